@@ -1,9 +1,10 @@
-//! Tells code from comments in a Rust source. The build script, which includes this file, hashes
-//! the code alone, so that kept results stay good when only comments change.
+//! Tells code from comments in a Rust source. The build script includes this file and hashes the
+//! code lines, so that results of experiments stay valid when comments change.
 //!
-//! A comment is a line whose first characters are `//`, documentation included. A comment behind
-//! code belongs to the code. So does a block comment: the project has none. A line of a string
-//! literal that begins so is taken for a comment: a change of such a line alone goes unnoticed.
+//! A comment is a line that begins with `//`, after any blanks. Everything else is code, also block
+//! comments and comments behind code.
+//!
+//! Known flaw: a line of a string literal that begins with `//` is taken for a comment.
 
 /// The lines of a source that are no comments, each with its end.
 pub(crate) fn code_lines(source: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -1,14 +1,14 @@
 //! Layer 4: tests and measurements of the whole store.
 //!
-//! - Correctness: [`crash`] cuts the power before any request that changes a drive; [`model`] plays
-//!   scripts of operations against ordered maps; [`linearizability`] judges the answers that
-//!   threads got.
-//! - Load: [`workload`] generates the operations of clients and verifies every answer.
+//! - Correctness: [`crash`] cuts the power before requests that change a drive. [`model`] plays
+//!   scripts of operations and compares the store with ordered maps. [`linearizability`] judges the
+//!   answers that threads got.
+//! - Load: [`workload`] generates the operations of clients and verifies the answers.
 //! - Cost: [mod@bench] measures operations in real time. [`drives`] compares the timing models of
 //!   drives with published measurements.
-//! - Reproduction: [`experiment`] describes the figures of papers as data, [`run`] carries one run
-//!   out in virtual time, [`series`] many. [`plot`] draws the outcomes, and a [`report`] compares
-//!   them with the papers.
+//! - Reproduction: [`experiment`] describes the figures of papers as data. [`run`] carries out one
+//!   run in virtual time, [`series`] many runs. [`plot`] draws the outcomes, and a [`report`]
+//!   compares them with the papers.
 
 pub mod bench;
 #[cfg(test)]

@@ -1,17 +1,21 @@
-//! Linearizability check of one key: decides whether the answers that threads got can be explained
-//! by operations that took effect one after the other, each at some moment between its call and its
-//! return (Herlihy and Wing, "Linearizability", 1990).
+//! Linearizability check of one key (Herlihy and Wing, "Linearizability", 1990). The answers that
+//! threads got are linearizable if the operations could have taken effect one after the other, each
+//! at some moment between its call and its return.
 //!
-//! The check goes through starts and ends of calls in the order of time. It keeps a set of possible
-//! *explanations*: the value of the key, and the operations under way that have taken effect. When
-//! an operation returns, an explanation in which it has not taken effect is extended by operations
-//! under way, in every order, until it has; if that is impossible, the explanation is dropped
-//! (Lowe, "Testing for linearizability", 2017). If none is left, the history is not linearizable.
-//! With few threads there are few explanations at a time, however long the history.
+//! The check goes through the calls and returns in the order of time. It keeps a set of possible
+//! *explanations*: a value of the key, and which operations under way have taken effect (Lowe,
+//! "Testing for linearizability", 2017).
 //!
-//! The history is that of one key, which held nothing at first, and all calls have returned. A
-//! write that failed, and may have happened or not, cannot be given to the check. Calls whose times
-//! touch count as overlapping.
+//! 1. A call adds its operation to those under way.
+//! 2. A return requires that its operation has taken effect. Where an explanation lacks it,
+//!    operations under way take effect in every possible order until it has. Explanations for which
+//!    this fails are dropped.
+//! 3. If no explanation is left, the history is not linearizable.
+//!
+//! Limits: the key holds nothing at first, and all calls have returned. A write that failed, and
+//! may or may not have happened, cannot be expressed. Two calls overlap if one ends at the time at
+//! which the other starts. The cost grows with the number of threads, not with the length of the
+//! history.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,7 @@
-//! [`Jobs`]: how many flushes and compactions ended, and how long they took. A [`Listener`] of the
-//! engine collects it.
+//! [`Jobs`]: how many flushes and compactions a store ended, and how long they took.
 //!
-//! Counted are the jobs that end while the listener is registered, also those that fail. A
-//! compaction that only moves tables by metadata is not told to listeners, and so not counted.
+//! `Background` is a listener of the engine. It counts a job when the engine tells it of the job's
+//! end. Other kinds of job are ignored. Any thread may read the counts.
 
 use std::time::Duration;
 

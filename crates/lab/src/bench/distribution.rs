@@ -1,5 +1,7 @@
-//! Latencies as text: the percentile distribution that HdrHistogram's tools read and plot.
-//! Histograms are in nanoseconds, the text is in microseconds.
+//! Prints a histogram of latencies as a percentile distribution: the text format that the tools of
+//! HdrHistogram plot.
+//!
+//! The histogram counts nanoseconds. The text shows microseconds.
 
 use std::io::{self, Write};
 

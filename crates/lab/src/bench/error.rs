@@ -1,5 +1,7 @@
-//! [`BenchError`]: errors of a measurement. The first error ends a measurement. The store may be
-//! half filled then: a [`Bench`](super::Bench) that returned an error is not to be used again.
+//! [`BenchError`]: why a measurement failed.
+//!
+//! After an error the store may be partly filled. Do not go on with the [`Bench`](super::Bench)
+//! that returned it.
 
 use std::path::PathBuf;
 

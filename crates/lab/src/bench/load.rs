@@ -1,16 +1,16 @@
-//! [`Load`]: a random load that nearly fills a drive. It shows whether the load ends without an
-//! error, the longest wait of a writer, and the memory that the engine and the process took.
+//! [`Load`]: fills a drive in random order, then checks the files and reads everything back. It
+//! shows how long writers had to wait, and how much memory the engine and the process took.
 //!
-//! 1. *load*: one writer puts all entries, each once, in random order, as fast as the store takes
-//!    them;
-//! 2. *wait_idle*: until no flush and no compaction is due; then the store is closed;
-//! 3. *check*: every structure and checksum of the files;
-//! 4. *read*: the store is opened again, and every entry is read in order and verified.
+//! 1. *load*: one writer puts all entries, each once, in random order.
+//! 2. *wait_idle*: wait until no flush and no compaction is due. Then close the store.
+//! 3. *check*: check the structures and checksums of all files.
+//! 4. *read*: open the store again, and read and verify all entries in order.
 //!
-//! The drive is formatted first: its contents are lost. The caller chooses as many entries as
-//! nearly fill it. Runs on threads, where the time is the machine's, and on the simulated runner,
-//! where waits are the same every time. Processor time and peak memory are always the machine's,
-//! and those of the whole process.
+//! The drive is formatted first: its contents are lost. How full it becomes is up to the caller,
+//! who chooses the number of entries.
+//!
+//! A load runs on threads or in a simulation. In a simulation its times are virtual. Processor time
+//! and peak memory are always those of the whole process.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! [`Measurement`]: the result of a piece of work: time, latencies, bytes, memory.
+//! [`Measurement`]: the result of a piece of work: time, latencies, bytes and memory.
 //!
-//! A measurement ends with the last operation. Of the work in the background it has as much as was
-//! done by then; [`WhenIdle`] has all of it, for work that writes. Only the memory is read later,
-//! when the background work is done.
+//! Times end with the last operation of the work. Flushes and compactions may still be due then.
+//! For work that writes, [`WhenIdle`] has the times and bytes after these jobs are done as well.
+//! The memory is also read after them.
 
 use std::time::Duration;
 

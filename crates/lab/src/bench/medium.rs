@@ -1,9 +1,10 @@
-//! Medium of a measurement's store: a drive in memory, a drive's image, or a directory.
+//! [`Medium`]: where the store of a measurement lies: a drive in memory, an image of a drive, or a
+//! directory.
 //!
-//! A drive gets four times the size of the entries, space for the logs, and 64 zones. An image
-//! loses its name as soon as it is made, so nothing is left of it. A directory of files is removed
-//! with its `Home`: the store is to be closed before. If the process is killed, the directory
-//! stays.
+//! A drive is made several times larger than the entries it is to hold. The file of an image is
+//! deleted once the drive is open: its space is free when the drive is dropped. A directory is
+//! deleted when its `Home` is dropped, so close the store before. If the process is killed, the
+//! directory stays.
 
 use std::path::PathBuf;
 use std::sync::Arc;

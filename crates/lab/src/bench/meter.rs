@@ -1,7 +1,7 @@
-//! Measures a piece of work: its time on the wall and on the processors, and the peak of memory.
+//! Measures a piece of work: its time, its processor time, and the peak of memory.
 //!
-//! Processor time and memory are those of the whole process: work on other threads counts, whatever
-//! it is for. In a simulation the wall's time is the virtual one.
+//! Time is that of the runner: real on threads, virtual in a simulation. Processor time and memory
+//! are those of the whole process, whatever its threads do. Peak memory is known on Linux alone.
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
-//! Mixes: fixed pieces of work on a store. A mix that [begins empty](Mix::begins_empty) fills a
-//! store; the others want a filled one, and [`Bench`](super::Bench) provides it.
+//! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`.
+//!
+//! A mix that [begins empty](Mix::begins_empty) fills an empty store. The others work on a filled
+//! one. This file only names and describes the mixes; `run` carries them out.
 
 use std::fmt;
 

@@ -1,25 +1,23 @@
-//! The measuring instrument: fixed mixes of operations, the workloads of the generator and traces
-//! on a store, in real time.
+//! Benchmarks of the store: fixed mixes of operations, workloads of the generator, and traces.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Mix`] | what is done: most names are those of LevelDB's and RocksDB's `db_bench` |
+//! | [`Mix`] | fixed work; most names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | a mix, or a workload or a trace of [`workload`](crate::workload) |
 //! | [`Medium`] | where the store is: memory, a drive's image, a directory |
-//! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
-//! | `meter` | wall-clock and processor time of the whole process |
-//! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
-//! | `background` | how long the engine's jobs take, in a load |
 //! | [`Plan`] | how many entries and operations, and how stores are opened |
-//! | [`Bench`] | carries work out, file `series`; `run` does one mix |
-//! | [`Measurement`] | what comes of it; [`write_distribution`] prints its latencies |
+//! | [`Bench`] | carries out work; file `series`. `run` does one mix, `worker` one thread of it |
+//! | [`Measurement`] | the result; [`write_distribution`] prints its latencies |
+//! | [`Load`] | fills a drive at random, then checks and reads it |
+//! | `background` | how long the engine's jobs took during a load |
+//! | `meter` | time, processor time and peak memory |
 //! | [`Reference`] | what other engines take for the same work |
 //!
-//! Metrics are those of the machine. The one to compare is the processor time per operation, over
-//! all threads of the process; it includes making and verifying the values (a copy and a comparison
-//! of each). Only one measurement at a time in a process: processor time and peak memory are those
-//! of the whole process. Measurements run on threads. A [`Load`] can also run in a simulation:
-//! there its waits are the same every time, while processor time is still the machine's.
+//! Compare the processor time per operation rather than the time: it depends less on what else the
+//! machine does. It includes making and verifying the values.
+//!
+//! Processor time and peak memory are those of the whole process. So run one measurement at a time
+//! in a process. Measurements run on threads; a [`Load`] can also run in a simulation.
 
 mod background;
 mod distribution;

@@ -1,5 +1,5 @@
-//! Plan of a measurement: how many entries and of which sizes, how many operations of each kind,
-//! the seed, and the options of the store.
+//! [`Plan`]: the parameters of a measurement: number and sizes of the entries, number of
+//! operations, clients, seed, and options of the store.
 
 use terrace::Options;
 

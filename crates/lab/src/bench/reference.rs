@@ -1,16 +1,17 @@
-//! Measurements of other engines for the same work, to stand beside ours.
+//! [`Reference`]: measurements of other engines for the same work, to compare ours with.
 //!
-//! Measured once and kept as it was found: RocksDB 11.8, fjall 3.1 and LevelDB (main branch of late
-//! 2026, release build) on a shared machine of two virtual cores and 24 GiB, files in a directory
-//! in memory; keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
-//! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each metric is the
-//! median of interleaved runs: processor microseconds per operation, user and system, over all
-//! threads; for one mix also bytes written per byte. There are only the two sizes of
-//! [`Reference::SIZES`], and not every mix. Differences below a tenth count as equal. LevelDB reads
-//! through mapped memory and skips checksums; an engine that verifies its reads cannot match its
-//! scans.
+//! They are constants, measured once:
 //!
-//! On another machine only the ratios of the metrics carry over, and roughly.
+//! - engines: RocksDB 11.8, fjall 3.1, and LevelDB's main branch of late 2026;
+//! - machine: two shared virtual processors, 24 GiB of memory, files in a directory in memory;
+//! - options: keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
+//!   10 bits, blocks of 4 KiB, a log that is not synced, two background threads;
+//! - metric: processor microseconds (user and system, all threads) per operation, the median of
+//!   interleaved runs. For one mix also bytes written per byte of the user.
+//!
+//! There are values for the two sizes of [`Reference::SIZES`] and for some mixes. On another
+//! machine compare ratios, not values; differences below a tenth mean nothing. LevelDB's scans are
+//! cheap because it reads mapped memory and verifies no checksums.
 
 use serde::Serialize;
 

@@ -1,9 +1,10 @@
-//! Carries out one mix, from its first operation to its last. The caller provides the store: an
-//! empty one for a mix that fills, a filled one otherwise. It also starts the meter, and waits for
-//! the background work afterwards.
+//! Carries out one mix on a given store, from the first operation to the last.
 //!
-//! Operations come from one thread. `FillUniqueRandomTwo` and `ReadWhileWriting` have a second one,
-//! which has ended when this returns.
+//! Operations run on the caller's thread. `FillUniqueRandomTwo` and `ReadWhileWriting` start a
+//! second thread, and join it before they return, also after an error.
+//!
+//! The caller makes the store, and fills it where the mix needs that. The caller also waits for the
+//! background work afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,12 +1,13 @@
-//! [`Bench`]: carries out pieces of work one after the other, on one store or on several.
+//! [`Bench`]: carries out pieces of work one after the other.
 //!
-//! Work that fills a store begins with an empty one. Other work goes on with the store before it,
-//! as that left it: after `DeleteRandom` half of the entries are gone. If there is no store, or its
-//! keys lie in another order, or values are larger than its values can be, a mix or a workload
-//! fills one first, unmeasured. A trace then begins with an empty one.
+//! A mix or workload that begins empty gets a new, empty store. Other work uses the store as the
+//! work before it left it: after `DeleteRandom` half of the entries are gone.
 //!
-//! [`Bench::finish`] closes the last store and flushes the recorded trace; without it the end of
-//! the trace may be missing.
+//! The store before may not fit: there is none, its keys are in another order, or the values are
+//! too large for it. Then a mix or workload first fills a new store, unmeasured. A trace begins
+//! with an empty store instead.
+//!
+//! Call [`Bench::finish`] at the end: it closes the store and flushes the recorded trace.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Work that can be asked for by name: mixes, and the workloads of the generator. Some names are
-//! those of both: then the mix is meant, and [`Work::preset`] gives the workload. A trace has no
-//! name to ask for it.
+//! [`Work`]: work that can be asked for by its name: a mix, or a workload of the generator.
+//!
+//! Some mixes and workloads have the same name. The name then means the mix, and [`Work::preset`]
+//! gives the workload. A trace is work, too, but its name is not accepted.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
-//! One thread of a mix: operations one after the other. Each is timed from where the one before
-//! ended, the first from where the worker was made.
+//! [`Worker`]: one thread of a mix. It carries out operations one after the other and times them.
 //!
-//! The clock is read once per operation. So an operation's time includes making and verifying its
-//! value, and whatever the mix does between two operations.
+//! The clock is read once per operation, at its end. So the latency of an operation runs from the
+//! end of the one before: it includes making and verifying the value, and what the mix does in
+//! between. The first operation is timed from the making of the worker.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;

@@ -1,11 +1,12 @@
-//! Damage on the medium: changes one random block on a copy of a store's drives, and opens the
-//! store there. The block lies below the pointer of its zone; of a full or a conventional zone it
-//! can be any, of a plain drive any that is not all zeros. The caller has closed the store before
-//! it took the snapshots, and calls from within a simulation.
+//! Damages one random block on a copy of a closed store's drives, and opens the store there.
 //!
-//! Two results are allowed: everything reads back, or the damage is reported as corruption; any
-//! other error fails the test, too. Wrong data, data that is missing without an error, and panics
-//! fail it: a store that was closed knows where its logs and its journal end.
+//! On a zoned drive the block is a written one: below the zone's write pointer, or anywhere in a
+//! full or conventional zone. On other drives it is one that is not all zeros.
+//!
+//! Two outcomes are allowed: everything reads back, or the store reports corruption. Everything
+//! else fails the test: wrong data, missing data, another error, a panic.
+//!
+//! The caller closes the store before it takes the snapshots. Must run inside a simulation.
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};

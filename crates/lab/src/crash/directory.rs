@@ -1,8 +1,10 @@
-//! Damage to a directory: changes one file of a copy of a store that was closed, and opens the
-//! store there. The directory is in memory, and written within a simulation.
+//! Damages one file on a copy of a closed store's directory, and opens the store there. The
+//! directory is in memory.
 //!
-//! Two results are allowed: everything reads back, or opening or reading ends with an error, of any
-//! kind. Wrong data, data that is missing without an error, and panics fail the test.
+//! Two outcomes are allowed: everything reads back, or opening or reading returns an error of any
+//! kind. Wrong data, missing data and panics fail the test.
+//!
+//! Must run inside a simulation.
 
 use std::sync::Arc;
 

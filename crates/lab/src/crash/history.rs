@@ -1,9 +1,9 @@
-//! History of a store's writes, in the order of one writer; it tells which states of a store agree
-//! with it.
+//! [`History`]: the batches that one writer put, in order. It draws random batches, and checks what
+//! a store contains.
 //!
-//! A state agrees if it is exactly what the first `n` batches leave. The state itself says `n`,
-//! because each batch also writes its own number; the caller says between which bounds `n` must
-//! lie.
+//! A store agrees with a history if it contains what the first `n` batches leave, and nothing else.
+//! Each batch also writes its own number, so the store itself tells `n`. The caller says between
+//! which bounds `n` must lie.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,9 +1,11 @@
-//! One life of a store: from open to close, under a seeded workload, with a cut point taken before
-//! every request that changes a drive. While a new drive is formatted there are no cut points:
-//! there is no store yet.
+//! One life of a store: it is opened, works under a seeded workload, and is closed. One writer puts
+//! batches, and one reader reads beside it.
 //!
-//! One writer puts batches, and one reader reads beside it. A cut point holds copies of all drives,
-//! the request under way, and what was promised by then.
+//! Before each request that changes a drive, a [`CutPoint`] is recorded: copies of all drives, the
+//! request itself, and what had been acknowledged by then. Formatting is not recorded: there is no
+//! store yet.
+//!
+//! Must run inside a simulation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,32 +1,29 @@
-//! The crash simulator: a store on one or two emulated drives, whose power can be cut before every
-//! request that changes them.
+//! The crash simulator: cuts the power of a store on one or two emulated drives, and checks what
+//! the store finds afterwards.
 //!
-//! 1. [`live`] formats the drives and runs a seeded workload once, in a simulation. From the first
-//!    opening on it takes a snapshot of the drives before every such request, together with what
-//!    had been acknowledged by then ([`CutPoint`]).
-//! 2. [`recover`] cuts the power at the point that the caller chooses, opens the store again and
-//!    holds what it finds against the [`History`]: everything acknowledged as synced is there, what
-//!    is there is a prefix of what was written, and the file system's check is clean.
-//! 3. A trial may live on: it records its own recovery, writes more, and can be cut again. The
-//!    check then comes at the end of that life.
+//! 1. [`live`] formats the drives and runs a seeded workload. Once the store is there, it records a
+//!    [`CutPoint`] before each request that changes a drive.
+//! 2. [`recover`] cuts the power at a cut point, opens the store and compares it with the
+//!    [`History`]. The store must hold a prefix of what was written, with all that was acknowledged
+//!    as synced. The file system's check must be clean.
+//! 3. A recovered store may live on. Its recovery and its new writes are recorded as another life,
+//!    which can be cut again. Its check comes at the end of this life.
 //!
-//! [`crowd`] has many writers at once, on stores whose operations fail, and cuts at one moment and
-//! at the end. [`damage()`] and [`Directory`] cut nothing: they damage a closed store, on a drive
-//! or in a directory, and demand that it reads back or reports an error.
+//! Values carry the number of the life that wrote them, so that no old value passes for a new one.
 //!
-//! Each batch of the workload also stores its own number, so that a state tells which prefix it
-//! claims to be; values carry the number of the life that wrote them, so that nothing old can pass
-//! for new.
+//! [`damage()`] and [`Directory`] cut nothing. They damage a block or a file of a closed store: it
+//! must read back, or report an error. [`crowd`] has several writers, operations that fail, and
+//! cuts.
 //!
 //! | file | content |
 //! |---|---|
 //! | `life` | the workload with its cut points, and the kinds of drives and stores |
-//! | `history` | what was written, and which states agree with it |
+//! | `history` | what was written, and which contents agree with it |
 //! | `trial` | a cut, and the store opened after it |
 //! | `damage`, `directory` | a damaged block, a damaged file |
 //! | `crowd` | several writers, failures and cuts |
 //!
-//! All but `crowd` runs within a simulation that the caller starts; `crowd` runs on threads, too.
+//! Everything here must run inside a simulation, except `crowd`, which also runs on threads.
 
 pub mod crowd;
 mod damage;

@@ -1,7 +1,8 @@
-//! Trial: cuts the power at one point, of all drives or of one alone, opens the store again, and
-//! compares its contents with the history. Must run inside a simulation.
+//! Trial: cuts the power at one point, opens the store again, and compares what it holds with the
+//! history. The power is cut for all drives, or for one of them.
 //!
-//! Recovery writes to the drives, so each trial works on copies of its own.
+//! Recovery writes to the drives, so each trial works on its own copies. Must run inside a
+//! simulation.
 
 use std::fmt;
 use terrace::{Db, Fs};

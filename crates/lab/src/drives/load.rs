@@ -1,10 +1,12 @@
-//! [`Load`]: a stream of requests of one pattern. As many clients as the job's depth take requests
-//! from it.
+//! [`Load`]: a stream of requests of one pattern. Several clients take requests from it and submit
+//! them; the depth of the job says how many.
 //!
-//! Must run in a simulation: there nothing comes between taking a request and submitting it, so the
-//! writes of several clients reach a zone in order. A sequential load begins with its span's first
-//! zone and goes on as far as it has requests, also behind the span; only a random one stays
-//! within. The caller checks that the drive has so many zones behind the span.
+//! A sequential load begins with the first zone of its span. It goes on behind the span if it has
+//! requests left, so the caller checks that the drive has enough zones there. A random load stays
+//! in its span.
+//!
+//! Must run in a simulation: there no client comes between another one's taking and submitting a
+//! request, so writes reach a zone in order.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;

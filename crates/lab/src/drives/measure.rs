@@ -1,14 +1,14 @@
-//! One measurement: a job, such as random reads of 4 KiB at depth 8, on a modelled drive at full
-//! scale. It starts a simulation of its own, so it panics inside another one.
+//! [`measure()`]: does one job, such as random reads of 4 KiB at depth 8, on a model of a whole
+//! drive.
 //!
-//! - A job keeps as many requests under way as its depth says. Resets and finishes go one by one,
-//!   on at most three zones, which are written before as far as the job says.
-//! - The first completions of reads and writes are not counted: writes until the caches are full,
-//!   reads until the drive could begin to read ahead.
-//! - A sequential or appending job over the whole drive runs at 16 places, spread evenly, and moves
-//!   the same bytes at each. Bytes over time then come out as for one pass from end to end.
-//! - Nothing has to be written before it is read: a model takes the time of a real read all the
-//!   same.
+//! - A job of depth *n* has *n* clients with one request each. Resets and finishes are done one by
+//!   one, on a few zones, after writing these as far as the job says.
+//! - The first reads and writes are not counted, because caches are still filling.
+//! - A sequential job over the whole drive works at several places, spread evenly, and moves the
+//!   same bytes at each. The mean rate is then that of a pass over the drive.
+//! - Reads need no data to be there: the model takes the time of a real read all the same.
+//!
+//! Each measurement starts a simulation of its own, so do not call it inside one.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,14 @@
-//! Measurements of the timing models, compared with published measurements of the real drives.
+//! Measures the timing models of drives, and compares them with published measurements of the real
+//! drives.
 //!
-//! [`fn@measure`] does to a modelled drive, in virtual time, what fio does to a real one.
-//! [`fn@validate`] repeats the measurements whose results were published and compares; [`fn@sweep`]
-//! covers a grid of patterns, sizes, depths and places, for the eye. [`Validation`] prints both as
-//! tables; `load` makes the requests of a measurement. Metrics are the same on every machine.
+//! - [`fn@measure`] does one job on a model, in virtual time, as fio does on a real drive. `load`
+//!   makes its requests.
+//! - [`fn@validate`] repeats the published measurements and compares.
+//! - [`fn@sweep`] measures a grid of patterns, sizes, depths and places.
+//! - [`Validation`] prints comparisons and sweeps as tables.
 //!
-//! Each measurement is a simulation of its own. So all of this is called outside of simulations.
+//! Results are the same on every machine. Call all of this outside of simulations: each measurement
+//! starts its own.
 
 mod load;
 mod measure;

@@ -1,7 +1,8 @@
-//! A grid of measurements, for the eye: patterns, sizes, depths and places. The patterns are
-//! sequential and random reads and writes. Random writes are measured on a disk's conventional
-//! zones, or anywhere on a disk without zones, and not on flash; flash is measured at one place
-//! alone. A zoned disk without conventional zones ends the sweep with an error.
+//! [`fn@sweep`]: measures a drive over a grid of patterns, request sizes, depths and places. The
+//! patterns are sequential reads and writes, random reads, and on disks random writes.
+//!
+//! Disks are measured at their outer, middle and inner zones, flash at one place. On a zoned disk
+//! random writes go to conventional zones; a zoned disk without any ends the sweep with an error.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Drive, Job, Media, Pattern, Region};

@@ -1,6 +1,7 @@
-//! Repeats published measurements on the models, and compares. A model may be off by a tenth of the
-//! published value, either way. One that is farther off is not an error: the caller asks
-//! [`Comparison::holds`].
+//! [`fn@validate`]: repeats the published measurements of a drive on its model, and compares.
+//!
+//! A model holds if it is off by at most [`DEVIATION_MAX`] of the published value. A model that is
+//! farther off is no error: the caller asks [`Comparison::holds`].
 
 use terrace_zone::timing::{Drive, Metric, Published};
 

@@ -1,5 +1,4 @@
-//! Comparisons and sweeps as tables in Markdown: printed, kept in the documentation, and compared
-//! byte for byte by a test.
+//! [`Validation`]: comparisons and sweeps of drives, printed as tables in Markdown.
 
 use std::fmt;
 

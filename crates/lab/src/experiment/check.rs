@@ -1,8 +1,8 @@
-//! Checks of an experiment's contents, once its file has the right form: unknown names, impossible
-//! values. The first flaw is reported.
+//! Checks the values of an experiment whose file already has the right form: unknown names,
+//! impossible numbers. Reports the first flaw found.
 //!
-//! A plan of a run checks what depends on the scale: tables that become too small, more clients
-//! than operations.
+//! What depends on the scale, such as tables that become too small, is checked when a run is
+//! planned.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

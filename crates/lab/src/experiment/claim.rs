@@ -1,5 +1,7 @@
-//! [`Claim`]: a value that a paper states, and the metric of our runs that is compared with it. A
-//! claim is only read here; `evaluate` finds its value.
+//! [`Claim`]: a value that a paper states, and the [`Quantity`] of our runs that is compared with
+//! it.
+//!
+//! This file reads claims. `evaluate` finds the value of a quantity.
 
 use serde::Deserialize;
 

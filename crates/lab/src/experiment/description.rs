@@ -1,5 +1,6 @@
-//! [`Experiment`]: the description of an experiment, as its file gives it. Sizes, counts and times
-//! are those of the full drive, whatever the scale of a run.
+//! [`Experiment`]: the description of an experiment, as its file gives it.
+//!
+//! Sizes, counts and times are those of the full drive, whatever the scale of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;

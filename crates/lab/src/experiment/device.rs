@@ -1,5 +1,7 @@
-//! [`DeviceDescription`]: the kind of device that an experiment makes of its drive. Sizes are those
-//! of the full drive.
+//! [`DeviceDescription`]: the kind of device that an experiment makes of its drive, such as a plain
+//! disk or shingled tracks.
+//!
+//! Sizes are those of the full drive.
 
 use serde::Deserialize;
 use terrace_zone::timing::Size;

@@ -1,9 +1,10 @@
-//! Evaluation of a [`Claim`]: finds the value of the claim's metric in the outcomes of our runs. If
-//! a run or a metric is missing, a series never reaches the value that is waited for, or a ratio
-//! would be one to zero, there is no value.
+//! Finds the value of a [`Claim`]'s quantity in the outcomes of our runs.
 //!
-//! The caller gives only outcomes of the claim's own experiment: the names of systems, variants and
-//! phases are compared, not that of the experiment.
+//! There is no value if a run or a metric is missing, if a series does not reach the value that the
+//! claim waits for, or if the divisor of a ratio is zero.
+//!
+//! The outcomes must be of the claim's own experiment: the names of systems, variants and phases
+//! are compared, not the experiment's name.
 
 use super::claim::{Claim, Measure, Quantity, Than};
 use crate::run::{Outcome, Sample};

@@ -1,5 +1,8 @@
-//! Library of experiments: finds them by name or by path. Those that come with the project are
-//! compiled in; their names count before paths of files.
+//! Finds experiments by name or by path. The files of the project's own experiments are compiled
+//! in.
+//!
+//! A name such as `geardb/fig3` is one of the project's experiments; `geardb/all` means those of a
+//! paper, `all` means all of them. Anything else is the path of a file.
 
 use std::path::Path;
 

@@ -1,17 +1,18 @@
-//! Experiments as data: a small file lists the runs and the plots that redraw a figure of a paper,
-//! or answer a question of ours about one.
+//! Experiments as data: a small file lists runs and plots. They redraw a figure of a paper, or
+//! answer a question about one.
 //!
 //! | part | what it says |
 //! |---|---|
 //! | [`Experiment`] | the whole file: drive, store, phases, systems, variants |
 //! | [`Plot`] | what is drawn |
-//! | [`Claim`] | the value that a paper states, and our metric to compare with it |
+//! | [`Claim`] | a value that a paper states, and our metric to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
-//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them, by the
-//! rules of `run::scaling`. The form of the file is described in `docs/experiments.md`. A file is
-//! checked when it is read (`parse`, `check`, `position`); too small a scale is found when a run is
-//! planned.
+//! Sizes, counts and times are those of the full drive. A run at scale `1/n` makes them smaller by
+//! the rules of `run::scaling`. `docs/experiments.md` describes the form of the file.
+//!
+//! A file is checked when it is read (`parse`, `check`, `position`). A scale that is too small is
+//! found later, when a run is planned.
 
 mod check;
 mod claim;

@@ -1,8 +1,7 @@
-//! Reading an [`Experiment`] from its file.
+//! Reads an [`Experiment`] from its file, or refuses the file at the first error.
 //!
-//! A file is refused as a whole at its first error. The error names line and column. If the file
-//! has the right form, the error also names the expected value or the choices, and the value found;
-//! otherwise it has the message of the TOML library.
+//! The error names file, line and column. In a file that has the right form it also names the
+//! field, what was expected and what was found. Otherwise it has the message of the TOML library.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

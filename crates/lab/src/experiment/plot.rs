@@ -1,5 +1,4 @@
-//! [`Plot`]: the kinds of plots that an experiment can ask for. Whether the names of series and
-//! metrics exist is checked when the file is read.
+//! [`Plot`]: the kinds of plots that an experiment can ask for.
 
 use serde::Deserialize;
 

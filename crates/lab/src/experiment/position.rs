@@ -1,6 +1,8 @@
-//! Position of a field in a file: from a path such as `plot[0].series[1]` to line and column, and
-//! back. Lines and columns count from 1. The position of a field that is missing is that of the
-//! innermost table or array that would hold it, or the beginning of the file.
+//! [`Position`]: line and column in an experiment's file, counted from 1.
+//!
+//! It is found for a byte, or for the path of a field such as `plot[0].series[1]`. If the field is
+//! missing, it is the position of the innermost table or array around it, or the beginning of the
+//! file. [`field_at`] goes the other way: from a byte to the path of its field.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Expected contents of a store, as plain ordered maps, and every state that the store may come
-//! back with after a power cut.
+//! [`Contents`]: what a store is expected to hold, as plain ordered maps.
 //!
-//! The player says when all is durable. Of the batches since then a power cut may take back the
-//! newest ones: each prefix of them leaves such a state. Key spaces are never taken back.
+//! After a power cut the newest batches that are not durable may be gone: the store may hold what
+//! any prefix of these batches leaves. The player says when everything is durable. Key spaces count
+//! as durable at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,20 +1,20 @@
-//! The model suite: lists of operations, played on a store on an emulated drive and held against
-//! ordered maps. Ingest, checkpoints and salvage are not among the operations.
+//! Model test: plays lists of operations on a store on emulated drives, and compares the answers
+//! with ordered maps.
 //!
-//! A [`script`](script()) is drawn from a seed and says nothing about the store it will be played
-//! on, so that one script can be played under many [`Setting`]s: that is the metamorphic run. A
-//! script that fails is [shrunk](shrink()) to the few operations that matter.
+//! A [`script`](script()) of operations is drawn from a seed. It says nothing about the store, so
+//! the same script can be played under many [`Setting`]s: a metamorphic test. A script that fails
+//! is [shrunk](shrink()) to a few operations.
 //!
 //! | file | content |
 //! |---|---|
 //! | `operation`, `script` | the operations, and lists of them drawn at random |
-//! | `setting` | a drive, and the options that the store is opened with |
+//! | `setting` | drives, and the options that the store is opened with |
 //! | `contents` | the expected contents, also after a power cut |
 //! | `player` | plays a script on store and model, and compares |
 //! | `shrink` | makes a failing script short |
 //!
-//! [`play`] runs within a simulation that the caller starts, with one writer; only the engine's own
-//! jobs go on beside it.
+//! There is one writer; beside it run the engine's own jobs. Ingest, checkpoints and salvage are
+//! not tested. [`play`] must run inside a simulation.
 
 mod contents;
 mod operation;

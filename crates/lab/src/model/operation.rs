@@ -1,8 +1,9 @@
-//! Operations of a script. Operations name keys, key spaces, snapshots and cursors by any number,
-//! so that any list of operations can be played, also with some left out.
+//! [`Operation`]: the operations of a script.
 //!
-//! A number is taken modulo how many of its kind there are. With no snapshot at all, a read is one
-//! of now; with no cursor, a walk does nothing.
+//! They name key spaces, snapshots, cursors and options by number. A number is taken modulo how
+//! many of its kind there are, so that a script can still be played when some operations are left
+//! out. For example, with two snapshots the numbers 0 and 2 mean the same one. If there is no
+//! snapshot, a read sees the newest state; if there is no cursor, a walk does nothing.
 
 use std::time::Duration;
 

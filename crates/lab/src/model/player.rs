@@ -1,11 +1,14 @@
-//! Plays a script: does each operation on the store and on the model, and compares the answers at
-//! once. Must run inside a simulation.
+//! [`play`]: does each operation of a script on the store and on the model, and compares the
+//! answers.
 //!
-//! A write or a job may fail for lack of space, and must then change nothing; so may making a key
-//! space. Any other error is a failure, and so is a lack of space in other operations. After every
-//! opening, and at the end, all entries of all key spaces are compared. When the store is closed,
-//! the counts of the file system must be right. Its check must be clean then, and after each power
-//! cut.
+//! A write, a flush, a compaction or a new key space may fail for lack of space, and must then
+//! change nothing. Any other error is a failure. So is lack of space in the other operations.
+//!
+//! All entries of all key spaces are compared after every opening and at the end. The file system's
+//! check must be clean whenever the store was closed or the power was cut. After a close, the file
+//! system's own counts must be right as well.
+//!
+//! Must run inside a simulation.
 
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};

@@ -1,5 +1,6 @@
-//! Draws random scripts of operations from a seed. A longer script of the same seed and kind begins
-//! with the shorter one.
+//! Draws random scripts of operations from a seed.
+//!
+//! A longer script of the same seed and kind begins with the shorter one.
 
 use std::time::Duration;
 

@@ -1,8 +1,12 @@
-//! Setting of a script: the drive, for some scripts a plain drive for journal and logs, how they
-//! are formatted, how long requests take, and one or more sets of options. The first opening takes
-//! set 0. Each later one names a number, which counts modulo the number of sets. The drive of a
-//! setting that is drawn from a seed ([`Setting::any`]) may be so small that writes are refused for
-//! lack of space.
+//! [`Setting`]: where and how a script is played: the drive, sometimes a second drive for journal
+//! and logs, the longest time of a request, and one or more sets of options.
+//!
+//! The store is opened with the first set of options. Operations that open it again choose a set by
+//! number.
+//!
+//! [`Setting::metamorphic`] has fixed settings, under which a script must read back the same.
+//! [`Setting::any`] draws a setting from a seed: its drive may be so small that writes are refused
+//! for lack of space.
 
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
-//! Shrinks a failing script: leaves out operations, then changes within batches, as long as the
-//! script still fails (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
-//! failure-inducing input", 2002).
+//! [`shrink`]: makes a failing script short (delta debugging: Zeller and Hildebrandt, "Simplifying
+//! and isolating failure-inducing input", 2002).
 //!
-//! The script must fail when it comes, and the caller's `fails` must give the same answer for the
-//! same script; a shorter script may fail for another reason than the first. With enough tries, no
-//! single operation could be left out at the point where leaving out changes began; a shorter
-//! script may still exist.
+//! 1. Leave out chunks of operations, ever smaller ones, as long as the script still fails.
+//! 2. Do the same with the changes of each batch.
+//!
+//! The script given must fail, and a script must always fail or always pass. The result may fail
+//! for another reason than the script given. It is not the shortest possible script.
 
 use super::operation::Operation;
 

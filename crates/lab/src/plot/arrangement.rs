@@ -1,6 +1,8 @@
-//! [`Arrangement`]: the outcomes of an experiment in the order of its description, with a name for
-//! each setting and run. Outcomes of other experiments are left out. A system keeps its place, and
-//! so its colour, where a run has no outcome.
+//! [`Arrangement`]: the outcomes of one experiment, sorted into settings (a variant and a phase)
+//! and systems, in the order of its description.
+//!
+//! A system has the same number in all settings, also where an outcome is missing. The number
+//! decides its colour. Outcomes of other experiments are left out.
 
 use crate::experiment::Experiment;
 use crate::run::Outcome;

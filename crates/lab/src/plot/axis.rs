@@ -1,6 +1,7 @@
-//! [`Axis`]: the range of values along an axis, and the texts at its ticks. The ends of an axis are
-//! in the unit of its title, and `factor` leads from values to that unit. Time is in the unit that
-//! suits the largest value.
+//! [`Axis`]: the range of values along an axis, its title, and the texts at its ticks.
+//!
+//! The ends of an axis are in the unit of its title. `factor` converts values to this unit. Times
+//! are shown in a unit that suits the largest of them.
 
 use super::label::{Label, Unit};
 

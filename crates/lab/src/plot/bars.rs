@@ -1,9 +1,9 @@
-//! Plot of metrics as bars: a bar for each run, one below the other with its name above it, so that
-//! long names have room on a narrow screen.
+//! Plot of metrics as bars: one bar for each run, one below the other, with the run's name above
+//! the bar.
 //!
-//! Several metrics are stacked in one bar, so they must have one unit, which nobody checks: the
-//! values are shown in the unit of the first. A metric that is missing, negative or not finite
-//! counts as zero.
+//! Several metrics are stacked in one bar. They should have the same unit: the value beside the bar
+//! is their sum, in the unit of the first. A metric that is missing, negative or not finite counts
+//! as zero.
 
 use plotters::chart::{ChartBuilder, LabelAreaPosition};
 use plotters::element::Rectangle;

@@ -1,4 +1,4 @@
-//! [`PlotError`]: reasons why a plot cannot be drawn.
+//! [`PlotError`]: why a plot cannot be drawn.
 
 /// A picture that cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

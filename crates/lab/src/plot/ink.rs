@@ -1,12 +1,10 @@
 //! [`Ink`]: the colours of a drawing by their meaning, such as "line of series 2".
 //!
-//! A page chooses the colours, light or dark, when it shows the drawing. The drawing library knows
-//! only colours as numbers. So each ink is drawn in a number of its own, and [`attributes`]
-//! replaces the numbers by classes of the style sheet.
+//! The page that shows a drawing chooses the colours, light or dark. But the drawing library wants
+//! colours as numbers. So each ink is drawn in a number of its own, and [`attributes`] then
+//! replaces these numbers by classes of the style sheet.
 //!
-//! Lines have dashes, areas have hatches, points have shapes. So up to eight series, or five of
-//! points, can be told apart without colour. There are eight colours, dashes and hatches, and five
-//! shapes; further series begin with the first again.
+//! The style sheet has eight series. Series 8 looks like series 0 again.
 
 use std::fmt::Write as _;
 

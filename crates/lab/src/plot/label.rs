@@ -1,6 +1,8 @@
-//! [`Label`] and [`Unit`]: metrics and series in words, and their values as people read them. A
-//! name that is not known here is shown as it is, with spaces for `_`, and its values as plain
-//! numbers.
+//! [`Label`] and [`Unit`]: the names of metrics and series in words, and their values as people
+//! read them.
+//!
+//! A name that is not in the tables of this file is shown as it is, with spaces for `_`, and its
+//! values as plain numbers.
 
 /// Name of a metric or a series, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]

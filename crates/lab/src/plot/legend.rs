@@ -1,5 +1,7 @@
-//! [`Legend`]: the meaning of lines, points and areas, drawn above the plot. A name that is wider
-//! than the drawing is cut.
+//! [`Legend`]: what the lines, points and areas of a plot stand for. It is drawn above the plot.
+//!
+//! A name that is wider than the drawing is cut. [`point`] draws the point of a series, in its
+//! shape, for legends and plots.
 
 use plotters::element::{PathElement, Polygon, Rectangle};
 use plotters::style::Color;

@@ -1,7 +1,7 @@
 //! Text in drawings: sizes, styles, and an estimate of its width.
 //!
-//! The reader's browser chooses the typeface, so the width of a text is estimated: from common
-//! typefaces without serifs, and rather too large than too small.
+//! The reader's browser chooses the typeface, so the width can only be estimated. The estimate
+//! rather errs on the large side.
 
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, TextStyle};

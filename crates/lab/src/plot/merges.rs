@@ -1,5 +1,7 @@
-//! Plots of how long each merge of a phase took, in the order in which they ended: GearDB's figure
-//! 15. Merges of every system have the same scale, or they could not be compared.
+//! Plot of how long each merge of a phase took, in the order in which the merges ended (GearDB's
+//! figure 15).
+//!
+//! Each run has a panel. All panels have the same axes, so that runs can be compared.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

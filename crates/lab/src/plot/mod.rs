@@ -1,8 +1,8 @@
 //! Plots of experiments, as SVG.
 //!
-//! A drawing scales to the available width, takes its colours from the page, light or dark, has a
-//! description in words, and tells eight series (in plots of points five) apart without colour. The
-//! same outcomes give the same bytes. Nothing here reads files or keeps a state.
+//! A drawing scales to the width that a page gives it, and takes its colours from the page, light
+//! or dark. It has a description in words. Series differ in dashes, hatches or shapes as well as in
+//! colour. The same outcomes give the same bytes.
 //!
 //! | part | content |
 //! |---|---|

@@ -1,9 +1,8 @@
-//! The colours of drawings and of the page, by light and by dark.
+//! The colours of drawings and of the page around them: one scheme for light, one for dark.
 //!
-//! Any two colours of series differ by 9 or more in OKLab (of 100), also under Machado's
-//! simulations of protanopia and deuteranopia. No test computes this: whoever changes a colour
-//! must. Tests hold text and series against their ground, and demand that no two series have the
-//! same dashes.
+//! The colours of series were chosen to be told apart, also by readers with protanopia or
+//! deuteranopia. No test checks that. Tests check that text and series can be seen on their ground,
+//! and that each series has its own dashes.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
 //!
-//! A line of more than 720 points is thinned: of each 360th part of the axis to the right, the
-//! least and the greatest point are drawn. So its points must be in order from left to right. Marks
-//! are not thinned: each point of a marked line is drawn. A line of one point is seen only where
-//! its points are marked. The text of a mark is left out where there is no space for it.
+//! The points of a line must be in order from left to right. A line with very many points is
+//! thinned: in each of several hundred columns, its least and its greatest point are drawn. Marked
+//! points are all drawn, but a text beside a point is left out where there is no space for it. A
+//! line of a single point is seen only if its points are marked.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;

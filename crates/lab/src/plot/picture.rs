@@ -1,6 +1,7 @@
-//! Draws a [`Plot`]: chooses the kind of drawing, and gives it the outcomes of the plot's
-//! experiment; others are left out. A name that no metric or series has is an error, a run without
-//! an outcome is not: it is missing in the drawing.
+//! Draws a [`Plot`] of an experiment with the function for its kind.
+//!
+//! Outcomes of other experiments are left out. A series or metric whose name does not exist is an
+//! error. A run without an outcome is none: it is missing in the drawing.
 
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;

@@ -1,10 +1,12 @@
-//! Plot of the ratio of two systems' metrics over a constant that a publication leaves open. The
-//! published ratio is marked, so the plot shows for which constant our runs reach it. Between two
-//! runs the ratio is taken to be on a straight line.
+//! Plot of a metric of one system, divided by that of others, over a constant that a paper leaves
+//! open. The published ratio is marked. So the plot shows at which value of the constant our runs
+//! reach it; between two runs it assumes a straight line.
 //!
-//! The constant is a parameter in the text of the systems that the ratio is taken to, such as
-//! `free_min` in `leveldb-greedy:free_min=20`, or the number that a variant's name begins with.
-//! Runs without it are left out, and so are runs whose metric is missing or zero.
+//! The constant is one of two things: a parameter in the text of the other systems, such as
+//! `free_min` in `leveldb-greedy:free_min=20`, or the number at the beginning of a variant's name.
+//!
+//! Runs without the constant are left out, and so are runs whose metric is missing. The metric of
+//! the other system must not be zero.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};

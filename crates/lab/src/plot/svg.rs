@@ -1,5 +1,7 @@
-//! [`Svg`]: a drawing in SVG, with classes for colours so that a page can style it. A page gives
-//! [`Svg::inline`] its style sheet and hatches; [`Svg::standalone`] brings its own.
+//! [`Svg`]: a drawing in SVG. It names colours by classes, so that a style sheet decides them.
+//!
+//! [`Svg::inline`] is a part of a page: the page must have the style sheet and the hatches.
+//! [`Svg::standalone`] is a whole file and contains both.
 
 use std::fmt::Write as _;
 

@@ -1,11 +1,8 @@
-//! Series over time.
+//! Plot of series over time, or over the share of a phase's operations that are done.
 //!
-//! With several systems there is a panel for each series and setting, and the systems are its
-//! lines. With one system the lines are series, as in BlueFS's figure 12: those that stand one
-//! after the other in the experiment and are counted in the same unit share a panel.
-//!
-//! The horizontal axis can be the progress of a phase instead of time. Systems are then compared at
-//! the same share of their operations.
+//! With several systems there is a panel for each series and setting, and a line for each system.
+//! With one system a line is a series: neighbouring series with the same unit share a panel, as in
+//! BlueFS's figure 12.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;

@@ -1,6 +1,7 @@
-//! Plots of how full zones are at the end of a phase: sorted, and as a cumulative distribution. A
-//! zone's share is that of valid bytes in its capacity; zones that hold nothing, or only logs, are
-//! left out.
+//! Plot of how full zones are at the end of a phase: sorted, or as a cumulative distribution.
+//!
+//! The share of a zone is its valid bytes over its capacity. The outcomes hold no empty zones and
+//! no zones of logs alone.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

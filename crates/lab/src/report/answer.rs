@@ -1,6 +1,7 @@
-//! [`Answer`]: a claim of a paper, the value of our runs, and the verdict. A metric within 15 % of
-//! the published one counts as the same. The outcomes must be those of the claim's experiment:
-//! [`Chapter::answers`](super::Chapter::answers) sees to it.
+//! [`Answer`]: a claim of a paper, the value that our runs have for it, and the verdict.
+//!
+//! Our value agrees with the published one if it is within [`BAND`] of it. The outcomes that are
+//! given must be those of the claim's experiment.
 
 use serde::Serialize;
 

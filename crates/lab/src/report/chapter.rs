@@ -1,5 +1,5 @@
-//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and the
-//! state of its runs.
+//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and which
+//! of its runs have no result.
 
 use serde::Serialize;
 use terrace_zone::timing::Scale;

@@ -1,6 +1,8 @@
-//! [`Report`]: experiments with their outcomes at one scale and from one seed; an experiment that
-//! says nothing at so small a scale is there at its smallest one (`Experiment::scale`). `page`
-//! and `markdown` print it. It holds what it shows: nothing is read or run to print it.
+//! [`Report`]: experiments with their outcomes, at one scale and from one seed. `page` and
+//! `markdown` print it.
+//!
+//! An experiment may have a smallest scale at which it still says something. If the report's scale
+//! is smaller, the experiment is shown at its own.
 
 use super::{Answer, Chapter};
 use crate::experiment::names;

@@ -1,6 +1,7 @@
-//! Gathers the kept results of the experiments that a report is about. Nothing is run. A run
-//! without a result, with one of another engine, or with a damaged one is no error: the report says
-//! so.
+//! Gathers the kept results of the experiments that a report is about. It runs nothing.
+//!
+//! A run without a result is no error. Nor is a result of another engine, or a damaged one. The
+//! report then says so.
 
 use terrace_zone::timing::Scale;
 

@@ -1,6 +1,7 @@
-//! The report as a page of Markdown, for the documentation. If the caller gives a directory of
-//! plots, the page has links to their pictures; the caller writes these files, named by
-//! [`Chapter::plot_file`].
+//! Prints a report as Markdown.
+//!
+//! Plots are links to picture files in a directory that the caller names; without a directory there
+//! are none. The caller writes these files, under the names that [`Chapter::plot_file`] gives.
 
 use std::fmt::Write as _;
 

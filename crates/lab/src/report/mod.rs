@@ -7,9 +7,8 @@
 //! | [`Chapter`] | an experiment, its outcomes, and the runs that have none |
 //! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio |
 //!
-//! A report depends only on what was asked for (experiments, scale, seed), the outcomes that are
-//! kept, the program's version, and whether its engine made the outcomes: it has neither a date nor
-//! the name of a machine.
+//! A report names neither the day nor the machine on which it was made. The same request, results
+//! and program give the same bytes.
 
 mod answer;
 mod chapter;

@@ -1,8 +1,7 @@
-//! The report as one page of HTML.
+//! Prints a report as one page of HTML, with its plots.
 //!
-//! It needs nothing but itself: no script, no other file, no network. It says nothing of the day
-//! and the machine it was made on, so that the same results give the same bytes. There is no page
-//! if one of the plots cannot be drawn.
+//! The page needs no script, no other file and no network. If a plot cannot be drawn, there is no
+//! page.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

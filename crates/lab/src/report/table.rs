@@ -1,5 +1,6 @@
-//! [`Table`]: rows for the page and for Markdown alike: the metrics of the runs, and an
-//! experiment's settings in words.
+//! [`Table`]: the rows of a report, for HTML and Markdown alike: the metrics of the runs.
+//!
+//! [`settings`] gives the settings of an experiment in words.
 
 use super::Chapter;
 use crate::experiment::{Location, StoreDescription};

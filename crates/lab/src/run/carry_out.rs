@@ -1,8 +1,11 @@
-//! Carries out a plan in virtual time: makes the stage, runs its phases, and returns the outcome of
-//! each measured one. At the end all of the store's contents are verified; where they are wrong,
-//! there is no outcome at all.
+//! Carries out a plan in virtual time: opens the store, runs the phases, and returns an outcome for
+//! each measured phase.
 //!
-//! A run is a simulation of its own on the calling thread, so it panics inside another one.
+//! At the end all contents of the store are verified. If they are wrong, the run fails and there is
+//! no outcome.
+//!
+//! Each run is a simulation of its own on the calling thread, so it must not be called inside
+//! another one. Several threads may each carry out a run.
 
 use std::io::Write;
 

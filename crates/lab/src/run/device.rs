@@ -1,11 +1,14 @@
-//! [`DevicePlan`]: the device of the tables of a run, scaled: which emulator is made of the drive,
-//! and which times it has.
+//! [`DevicePlan`]: the kind of device that a run has for its tables: its shape and its times.
 //!
-//! All kinds have the mechanism of the experiment's drive, and as much space as the run's zones of
-//! that drive have. The zones of the drive are as its file has them. The other kinds have a layout
-//! of their own and blocks of 4 KiB: an ordinary disk, raw shingled tracks, or *bands*, which are
-//! zones of another size behind a conventional one for the superblock. A disk that hides shingled
-//! bands has a drive file of its own, and the times of that.
+//! - *Zones*: those of the experiment's drive, as the drive's file has them.
+//! - *Bands*: zones of another size, behind a conventional zone for the superblock.
+//! - *Plain*: an ordinary disk, written anywhere.
+//! - *Tracks*: raw shingled tracks.
+//! - *Drive-managed*: a disk that hides shingled bands. It has a drive file of its own, and takes
+//!   its times from that.
+//!
+//! All but the last take their times from the experiment's drive. All kinds have the same space:
+//! that of the run's zones on this drive.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;

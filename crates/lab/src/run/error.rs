@@ -1,5 +1,6 @@
-//! Errors of plans, found before anything runs, and of runs. A run that ends with an error has no
-//! outcomes, not even of the phases before.
+//! Errors of runs: [`PlanError`] if an experiment cannot be planned, [`RunError`] if a run fails.
+//!
+//! A run that fails has no outcomes, not even of the phases before.
 
 use std::io;
 

@@ -1,8 +1,8 @@
-//! [`Jobs`]: how many flushes and compactions are under way, and how long each merge took.
+//! [`Jobs`]: how many flushes and compactions are under way, and how long each merge took. It
+//! listens to the engine.
 //!
-//! A job that was under way when the [`Listener`] was registered is not counted, and its end takes
-//! one off the count of another. So the listener is registered before any job begins. A compaction
-//! that only moves tables by metadata is not counted either: listeners are not told of it.
+//! Register it before any job begins: it does not see jobs that were under way before. Only jobs
+//! that the engine tells listeners of are counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,25 +1,19 @@
-//! The size of the log device of a run: a plain device in memory for the journal and all logs. It
-//! also stands for conventional zones of the drive.
+//! The size of a run's log device: a plain device in memory for the journal and all logs. It is
+//! used also where log and metadata lie in other zones of the drive.
 //!
-//! It must never be full: the engine would end a log early, and the run would differ from one with
-//! a larger device. So its size is an upper bound, in closed form, of what may be on it at once.
-//! Blocks that were never written take no memory, so a generous bound costs nothing.
+//! The device should not become full: the engine would end a log early, and the run would differ
+//! from one with a larger device. So the size is an upper bound of what lies on it at once. Blocks
+//! that were never written take no memory, so a generous bound costs nothing.
 //!
-//! - *Logs.* A memtable has one log. There are logs of the active memtable, of
-//!   [`memtables_max`](StorePlan::memtables_max) immutable ones, and of one that was just flushed;
-//!   and the next log is preallocated. A preallocated log claims 17/8 of the bytes of the log
-//!   before it, and 1/16 of that on top.
-//! - *Padding.* What is written out at once ends with a block. If every write is synced or waited
-//!   for, or the clients also read and so write seldom, each entry may be written alone: it takes a
-//!   block more than its bytes. There are no more entries than the smallest ones fit into a
-//!   memtable, which takes [`ENTRY_LEAST`] bytes for each beside key and value, and no more than
-//!   the phases write. Otherwise, entries of 8 KiB or more are written at once on average, every
-//!   100 ms at the latest.
-//! - *Journal.* It takes up to 4 snapshots, or 512 KiB, and three stretches of a MiB (`fs`,
-//!   function `journal_zones` in `space/zoned/reserves.rs`, where a zone stands for a stretch). A
-//!   snapshot has a record for each file: 256 bytes, and the smallest and the largest key, which
-//!   may stand in it twice. A table has a quarter of the usual size or more on average: a
-//!   compaction may end one early.
+//! - *Logs.* Each memtable has a log: the active one, [`memtables_max`](StorePlan::memtables_max)
+//!   immutable ones and the one that was just flushed. The next log is preallocated, larger than
+//!   the log before it.
+//! - *Padding.* What is written at once is padded to a block. If entries may be written alone, each
+//!   takes a block more than its bytes. This is so if writes are synced or waited for, or if a
+//!   phase also reads.
+//! - *Journal.* It holds several snapshots. A snapshot has a record for each table, with its
+//!   smallest and largest key. Tables are counted as a quarter of the usual size, because a
+//!   compaction may end them early.
 
 use terrace::{ByteCount, System};
 

@@ -1,18 +1,17 @@
 //! [`LogTiming`]: when requests to the log device of a run complete. The file system sees one
-//! device; each request goes to where its cause [lies](Places::of_cause):
+//! device, but log and metadata may lie in different [places](Places::of_cause):
 //!
-//! - What is free completes when it is submitted.
-//! - What is on a log device takes the times of that drive.
-//! - What is in zones of the drive of tables, conventional or sequential ones, goes to the model of
-//!   that drive: it moves the drive's head and waits in its queue. The block `b` of the log device
-//!   is the block `b` behind the [start](Starts) of these zones.
+//! - *free*: a request completes when it is submitted;
+//! - *on a log device*: it takes the times of that drive;
+//! - *in zones of the drive of tables*: its block is moved behind the [start](Starts) of these
+//!   zones, and the request goes to the model of that drive. It moves the drive's head and waits in
+//!   its queue.
 //!
-//! A flush makes durable what is volatile on the whole log device, so it goes to each of these
-//! drives, and completes when the last of them is done.
+//! A flush goes to each of these drives, and completes when the last of them has completed it.
 //!
-//! The model of the drive of tables then has two emulated drives above it, each with tickets of its
-//! own; [`SharedTiming`] keeps them apart. A power cut of the drive of tables is not for runs of
-//! this kind: requests of the log device that it took would never complete.
+//! [`SharedTiming`] lets two emulated drives use one model: the tickets of the log device have a
+//! bit of their own. Power cuts are not supported where log or metadata lie in zones of the drive
+//! of tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

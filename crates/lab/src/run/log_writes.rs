@@ -1,13 +1,12 @@
-//! [`LogWrites`]: the ways of writing a log that BlueFS's publication went through, so that they
-//! can be measured beside ours, [`Gathered`].
+//! [`LogWrites`]: three ways of writing the log, so that the steps of BlueFS's publication can be
+//! compared with ours.
 //!
-//! A [`Waiting`] log is made of two wrappers: the store's syncs a log with every append, and the
-//! device's takes from the log's writes that they are forced, so that a disk may keep them in its
-//! cache. A [`Journaled`] log is one wrapper: behind each sync of a log it commits what the log is
-//! annotated with already, which is a forced write to the journal.
+//! - [`Gathered`] is ours.
+//! - [`Waiting`] syncs the log after each append, but the device's writes are not forced, so that a
+//!   disk may keep them in its cache.
+//! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
-//! For runs only: in a [`Waiting`] log a write that was acknowledged as synced may be lost in a
-//! power cut.
+//! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //!
 //! [`Gathered`]: LogWrites::Gathered
 //! [`Waiting`]: LogWrites::Waiting

@@ -1,7 +1,8 @@
-//! [`Metrics`]: the metrics of a phase, by which runs are compared. Times, and sizes of requests,
-//! are those of the full drive; counts of zones are those of the scaled run. A metric that a phase
-//! does not have, such as read amplification without reads, is absent, not zero; by cause or level,
-//! one without any work counts as zero, but has no mean size of requests or merges.
+//! [`Metrics`]: the metrics of a phase, by which runs are compared.
+//!
+//! Times and sizes of requests are converted to the full drive. Counts of zones are those of the
+//! scaled run. A metric that a phase does not have is absent, not zero: read amplification, for
+//! example, if nothing was read.
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
-//! Runs in virtual time: a system, a modelled drive and a workload, from which metrics come that
-//! are the same on every machine.
+//! Runs in virtual time: a system, a modelled drive and a workload. Their metrics are the same on
+//! every machine.
 //!
-//! A [`RunPlan`] is everything that a run depends on, beside the program; [`carry_out()`] does it,
-//! on the very engine that stores are used with: clients, flush, compaction and reclaim are actors
-//! on a virtual clock, and the drive is an emulator with a model of its times. Stalls and
-//! interference are not modelled: they happen.
+//! A [`RunPlan`] holds what a run depends on, beside the program. [`carry_out()`] carries it out
+//! with the engine itself: clients, flushes, compactions and reclaim are actors on a virtual clock,
+//! and the drive is an emulator with a model of its times. So stalls and interference are not
+//! modelled; they happen.
 //!
 //! | file | content |
 //! |---|---|
-//! | `plan`, `phase`, `scaling` | a run and its phases as plain values, scaled to `1/n` |
+//! | `plan`, `phase`, `scaling`, `device` | a run as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
 //! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
 //! | `log_writes` | the log as in a publication |
@@ -17,8 +17,8 @@
 //! | `sampler`, `sample` | values at even times |
 //! | `metrics`, `outcome`, `names` | what comes of a phase, and its names |
 //!
-//! A run is a simulation on one thread. Measuring changes nothing: samples and readings take no
-//! virtual time and send no request.
+//! A run is a simulation on one thread. Samples and readings take no virtual time and send no
+//! request, so measuring does not change a run.
 
 mod carry_out;
 mod device;

@@ -1,8 +1,8 @@
-//! The names by which metrics and series are called: those that they have in the JSON.
+//! The names of metrics and series that an experiment can ask for, such as
+//! `write_amplification.total`. They are the names that these have in the JSON.
 //!
-//! Waits are in the JSON, too, but not among these names: `waits_by_cause` and `longest_waits` of a
-//! phase, `waits.CAUSE` of a sample. So an experiment cannot ask for them, nor for levels deeper
-//! than 7.
+//! The JSON has more: waits, and levels deeper than 7 where a tree has them. An experiment cannot
+//! ask for those.
 
 use std::collections::BTreeMap;
 

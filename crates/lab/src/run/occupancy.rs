@@ -1,14 +1,13 @@
-//! [`Occupancy`]: what the zones hold at a moment.
+//! [`Occupancy`]: how much of the store's space is in use at a moment.
 //!
-//! *Valid* are bytes of tables that the tree refers to, *live* those of the newest versions of
-//! records, as the ledger has them. Both are held against the capacity of the zones in use, which
-//! hold bytes of tables or logs that a file refers to or a reader pins: a zone with nothing but
-//! dead bytes counts as empty. Journal and superblock are not counted: their zones are as many at
-//! each scale, and of the full drive one in thousands.
+//! *Valid* bytes are those of tables that the tree refers to. *Live* bytes are those of the newest
+//! versions of records. Both are compared with the space in use:
 //!
-//! On a device without zones, in use are the bytes that are not free, and *fragments*: free runs
-//! that are too small for a usual write. As SEALDB's authors have it (MSST '18, section IV-C),
-//! these are shorter than a set of 27.48 MB, which is 7 of their tables.
+//! - With zones, it is the capacity of all zones that hold a byte of a table or log that a file
+//!   refers to or a reader pins. Zones of journal and superblock are not counted.
+//! - Without zones, it is what is not free, plus *fragments*: free runs that are too short to be
+//!   useful. Like SEALDB's authors (MSST '18, section IV-C), we take a run of fewer than seven
+//!   tables as too short.
 
 use std::ops::Range;
 

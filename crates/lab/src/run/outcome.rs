@@ -1,5 +1,6 @@
-//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs. All but the costs is
-//! the same on every machine.
+//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs.
+//!
+//! For the same plan and engine an outcome is the same on every machine, except for its costs.
 
 use std::ops::AddAssign;
 

@@ -1,6 +1,7 @@
-//! [`PhasePlan`]: the work of clients in a phase, resolved and scaled. A value that the scale makes
-//! too small is refused. All phases of a run have keys of one size; keys lie as the first phase's
-//! workload has them.
+//! [`PhasePlan`]: the work of clients in one phase, with defaults filled in and scaled.
+//!
+//! All phases of a run must have keys of one size. The first phase's workload decides the order of
+//! the keys. A value that the scale makes too small is refused.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,17 +1,15 @@
-//! [`Places`]: where the log and the metadata of a run lie, once they are known to fit together.
+//! [`Places`]: where the log and the metadata of a run lie.
 //!
-//! A store has either one device, or a log device beside it for the journal and all logs. So log
-//! and metadata are on the drive's sequential zones together, or neither is. The log device is one
-//! device for the file system and may stand for several places: what lies on it can cost nothing,
-//! take the times of a drive of its own, or take those of zones of the drive of tables. The place
-//! of a request follows from its cause.
+//! Both lie on the drive among the tables, or neither does. In the second case the file system sees
+//! a log device beside the drive, which stands for one or two places: free of cost, a drive of its
+//! own, or other zones of the drive of tables. The cause of a request tells its place.
 //!
-//! [`Starts`] says where these zones begin:
+//! [`Starts`] says where these other zones begin:
 //!
-//! - *Conventional* zones follow the first one, which holds the superblock.
-//! - *Sequential* zones are those behind the last zone of the store. The drive of tables does not
-//!   know that they are written, so that rules of sequential zones do not hold there. Only the
-//!   times are modelled, and only those of a disk: flash would erase blocks.
+//! - *Conventional* zones: behind the first one, which holds the superblock.
+//! - *Sequential* zones: behind the last zone of the store. Only their times are modelled: the
+//!   emulated drive does not see these writes, and so does not enforce the rules of zones. Flash is
+//!   refused, because it would have to erase.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;

@@ -1,11 +1,8 @@
-//! [`RunPlan`]: everything that a run depends on beside the program, resolved and scaled, as plain
-//! values.
+//! [`RunPlan`]: what a run depends on beside the program, as plain values, already scaled.
 //!
-//! With the same engine two equal plans give the same outcomes, to the last digit, except for their
-//! costs; the JSON of the plan without its names is a part of the key in a store of results. It
-//! holds the sizes of the scaled run. The shapes of the drive and of the log device are computed
-//! when the run begins: the drive is in the plan by its name and a hash, and if the drive's file
-//! has changed, the run is refused.
+//! With the same engine, equal plans give the same outcomes except for their costs. So a result is
+//! kept under a hash of its plan. The drive is in the plan as a name and a hash of its parameters:
+//! if its file has changed, the run is refused.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Durability, Options, System};

@@ -1,6 +1,7 @@
-//! [`Reading`]: all counters at a moment. [`Interval`]: the differences between two readings. Both
-//! are of one run, and the earlier comes first: counters only grow. Times are those of the run, not
-//! of the full drive.
+//! [`Reading`]: the counters of engine and drives at a moment. [`Interval`]: the differences
+//! between two readings of one run, the earlier first.
+//!
+//! Times are those of the run, not of the full drive. Taking a reading costs no virtual time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

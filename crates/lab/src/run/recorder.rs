@@ -1,18 +1,17 @@
-//! [`Recorder`]: sees every request to the drive with its times, between drive and model; and those
-//! to a log device, if that has times.
+//! [`Recorder`]: records every request to the drive with its times. It sits between the emulated
+//! drive and the model of its times. A log device that takes time has a recorder, too.
 //!
-//! Each request goes into a hash when its completion is decided, in the order of these decisions:
-//! what it is, where, for whom, when it was submitted, when the drive began to serve it and when it
-//! completed. Two runs with the same hash have done the same at the same times. The same can be
-//! written down as text, a line to a request:
+//! A request is added to a hash when the model decides when it completes. Two runs with the same
+//! hash have sent the same requests at the same times. Requests can also be written as text, one
+//! line each, in nanoseconds of the run and logical blocks:
 //!
 //! > submitted start end cause kind block blocks flags
 //!
-//! in nanoseconds of the run and logical blocks. The flags are `f` for a forced write, `a` for an
-//! append, `!` for what was refused and `b` for a request to the log device beside the drive. If a
-//! line cannot be written, the text ends there; [`Trace::finish`] returns the error, and the run
-//! fails with it at its end. A request that a power cut takes before its completion is decided is
-//! not recorded.
+//! The flags are `f` for a forced write, `a` for an append, `!` for a refused request, and `b` for
+//! a request to the log device.
+//!
+//! If a line cannot be written, the text ends there, and the run fails at its end. A request that
+//! is lost in a power cut before its completion is decided is not recorded.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

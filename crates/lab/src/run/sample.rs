@@ -1,5 +1,7 @@
-//! [`Sample`]: values of a run at one of its even times. The last one is taken at the end of the
-//! phase.
+//! [`Sample`]: values of a run at one moment of a phase, such as throughput since the sample
+//! before.
+//!
+//! Samples are taken at even intervals, and a last one at the end of the phase.
 
 use std::collections::BTreeMap;
 

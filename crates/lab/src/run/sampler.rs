@@ -1,11 +1,10 @@
-//! The sampler: an actor beside the clients. At even times it reads the counters of engine and
-//! drive, and how full the zones are, and adds a [`Sample`]; a last one is taken when the phase
-//! ends.
+//! The sampler: an actor beside the clients that takes a [`Sample`] at even intervals, and a last
+//! one when the phase ends.
 //!
-//! A sample takes no virtual time and sends no request to the drive. So a run with other samples,
-//! or without any, is the same to the last request.
+//! A sample takes no virtual time and sends no request to the drive. So the requests of a run do
+//! not depend on whether and how often samples are taken.
 //!
-//! [`Sampler::stop`] must be called before the simulation ends, or the actor outlives it.
+//! Call [`Sampler::stop`] before the simulation ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How an experiment shrinks to `1/n`.
+//! How an experiment shrinks to `1/n` of the full drive. There are two modes:
 //!
 //! | | `delays` | `bandwidths` |
 //! |---|---|---|
@@ -9,41 +9,31 @@
 //! | keys and values | as they are | an n-th, both together |
 //! | blocks of tables | as they are | a root-n-th |
 //! | a second of the run is, on the full drive | n seconds | a second |
-//! | a second that the throttle holds one operation back is | a second | a second |
+//! | a second that the throttle delays one operation is | a second | a second |
 //!
-//! Bytes over time and seeks over bytes then stay what they are, and so do their ratios. Sizes are
-//! rounded down. A zone, a memtable, a table or a memory that would come below 16 KiB is refused.
-//! Requests of jobs stay at 8 KiB or more, blocks of tables at 256 bytes, operations and records at
-//! one. The file cache is an n-th in both modes.
+//! In both modes the ratios of transfer to seek times stay the same. Some sizes have a least value.
+//! A zone, a memtable, a table or a memory that would shrink below 16 KiB is refused.
 //!
-//! The throttle's delays follow from the bytes of an operation, and from what a byte costs the
-//! jobs, which is the same at every scale. So one operation is delayed as on the full drive; all of
-//! them together, of which there are an n-th with `delays`, an n-th of the time.
+//! The throttle's delay of one operation follows from its bytes, so it is not scaled. In mode
+//! `delays` there are an n-th of the operations, so the delays of all together are an n-th.
 //!
-//! Some quantities do *not* shrink, with these consequences:
+//! Some quantities do not shrink, so small scales distort:
 //!
-//! - The file system's block of 4 KiB. A table is padded to it, so with tables below some hundred
-//!   KiB space and writing are overstated (32 KiB of 4 MiB at 1/16: 1 %); every commit to the
-//!   journal and every synced write is at least one, which takes `n` times its time on the full
-//!   drive: 17 us x n on a disk beside the seek and the revolution before it.
-//! - With `bandwidths`, an index takes for a block what it takes on the full drive, and with blocks
-//!   of an n-th it would not fit into an n-th of the memory; but in large blocks, a record that is
-//!   read often takes others into the cache. Blocks of a root-n-th leave both wrong by root n.
-//! - With `bandwidths`, what an entry takes beside key and value (some 20 bytes in a table, 60 in a
-//!   memtable) and the 16 bytes of a key: values make up for the key, not for the rest.
-//! - A frame of the log is not made smaller than 64 KiB: entries are not split between frames, and
-//!   the rest of a frame would be padding. On a disk the write cache makes one stream of them.
-//! - Processor time: a certain time per operation, entry and KiB. Throughput and shares come out
-//!   right because there are an n-th of the operations; but with `delays` an operation that waits
-//!   for nothing is reported at n times the microseconds it would take.
-//! - With several clients, one that waits behind another's delay is told to have waited n times as
-//!   long: its wait is one for its turn, whatever the other waited for.
-//! - A job that waits for space looks again after 50 ms at the latest; it is told earlier in nearly
-//!   all cases.
-//! - The journal is rolled when it has 256 KiB or more, whatever the size of a zone, and takes
-//!   512 KiB and three zones.
-//! - A merge is cut into subcompactions of some tables, and tables end up as they are cut: where
-//!   few entries make a table, tables differ more.
+//! - The block of the file system is 4 KiB. Tables, commits to the journal and synced writes are
+//!   padded to it. So with small tables space and writing are overstated.
+//! - In mode `bandwidths`, a key cannot shrink by itself, so the value shrinks for both. What an
+//!   entry takes beside key and value does not shrink.
+//! - In mode `bandwidths`, an entry of an index is as large as on the full drive. If blocks shrank
+//!   to an n-th, their indexes would not fit into an n-th of the memory. If they did not shrink,
+//!   each would hold too many records. A root-n-th is a compromise.
+//! - Processor time per operation does not shrink. In mode `delays` an operation that waits for
+//!   nothing is therefore reported as n times slower than it is.
+//! - A client that waits for its turn behind a delayed client is reported as having waited n times
+//!   as long.
+//! - The least sizes of the journal and of writes to the log, and the longest interval at which a
+//!   job looks for space again, are constants.
+//! - Subcompactions end between tables. Where few entries make a table, the sizes of tables vary
+//!   more.
 
 use terrace_zone::timing::{Scale, ScaleMode};
 

@@ -1,8 +1,10 @@
-//! [`Stage`]: a modelled drive, the store on it and its clients, in virtual time.
+//! [`Stage`]: the modelled drive of a run, the store on it, and its clients.
 //!
-//! A stage is used inside a simulation with the plan's seed: [`Stage::open`] formats the drive,
-//! then each phase is carried out once and in order, because a phase goes on with the store before
-//! it. [`Stage::finish`] verifies and closes the store, and ends the trace.
+//! [`Stage::open`] formats the drive. The phases then run once each, in order, because each goes on
+//! with the store as the one before left it. [`Stage::finish`] verifies and closes the store, and
+//! ends the trace.
+//!
+//! A stage must be used inside a simulation with the plan's seed.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,8 +1,7 @@
-//! Estimates the memory that a run takes, and reads how much the machine has.
+//! [`estimate`] says how much memory a run takes, and [`available`] how much the machine has left.
 //!
-//! The estimate is on the high side: it has the drive written full. It may be too small for a run
-//! with a file cache, which is not in it, and for a phase with far more records than operations,
-//! because the ledger takes up to eight bytes a record.
+//! The estimate assumes that the drive is written full, so it is usually too high. It ignores a
+//! file cache, and may be too low for a phase with far more records than operations.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::Drive;

@@ -1,6 +1,7 @@
-//! Finds results that another build of Terrace has left for the same plan: of each measured phase
-//! the newest one whose checksum holds. Damaged results are passed over, not reported. Newest is by
-//! the time of the file. If one measured phase has no such result, the run has none.
+//! Finds results that another build of Terrace has left for the same plan.
+//!
+//! For each measured phase it takes the newest file that is not damaged. If one measured phase has
+//! no such file, the run has no result.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 //! Plans the runs of an experiment: one for each variant and each system that is run under it.
-//! Systems that the caller names take the place of all of these.
+//!
+//! The caller may name systems to be run instead.
 
 use terrace_zone::timing::Scale;
 

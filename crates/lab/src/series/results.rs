@@ -1,18 +1,18 @@
-//! [`Results`]: a directory with the outcomes of runs.
+//! [`Results`]: a directory that keeps the outcomes of runs.
 //!
-//! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over
-//! all that the phase depends on: the run's plan as far as this phase, with the drive's parameters
-//! and the seed, and the [engine]. So no file can be stale: a change of the plan or of the engine
-//! leads to another name. Not in the hash are the names of a run (its experiment, its variant, its
-//! phases, the spelling of its system), which phases are measured, and the phases that come after.
-//! So experiments that begin with the same load share its result; a result that is found gets the
-//! names of the run that asks for it.
+//! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash covers
+//! what the phase depends on: the [engine], and the plan as far as this phase, with the drive's
+//! parameters and the seed. If one of these changes, the file has another name, so a result is
+//! never out of date.
 //!
-//! A file is written beside its place and renamed, so that it is there as a whole or not at all,
-//! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error and
-//! never a result. To keep a run takes an outcome of each of its phases, measured or not.
+//! The hash leaves out the names of experiment, variant and phases, which phases are measured, and
+//! later phases. So experiments that begin with the same load share its result. A result that is
+//! found gets the names of the run that asks for it.
 //!
-//! It does not throw anything away: what older engines have left may be deleted at any time.
+//! A file appears whole or not at all, and has a checksum. A damaged file is an error, not a
+//! result. Results of older engines are not deleted.
+//!
+//! Any number of threads and programs may use a directory at once.
 //!
 //! [engine]: Results::of_this_engine
 

@@ -1,16 +1,15 @@
-//! Series of runs: carries out many runs at once, those whose outcomes are not known yet.
+//! Carries out a series of runs, several at once, except for those whose outcomes are known.
 //!
-//! Each run has a thread of its own. Runs begin in the order of their plans, but for those that
-//! wait for a host (below). As many go on at once as the limits allow, and fewer if they would not
-//! fit into memory together; a single run is always tried. The outcome of a run is kept as soon as
-//! the run ends: if the program ends, no more than the runs under way are lost. A run that fails or
-//! panics does not end the others. The caller's `watch` is called from the threads of the runs,
-//! also from several at once, and from the caller's own where a result is known or a run has
-//! panicked.
+//! - Each run has a thread. As many go on at once as the limits and the memory allow, but at least
+//!   one.
+//! - An outcome is kept when its run ends. If the program stops, only the runs under way are lost.
+//! - A run that fails or panics does not stop the others.
+//! - A run may be the beginning of another run, its *host*, or equal to it. It then waits for the
+//!   host and takes its outcomes from the results. If they are not there, it is carried out by
+//!   itself.
 //!
-//! A run that is the beginning of another one (the *host*), or equal to it but for its names, waits
-//! for the host and takes its outcomes from the results. If they are not there, because the host
-//! failed, the run is carried out by itself.
+//! The caller's `watch` is called from the threads of the runs, several at once, and from the
+//! caller's own.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! [`Chooser`]: chooses the record of an operation, in order or by a distribution.
+//! [`Chooser`]: chooses the record of the next operation, in order or by a distribution.
 //!
-//! A chooser has a state, so each sequence needs one of its own. The number of records may grow
-//! from choice to choice; `Shuffled` takes each record once only while it stays the same.
+//! A chooser has a state, so each sequence of operations needs its own. The number of records may
+//! grow between choices. `Shuffled` takes each record once as long as it does not grow.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,13 +1,13 @@
-//! [`Client`]: carries out operations one after the other, times each, verifies every answer. Scans
-//! are verified less while somebody writes: see [`Client`].
+//! [`Client`]: carries out operations on a store, one after the other. It times them and verifies
+//! the answers.
 //!
-//! Runs on threads and, as it asks `env` alone for the time, on simulated actors without a change;
-//! several clients may work in one [`World`] at once. Nothing but clients may write to its store. A
-//! client waits for nothing but the store: think time and arrival times are the business of its
-//! caller.
+//! Nobody but the clients of a [`World`] may write to its store. Several clients may work at once.
+//! A scan is verified less strictly while another client writes: see [`Client`]. A write that
+//! failed counts as under way for ever: a read may find it or not, and scans are verified less from
+//! then on.
 //!
-//! A write that failed counts as under way in the ledger for ever: a read may find it or not, and
-//! scans are verified less from then on.
+//! A client runs on a thread or a simulated actor. It waits for nothing but the store; arrival
+//! times are up to its caller.
 
 use std::ops::Range;
 

@@ -1,12 +1,11 @@
-//! [`Contest`]: a record that several clients write at once, and the generations that a read of it
+//! [`Contest`]: the writes of a record that several clients wrote at once, and which of them a read
 //! may find.
 //!
-//! Each write is an interval of a clock that ticks when a write begins or ends. A read can no
-//! longer find a write if another write began after it had ended, and has ended itself. Such writes
-//! are dropped.
+//! A clock ticks when a write begins or ends. A read can no longer find write A once another write
+//! B has ended that began after A ended. Such writes are dropped.
 //!
-//! The ledger holds the lock of the record's shard at each call. A read takes a copy, [`Seen`],
-//! when it begins.
+//! The caller holds the lock of the record's shard. [`Seen`] is a copy for a read, taken when the
+//! read begins.
 
 /// A write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,8 @@
-//! [`Crowd`]: several clients that carry out one sequence of operations. Each takes the next
-//! operation as soon as it has carried out its last.
+//! [`Crowd`]: several clients that share one sequence of operations. Each takes the next operation
+//! when its last one has ended (a closed loop).
 //!
 //! An operation is timed from the end of the client's last one, so its time includes taking it from
-//! the source. The first failure ends the sequence: the operations under way are carried out, no
-//! other is taken.
+//! the source. After a failure no further operation is taken; those under way are completed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

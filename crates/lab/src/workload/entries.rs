@@ -1,16 +1,14 @@
-//! Keys and values by number.
+//! [`Entries`]: the keys and values of records, by number.
 //!
-//! A key is eight bytes that tell its record, most significant first, padded with `0` as in
-//! RocksDB's `db_bench`. An *absent* key, which is never written, lies right behind a present one.
-//! The eight bytes are the number itself, or the number scattered: see [`KeyOrder`].
+//! A *key* begins with eight bytes, most significant first: the record's number, or the number
+//! scattered ([`KeyOrder`]). It is padded with `0`, as in RocksDB's `db_bench`. An *absent* key is
+//! one that is never written and lies right behind a record's key.
 //!
-//! Seed, record, generation and size determine a value. It has a head with the generation and a
-//! check of all four, and then bytes from a pool of random bytes. So making or verifying a value
-//! costs one copy or comparison, and a measurement is of the store, not of the generator. Values
-//! hardly compress, and do not depend on the sizes of others.
+//! A *value* follows from the seed, the record, its generation and the size. It has a head with the
+//! generation and a check of all four, and then bytes from a pool of random bytes. So making or
+//! verifying a value is one copy or comparison. Values hardly compress.
 //!
-//! Keys have [`KEY_SIZE_MIN`] bytes or more, values [`VALUE_SIZE_MIN`] to [`VALUE_SIZE_MAX`]; other
-//! sizes panic.
+//! Sizes outside of the limits of this module panic.
 
 use terrace_env::random::{Random, RngCore};
 

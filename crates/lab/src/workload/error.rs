@@ -1,6 +1,5 @@
-//! Errors of clients: an operation that failed, or an answer that is wrong. A
-//! [`ClientError::Mismatch`] says that the store answered wrongly; the other errors, that an
-//! operation failed or was refused.
+//! [`ClientError`]: why a client stopped. [`ClientError::Mismatch`] means that the store gave a
+//! wrong answer. The other errors mean that an operation failed or was refused.
 
 use std::fmt;
 use std::ops::RangeInclusive;

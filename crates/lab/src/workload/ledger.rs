@@ -1,20 +1,17 @@
-//! Expected contents of the store: for each record its newest generation, and how large it is.
+//! [`Ledger`]: what the store must hold: for each record its newest generation and the size of its
+//! entry.
 //!
-//! Every write of a record, deletes among them, is a *generation* of it, counted from 1. A write is
-//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end); one that never ends
-//! may or may not have happened. A read is compared with the state of the ledger [before
-//! it](Ledger::before) and after it. Any number of clients may do all of this at once, also on the
-//! same record. A read may find a generation
+//! Each write of a record is a *generation* of it, counted from 1; a delete is one, too. A write is
+//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end). One that never ends
+//! may or may not have happened. A read may find a generation
 //! - whose write had begun before the read ended,
 //! - unless another write began after that one had ended, and ended before the read began.
 //!
-//! The ledger allows exactly the answers that a linearizable store may give to one read;
-//! `linearizability` looks at several reads together.
+//! So the ledger judges each read alone. `linearizability` looks at several reads together.
 //!
-//! Eight bytes a record, in chunks of 65,536 records that are made as they are needed: a record
-//! that one client at a time puts is one atomic word. There is more to keep of a record that was
-//! deleted, and of one that two write at once: see `contest`. Records are numbered below
-//! [`RECORDS_MAX`], an entry is smaller than 32 MiB; to write others panics.
+//! Any number of clients may use a ledger at once. It takes eight bytes a record; records that were
+//! deleted or written by two clients at once take more (`contest`). Writing panics if a record's
+//! number is not below [`RECORDS_MAX`], or an entry is too large.
 
 use std::ops::Range;
 use std::sync::OnceLock;

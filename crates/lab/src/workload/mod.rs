@@ -1,26 +1,27 @@
-//! Work of clients, and the clients: the one generator of load, for real and for virtual time.
+//! The generator of load: operations of clients, and the clients that carry them out and verify the
+//! answers. It serves real and virtual time alike.
 //!
-//! A [`Workload`] is pure: from a seed it gives a sequence of [`Operation`]s on *records*, which
-//! are numbered in the order of their insertion. A [`Preset`] is one that has a name: `fillrandom`,
-//! `ycsb-a`. A sequence can be written down and carried out again: see [`Trace`].
+//! A [`Workload`] gives a sequence of [`Operation`]s on *records*. A [`Preset`] is a workload with
+//! a name, such as `fillrandom` or `ycsb-a`. A sequence can be written down and carried out again:
+//! see [`Trace`]. Records have numbers below 2^32.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`Workload`], [`Preset`], [`Ycsb`], [`Chooser`], [`Sizes`] | which operation comes next |
 //! | [`Zipfian`], [`Order`] | distributions and orders of records, for choosers |
 //! | [`Source`] | a sequence with an end: the first operations of a workload, a trace |
-//! | [`Entries`] | keys and values by record; any value can be told from a wrong one |
+//! | [`Entries`] | keys and values by record; a wrong value can be told from a right one |
 //! | [`Ledger`] | what the store must hold, also while several clients write |
 //! | [`World`] | a store with both |
-//! | [`Client`] | carries operations out, times each, verifies every answer |
+//! | [`Client`] | carries out operations, times them, verifies the answers |
 //! | [`Crowd`] | several clients on one sequence |
 //! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
 //!
-//! Nothing but clients writes to the store of a world, or their verdicts are wrong. A client that
-//! fails ends its crowd. Records are numbered below 2^32.
+//! Only the clients of a world may write to its store, or their verdicts are wrong. If a client
+//! fails, the clients of its crowd stop.
 //!
-//! All of it asks `env` for time and threads, so that the same sequence is carried out in real time
-//! and, every time the same way, in a simulation:
+//! Time and threads come from `env`. So the same code runs on threads, and in a simulation, where
+//! it does the same each time:
 //!
 //! ```
 //! use std::sync::Arc;

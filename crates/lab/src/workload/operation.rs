@@ -1,8 +1,7 @@
-//! Operations on records, drawn in given proportions.
+//! [`Workload`]: an endless sequence of [`Operation`]s on records, drawn in given proportions.
 //!
-//! A [`Workload`] is a sequence without an end, and does not know what becomes of its operations: a
-//! record counts as inserted as soon as its insert is drawn, and one that was deleted can be drawn
-//! again.
+//! A workload does not know what becomes of its operations. A record counts as inserted once its
+//! insert is drawn, and a deleted record can be drawn again.
 
 use terrace_env::random::{Random, Rng};
 

@@ -1,11 +1,11 @@
-//! [`Order`]: the numbers below a count, each once, in an order that looks random, without a table.
+//! [`Order`]: the numbers below a count, each once, in an order that looks random. It needs no
+//! table.
 //!
-//! It is a bijection on the numbers below the next power of two: add an offset, then, twice,
-//! multiply by an odd factor and xor with the result shifted right. Offset and factors come from
-//! the seed. A result that is not below the count goes through the bijection again, until it is
-//! (*cycle walking*: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4):
-//! on average that takes two steps or fewer. The same seed and count give the same order on every
-//! machine.
+//! 1. A bijection of the numbers below the next power of two: add an offset; then, twice, multiply
+//!    by an odd factor and xor with the result shifted right. Offset and factors come from the
+//!    seed.
+//! 2. If the result is not below the count, apply the bijection again, until it is (*cycle
+//!    walking*: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4).
 
 use terrace_env::random::{Random, RngCore};
 

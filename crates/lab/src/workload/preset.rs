@@ -1,8 +1,9 @@
-//! Workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and those of YCSB.
+//! [`Preset`]: workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and those of
+//! YCSB.
 //!
-//! A preset only draws operations. The caller fills the store before, with [`Preset::filled_by`],
-//! unless the preset [begins with an empty one](Preset::begins_empty); and the keys must lie as
-//! [`Preset::key_order`] says for the results to be comparable.
+//! A preset only draws operations. Some [begin with an empty store](Preset::begins_empty). For the
+//! others the caller first fills the store, with [`Preset::filled_by`]. Keys should lie as
+//! [`Preset::key_order`] says, so that results can be compared with those of the original tools.
 
 use std::fmt;
 use std::str::FromStr;

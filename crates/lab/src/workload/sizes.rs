@@ -1,7 +1,8 @@
-//! [`Sizes`]: a distribution to draw from: bytes of keys or values, or records of a scan.
+//! [`Sizes`]: a distribution of numbers, such as bytes of a value or records of a scan.
 //!
-//! Its text is `SIZE`, `LEAST-MOST` (uniform) or `LEAST-MOST/SHAPE` (Pareto, cut at `MOST`). Only a
-//! text is checked: a variant made by hand needs `LEAST <= MOST` and a finite shape above 0.
+//! Its text is `SIZE`, `LEAST-MOST` (uniform) or `LEAST-MOST/SHAPE` (Pareto, cut at `MOST`).
+//! Parsing checks the text. A value built in code is not checked: it needs `LEAST <= MOST` and a
+//! finite shape above 0.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,8 @@
-//! Source of a client's operations: a workload, a trace, or a recorder around one of them.
+//! [`Source`]: a sequence of operations with an end: the first operations of a workload, a trace,
+//! or a recorder around another source.
 //!
-//! Operations are written down when they are taken, before they are carried out. So after a failure
-//! a recorded trace has operations that were never carried out.
+//! A recorder writes an operation down when it is taken, before it is carried out. So after a
+//! failure the trace may contain operations that were not carried out.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;

@@ -1,12 +1,8 @@
-//! Tally of clients: their operations, and how long these took.
+//! [`Tally`]: what clients did, and how long their operations took.
 //!
-//! In a scaled run a second may stand for `n` seconds of the full drive, and an operation for `n`
-//! operations. Most of what an operation waits for is then an n-th: a flush, a request to the
-//! drive. A delay by the throttle is not: it follows from the bytes of that operation, and is what
-//! it would be on the full drive. The `n` operations have `n` such delays together.
-//!
-//! So the tally multiplies all of an operation's time by `n`, but not its delays by the throttle.
-//! Outside of scaled runs `n` is 1, and times are as they were measured.
+//! In a scaled run a second may stand for `n` seconds of the full drive. So the tally multiplies
+//! the time of an operation by `n`. Delays by the throttle are not multiplied: they follow from the
+//! bytes of the operation, and are as long as on the full drive. Outside of scaled runs `n` is 1.
 
 use std::time::Duration;
 

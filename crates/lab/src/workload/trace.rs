@@ -1,10 +1,10 @@
-//! Sequences of operations as text, to be written down and carried out again. The format is
-//! `docs/format/trace.md`: a header line, how keys lie, then an operation a line. Without the
-//! second line keys are numbered; empty lines and lines that begin with `#` are passed over.
+//! [`Trace`] and [`TraceWriter`]: sequences of operations as text, to be carried out again.
+//! `docs/format/trace.md` describes the format: a header line, the order of keys, then one
+//! operation per line.
 //!
-//! A trace has the sizes of values, but neither their bytes nor the sizes of keys: whoever carries
-//! it out chooses these. It is read line by line, so an error in a line is found when the line's
-//! turn comes.
+//! A trace has the sizes of values, but not their bytes, and not the sizes of keys.
+//!
+//! It is read line by line. So an error in a line is found only when this line is reached.
 
 use std::io::{self, BufRead, Write};
 

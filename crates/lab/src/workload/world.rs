@@ -1,8 +1,8 @@
-//! A store together with the ledger of the writes to it, by which the store's contents can be
-//! verified.
+//! [`World`]: a store together with the ledger of what was written to it, so that its contents can
+//! be verified.
 //!
-//! The store is empty at first, and nothing but clients of this world writes to it.
-//! [`World::verify`] and [`World::checksum`] read everything, while nobody writes.
+//! The store is empty at first, and only clients of this world write to it. Nobody may write during
+//! [`World::verify`] and [`World::checksum`], which read everything.
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper and others, "Benchmarking cloud
-//! serving systems with YCSB", SoCC 2010; the files `workloads/workloada` to `workloadf` of its
-//! distribution). Operations, their proportions and the choice of records are YCSB's. A record has
-//! one value instead of ten fields, and the caller says how large it is.
+//! [`Ycsb`]: the core workloads of the Yahoo! Cloud Serving Benchmark (Cooper and others,
+//! "Benchmarking cloud serving systems with YCSB", SoCC 2010; files `workloads/workloada` to
+//! `workloadf` of its distribution).
+//!
+//! Proportions of operations and choice of records are YCSB's. A record has one value instead of
+//! ten fields; the caller decides its size.
 
 use std::fmt;
 

@@ -1,10 +1,13 @@
-//! Zipf's distribution: the record of rank `r` is chosen in proportion to `1 / r^theta`, for a
-//! `theta` above 0 and below 1.
+//! [`Zipfian`]: Zipf's distribution. The item of rank `r` is drawn in proportion to `1 / r^theta`,
+//! for a `theta` between 0 and 1.
 //!
 //! The method is that of Gray and others ("Quickly generating billion-record synthetic databases",
-//! SIGMOD 1994, section 3.2), as in YCSB's `ZipfianGenerator`: after a sum over all ranks a draw
-//! takes constant time. It is exact for the first two ranks, and near for the others. When the
-//! number of items grows, only the new terms are added to the sum; it cannot shrink.
+//! SIGMOD 1994, section 3.2), as in YCSB's `ZipfianGenerator`: sum the terms of all ranks once,
+//! then each draw takes constant time. It is approximate except for the first two ranks. When the
+//! number of items grows, the new terms are added; the number cannot shrink.
+//!
+//! [`ScrambledZipfian`] scatters the popular items over all items, as YCSB's class of that name
+//! does.
 
 use terrace_env::random::{Random, Rng};
 

@@ -1,10 +1,11 @@
-//! Medium of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
+//! [`Medium`]: where the store of a crowd lies, how it is made to fail, and how its power is cut. A
+//! medium is one or two emulated drives, a directory or a store, all in memory.
 //!
-//! [`Medium::harm`] makes an operation fail, so many operations later. On a drive it is a request
-//! of a kind that chance decides, and there may be too few of that kind to come to it.
-//! [`Medium::heal`] mends a drive and a store in memory. It does not mend a directory: a failure
-//! that has not come yet stays, and a lasting failure is a power cut, after which the directory's
-//! operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
+//! - [`Medium::harm`] makes a later operation fail. On drives it draws the kind of request that
+//!   fails. Nothing fails if too few requests of this kind follow.
+//! - [`Medium::heal`] ends the failures of drives and of stores in memory. A directory is not
+//!   healed: its failure may still come, and after a lasting failure it is without power.
+//! - [`Medium::cut`] returns a copy as it is found after a power cut. The medium itself goes on.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! One run of a crowd.
+//! One run of the crash test with several writers; the parent module lists its steps.
 //!
-//! Each batch of a writer puts the writer's next number under all keys of the writer. So the values
-//! that are found tell which batch they are from, and whether it is there as a whole.
+//! Each writer numbers its batches from 1. A batch puts its number under every key of its writer.
+//! So the values that are found tell the newest batch, and whether it is there as a whole. After a
+//! cut this number must be at least that of the writer's last synced batch, and at most that of its
+//! last batch.
 //!
-//! The store must be empty, because each writer's numbers begin with 1. After a cut, a writer's
-//! number may lie anywhere from its last batch that was acknowledged as synced to its last that had
-//! begun.
+//! The store must be empty at the start.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
