@@ -1,38 +1,31 @@
 //! [`Board`]: the next tasks of compactions, and the clients that wait for them.
 //!
-//! The compaction's actor takes its tasks from here, in this order:
+//! An actor of compaction gets its tasks here, the first of these that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
 //! 2. A compaction that frees space, if a job or a writer found none.
-//! 3. A compaction that the shape of the tree needs. If the decider finds none, the board notes the
-//!    number of the tree's last change, and does not ask again before the tree has changed, or the
-//!    end of a snapshot lets tables go.
-//! 4. If the options allow it, a compaction that is worth while only at rest, once writers rest
-//!    ([`Rest`]) or a client waits for all jobs.
+//! 3. A compaction that the shape of the tree needs. If the decider finds none, it is not asked for
+//!    one again before the tree changes, unless a snapshot ends that kept tables.
+//! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
+//!    or while a client waits for all jobs.
 //!
-//! No task is given out while another actor chooses, while new data is on its way below level 0
-//! ([`Admitted`]), or after a failure.
+//! No task is given out after a failure, while another actor chooses a plan, or while new data is
+//! on its way below level 0 ([`Admitted`]).
 //!
 //! # Several compactions at once
-//! 1. One actor at a time chooses: a task comes with the turn to choose ([`Choosing`]), so that
-//!    each choice knows of all before it.
-//! 2. The chosen plan claims its rectangle of the tree ([`Claim`]); the turn to choose ends with
-//!    that. The board refuses a claim that meets another one, whatever the decider thought: that is
-//!    a bug of the decider and stops the engine. Moves that are chosen while no plan is under way
-//!    keep the turn instead of a claim.
-//! 3. While plans are under way, other actors are given the task to choose another plan beside
-//!    them, as many as the decider and the options allow. The decider sees the claims. Tasks 1, 2
-//!    and 4 wait until no plan is under way, because their plans depend on the whole tree. Nothing
-//!    is begun beside others while a client waits for task 1, or while space is short.
-//! 4. The decider chooses on with the state that the last choice leaves, and choices are numbered.
-//!    A state is committed only if no later one has been: see [`Tree`](crate::tree::Tree). So the
-//!    state on the medium may be ahead of a plan that is still under way. If that plan fails, what
-//!    it was to compact is passed over for one turn.
+//! 1. One actor at a time chooses. A task comes with the turn to choose ([`Choosing`]).
+//! 2. The chosen plan claims its part of the tree ([`Claim`]), which ends the turn. The board
+//!    refuses a claim that meets another one. Trivial moves that are chosen while no plan is under
+//!    way make no claim and keep the turn.
+//! 3. While plans are under way, another actor can be given a fifth kind of task: to choose a plan
+//!    beside them. The decider sees the claims. The tasks 1 to 4 wait until no plan is under way.
+//! 4. Choices are numbered. A choice beside others begins with the decider's state that the last
+//!    one left. So a state can be committed before a plan that was chosen earlier ends. If that
+//!    plan fails, the decider comes back to its inputs only in its next round.
 //!
 //! # Threads
-//! Any. One lock and one condition: something here has changed, or something else that the waiters
-//! here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack of space,
-//! of the tree and of the lifecycle may be asked, not the flush queue. An actor that is given a
-//! task must end it ([`end_task`](Board::end_task)), whatever comes of it.
+//! Any. One lock and one condition. With the lock held, the board asks the space pressure, the tree
+//! and the lifecycle. An actor must end each task that it was given
+//! ([`end_task`](Board::end_task)).
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,20 +1,19 @@
 //! Checkpoints: a consistent copy of a store in another one, while writes go on.
 //!
-//! The target must be empty, and is claimed until the copy is done. The tables that are copied stay
-//! pinned, so space that compactions free in the source comes free only afterwards. If the target
-//! has too little space, or anything else fails, the target stays as empty as it was.
+//! The target must hold nothing, and is claimed until the copy is done. The tables that are copied
+//! stay pinned meanwhile: space of theirs comes free only afterwards. If the copy fails before step
+//! 3, the target holds as little as before.
 //!
-//! # Steps
-//! 1. The engine flushes its memtables twice. The first flush runs beside writes; during the
-//!    second, of the little written meanwhile, writers wait. The version then holds exactly the
-//!    writes before that moment, and pins its files. The list of key spaces is read right behind
-//!    it. A read-only engine copies its logs instead, and fails if a log that it has in memory is
-//!    not the one it has read.
-//! 2. Tables are copied as they are, in large reads and writes. Every checksum in them is verified
-//!    in the bytes that are written. If the front of a table counts no more, the copy has zeros
-//!    there, and gives them back.
-//! 3. One transaction seals all files and writes the target's own annotation. Its counts of bytes
-//!    written begin at zero; sequences, key spaces and the decider's state are those of the source.
+//! 1. The engine flushes its memtables twice. Writes go on during the first flush, and wait during
+//!    the second, which is short. Then the version holds the writes before this moment and no
+//!    others. (A read-only engine copies its logs instead of flushing.)
+//! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
+//!    a table counts no more, the copy has zeros there, and trims them. A log that the opening has
+//!    read is compared with what it read then.
+//! 3. One transaction seals all files and writes the target's own annotation. Sequences, key spaces
+//!    and the decider's state are those of the source; the counts of bytes written begin at zero.
+//!
+//! A checkpoint runs in the thread of its client and holds no lock over I/O.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

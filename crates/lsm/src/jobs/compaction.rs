@@ -1,20 +1,17 @@
-//! The actors of compaction. Each asks the decider for a plan and carries it out as
-//! [`merging`](super::merging) describes, or as [trivial moves](super::trivial_move). There is one
-//! actor for each plan that may be under way at once; by default that is one.
+//! The actors of compaction. Each gets a task from the [`board`](super::board), asks the decider
+//! for a plan, and carries it out as a [merge](super::merging) or as [trivial
+//! moves](super::trivial_move).
 //!
-//! - The [`board`](super::board) says what to ask the decider for, and keeps plans that run side by
-//!   side from meeting.
-//! - Before each choice, tables that range tombstones cover are dropped ([`super::delete_only`]).
-//! - When the tree needs nothing and writers [rest](super::rest), or a client waits for the jobs,
-//!   the decider is asked for a compaction that is worth while only at rest, if the options allow
-//!   it. Such a merge ends between two subcompactions when writers are back.
-//! - A compaction that finds no space is tried again later, one for rest only after the tree has
-//!   changed. A client's request fails once its actor has found no space five times in a row. Any
-//!   other error stops the engine, as does a plan that the tree does not allow.
-//! - When the engine closes or fails, a plan that is under way is dropped, but for the instalments
-//!   that are committed.
+//! - Before the decider is asked, tables that range tombstones cover are dropped
+//!   ([`super::delete_only`]). If there were any, the task ends with that.
+//! - A plan that the tree does not allow is not carried out, and stops the engine.
+//! - A compaction that finds no space is tried again later; one for rest only after the tree has
+//!   changed. A manual compaction gives up after some tries. Other errors stop the engine.
+//! - When the engine closes or fails, a plan that is under way is dropped. Instalments that are
+//!   committed stay.
 //!
-//! No lock is held while a decider is asked; the actor has the turn to choose.
+//! Threads: one actor for each plan that may be under way at once. The actor holds no lock while a
+//! decider is asked. It has the turn to choose then, which keeps other actors from choosing.
 
 use std::sync::Arc;
 

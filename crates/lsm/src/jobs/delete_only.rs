@@ -1,20 +1,17 @@
-//! Delete-only compaction: drops segments of tables that range tombstones cover, without reading
-//! their entries. One transaction drops up to 4096 segments, so a large range delete frees its
-//! space quickly. Tables that have range tombstones are opened for that.
+//! Delete-only compaction: drops segments that range tombstones cover, many by one transaction. It
+//! reads the range tombstones of tables and none of their other entries.
 //!
-//! A segment is dropped in two cases. All snapshots must see the tombstones in question:
-//! 1. Range tombstones of newer runs cover all keys of the segment. Every entry of the segment is
-//!    older than they are.
-//! 2. The segment's own range tombstones cover all its keys, nothing in it is newer than they are,
-//!    and nothing older lies below it.
+//! A segment is dropped in two cases. In both, all snapshots must see the range tombstones:
+//! 1. Range tombstones of newer runs cover the whole key range of the segment.
+//! 2. The segment's own range tombstones cover its whole key range, nothing in it is newer than
+//!    they are, and nothing older lies below it.
 //!
-//! Readers that began earlier keep the version they began with. If a snapshot keeps a segment from
-//! being dropped, the segment is looked at again when the oldest snapshot ends.
+//! - Readers that began earlier keep the version that they began with.
+//! - A segment that a snapshot keeps is looked at again when the oldest snapshot ends.
+//! - A segment within the claim of a plan that is under way stays ([`Claims`]). The caller takes
+//!   the claims before the version: a plan that ends in between still counts.
 //!
-//! A compaction's actor calls this before it asks for a plan, with the turn to choose: so no plan
-//! begins meanwhile. It asks the board for the claims first and takes the version afterwards. A
-//! segment within the claim of a plan that is under way stays. Beside a claim, a segment may go for
-//! the reasons for which two plans may run side by side: see [`Claims`].
+//! It runs in a compaction's actor, which has the turn to choose: so no plan begins meanwhile.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};

@@ -1,22 +1,22 @@
-//! [`Destinations`]: the tables that a job is writing, one for each destination of its routes.
+//! [`Destinations`]: the tables that a job is writing, at most one for each destination of its
+//! routes. A destination is a run and a stream.
 //!
-//! A destination is a run and a stream. Its table stays open while the job goes through routes of
-//! other destinations, and goes on when the job is back: with routes that alternate between two
-//! runs, tables get as large as with one.
+//! The job writes its entries in key order, and decides by the [`Cut`](terrace_policy::Cut) of a
+//! route when the route's table ends. A table stays open while the job goes through routes of other
+//! destinations. Example: routes alternate between levels 1 and 2; one table of each level grows
+//! until it is full.
 //!
-//! A table ends before its [`Cut`](terrace_policy::Cut) says so
-//! - when another destination of the same run gets an entry or a range tombstone: the tables of a
-//!   run must not overlap;
-//! - when the job opens a table and may not have one more open: the fullest ends, which has least
-//!   to lose. [`TableSource`] says how many may be open;
-//! - at the key where the job ends before its last route, as all others.
+//! A table ends here before its cut says so
+//! - when another destination of the same run begins a table, because the tables of a run must not
+//!   overlap;
+//! - when the job opens a table and has as many open as it may: the fullest ends ([`TableSource`]
+//!   says how many may be open).
 //!
-//! The cuts are the caller's: it asks how full a table is, and ends it. Tables that are open when
-//! this is dropped count as thrown away.
+//! Only the table that was written to last has writes under way. So the store may take back the
+//! zone of any other table for a writer that waits. Tables that are open when this is dropped count
+//! as discarded bytes.
 //!
-//! The tables of a destination are written one after the other, in key order. Only the table that
-//! was written to last has writes under way. The store may take the zone of any other for somebody
-//! who waits, and a job that waits for a zone holds up nobody, itself included.
+//! One actor uses it: that of its job.
 
 use std::sync::Arc;
 

@@ -1,12 +1,15 @@
-//! The flush: the oldest immutable memtable becomes a run of level 0, and its log is deleted, by
-//! one transaction. One actor, one memtable at a time, so that level 0's runs keep their age. The
-//! decider may send ranges of the memtable below level 0 instead ([`super::intake`]).
+//! The flush: writes the oldest immutable memtable to tables. One transaction adds the tables to
+//! the tree and deletes the memtable's log.
 //!
-//! An opening flushes in the same way, before the actor begins. If it has replayed a part of a log,
-//! the log stays, and its annotation notes where the rest begins.
+//! - The tables become a new run of level 0. The decider may send key ranges below level 0 instead
+//!   ([`super::intake`]).
+//! - A flush that finds no space is begun again later. Other errors stop the engine. A client that
+//!   waits for a flush gets the error if flushes fail for lack of space twice meanwhile.
+//! - The opening of a store flushes in the same way. If it has replayed only a part of a log, the
+//!   log stays, and its annotation notes where the rest begins.
 //!
-//! A flush that finds no space is begun again later, and any other error stops the engine. A client
-//! that waits for a flush is told of the lack of space when flushes have failed twice meanwhile.
+//! Threads: one actor flushes one memtable at a time, so that the runs of level 0 keep their age.
+//! An opening flushes before that actor begins.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
-//! Finds the inputs of a plan in a version: the segments that the plan names, the reason if they
-//! may not be taken, and the keys at which outputs must end so as not to overlap segments that
-//! stay.
+//! Inputs of a plan: finds the segments that a plan names, checks whether the plan is legal, and
+//! adds the keys at which outputs must end so as not to overlap segments that stay.
 //!
-//! A plan is checked first ([`defect`]), and its claim keeps its parts in the tree until it ends.
-//! [`find`] relies on that and panics on a part that is not there. Where a part is less than its
-//! segment, it opens the table for the size.
+//! [`defect`] checks a plan before it is carried out. After that the plan's claim, or the turn to
+//! choose, keeps its parts in the tree. [`find`] relies on that: it panics if a part is not there.
+//! If a part is smaller than its segment, [`find`] opens the table to learn the size.
+//!
+//! Any thread may call these functions. They change nothing in the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

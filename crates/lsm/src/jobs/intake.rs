@@ -1,17 +1,20 @@
-//! Intake: asks the decider where a flush and the tables of an ingest go, and keeps compactions
-//! away from data that goes below level 0.
+//! Intake: asks the decider where the tables of a flush or an ingest go, and keeps compactions away
+//! from data that goes below level 0.
 //!
-//! 1. The decider is asked with the tree as it is now, and its answer is checked. An answer that
-//!    the tree does not allow is an error.
-//! 2. If anything goes below level 0, the [`board`](super::board) admits it. It waits while an
-//!    actor of compaction chooses a plan, and refuses if a plan that is under way is in the way, or
-//!    other new data.
-//! 3. The answer is checked again, because the tree may have changed before the board admitted it.
-//!    From then on nothing can get in the way until the [`Admitted`] is dropped: no compaction
-//!    begins, and none that is under way meets the claim. The caller drops it after its commit.
+//! 1. The decider answers for the tree as it is now. An answer that the tree does not allow is an
+//!    error.
+//! 2. If anything goes below level 0, the [`board`](super::board) is asked to admit it. It refuses
+//!    if a plan that is under way, or other new data, is in the way.
+//! 3. The answer is checked again, because the tree may have changed meanwhile.
+//! 4. If the data is admitted, no compaction begins until the [`Admitted`] is dropped. The caller
+//!    drops it after its commit.
 //!
-//! After a refusal everything goes on top of level 0, which is always legal. So does a flush that
-//! has not got its space: it may have to wait for a compaction, which it must not keep away.
+//! If the board refuses, or the second check fails, all of the data goes on top of level 0. A flush
+//! that could not reserve its space goes there, too: it may have to wait for a compaction, and so
+//! must not keep compactions from beginning.
+//!
+//! Threads: the flush, and clients that ingest. A caller waits while an actor of compaction chooses
+//! a plan.
 
 use std::sync::Arc;
 

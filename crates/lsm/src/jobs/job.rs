@@ -1,9 +1,11 @@
-//! Common code of the background jobs: computes the worst case they reserve, carries a [`Rewrite`]
-//! to its end, and commits it.
+//! Common code of the background jobs: estimates the most space that a job's tables can take,
+//! carries a [`Rewrite`] to its end, and commits it.
 //!
-//! Worst cases are bytes of all tables that a job may write. They hold for keys of up to some 40
-//! bytes; an index of longer keys may take more. A job ends between two steps when the engine
-//! closes or fails; what it has written is then dropped.
+//! - The estimate is what a job reserves. Some inputs can exceed it: very long keys make a larger
+//!   index than was reckoned, and very small data blocks make a flush write more.
+//! - If the engine closes or fails, a job ends between two steps. What it has written is dropped.
+//!
+//! The functions may be called in any thread. They do not choose what is merged or where it goes.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;

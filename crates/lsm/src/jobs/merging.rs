@@ -1,30 +1,26 @@
-//! Carries out a merge in [subcompactions](super::subcompaction). Workers carry them out, as many
-//! at once as there are workers and space; with one worker, or one subcompaction, the compaction's
-//! actor does it itself. The actor begins and commits them. Each commit is an instalment: it adds
-//! the outputs to the tree, takes the merged keys from the inputs, and leaves a legal tree. The
-//! decider's state is committed with the last, and not at all if the merge leaves anything undone.
+//! Carries out a merge in [subcompactions](super::subcompaction).
 //!
-//! Subcompactions are committed in key order, but the rest of one that ended early comes behind
-//! those that are under way. If the decider wants the outputs to lie in key order on the device,
-//! or to be a [set](super::set), one follows the other.
+//! 1. The compaction's actor begins subcompactions, and workers carry them out. With one worker, or
+//!    one subcompaction, the actor does the work itself. If the outputs are to lie in key order on
+//!    the device, or are a [set](super::set), one subcompaction follows the other.
+//! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
+//!    the tree, and the merged keys are taken from the inputs.
+//! 3. The decider's state is committed with the last instalment, unless a part of the merge was
+//!    left undone.
 //!
-//! If the entries of a subcompaction are larger than was estimated, it ends early, at the next key
-//! once its reservation is used up, and the rest becomes the next subcompaction to begin. If there
-//! is no space for the rest, the subcompactions under way are finished and committed first. So no
-//! output of a merge is thrown away, unless the engine closes or fails, or a subcompaction does.
-//!
-//! If space is short for a subcompaction, those before it are finished first. If it is still short,
-//! the subcompaction runs alone within the space that can be set aside, and the merge ends where
-//! that is used up. The decider then chooses anew. If not even the smallest instalment can be
-//! reserved, the merge fails for lack of space; what it has committed stays.
+//! A merge can take more space than was estimated, or find less:
+//! - A subcompaction that has used up its budget of space ends at the next key. The rest becomes
+//!   the next subcompaction to begin.
+//! - If there is no space for one more subcompaction, those under way are committed first. If there
+//!   is still too little, it runs alone with what there is, and the merge ends where that is used
+//!   up. The decider then chooses anew.
+//! - If not even a small instalment can be reserved, the merge fails for lack of space. What it has
+//!   committed stays.
 //!
 //! A merge that was begun because writers rested ends between two subcompactions once they write
 //! again.
 //!
-//! Memory: each subcompaction under way has one or two read-ahead buffers for each input run, and
-//! the tables being written, one for each [destination](super::destinations) at most; all of them
-//! share what [jobs may hold](crate::memory). A merge holds a version for no longer than a
-//! subcompaction takes, so that trimmed blocks come free.
+//! Threads: the compaction's actor, and [workers](super::worker). No lock is held over I/O.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

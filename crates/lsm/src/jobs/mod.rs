@@ -5,7 +5,7 @@
 //! | how does a memtable become tables | `flush` |
 //! | what goes below level 0 at once, and how is it kept out of the way | `intake` |
 //! | what are compactions to do next, and who waits for them | `board`, `rest` |
-//! | what is compacted next, and what if it fails | `compaction` |
+//! | how is a plan chosen and carried out, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
 //! | how is it cut into parts for several workers | `subcompaction`, `worker` |
@@ -18,41 +18,37 @@
 //! | how much space does a job reserve, and how is it committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
 //!
-//! # Deciders and doers
+//! # Deciders and jobs
 //! A decider of `terrace_policy` gets a view of the tree and returns a plan: inputs, and for each
-//! range of the merged keys the place of its output. Some deciders look at zones as well, by a
-//! source that they were made with. The jobs carry plans out without a choice of their own, except
-//! for three: how a merge is cut into parts, where a part ends early for lack of space, and which
-//! tables go because range tombstones cover them.
+//! range of the merged keys the place of its output. A job carries the plan out. It does not change
+//! the plan's inputs or places. It may cut a merge into parts, and end one early if space is short.
 //!
 //! # How a merge goes
-//! 1. The compaction's actor asks the decider and finds the plan's segments in the version.
+//! 1. A compaction's actor asks the decider for a plan and finds the plan's segments in the
+//!    version.
 //! 2. The merge is cut into parts with about equal bytes of input. Each part reserves the worst
-//!    case of its output, or less where space is short; then a worker reads the inputs, drops what
-//!    no reader can see, and writes tables.
-//! 3. The actor commits the parts one by one. Each commit puts the new tables in, takes what was
-//!    merged from the inputs, and leaves a legal tree. The state of the decider commits with the
-//!    last part, if nothing of the merge was left undone.
+//!    case of its output, or less if space is short.
+//! 3. A worker, or the actor itself, reads the inputs of a part, drops what no reader can see, and
+//!    writes tables.
+//! 4. The actor commits the parts one by one. Each commit adds the new tables, takes what was
+//!    merged from the inputs, and leaves a legal tree.
 //!
 //! # Invariants
-//! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
-//!   before its commit, and unsealed files of a former life are removed.
-//! - Memory is bounded, whatever the size of the plan: for each part that is under way, two
-//!   read-ahead buffers per input run, and one table being written for each destination of its
-//!   routes, eight at most.
-//! - A job that finds no space waits and tries again; any other error stops all writing until
-//!   somebody calls `resume`.
-//! - An entry is dropped only if no snapshot and no later reader can see it, and a delete only if
-//!   nothing older of its key is left below the job's inputs.
+//! - A job can be dropped between two steps. Its tables are sealed by its commit, and files that
+//!   are not sealed are gone after that.
+//! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
+//!   keeps a delete that hides an older entry elsewhere from such a reader.
+//! - A flush or compaction that finds no space is tried again later. Other errors of a job stop all
+//!   writing until somebody calls `resume`.
 //!
 //! # Threads
-//! One actor flushes. One actor compacts, or as many as plans may be under way at once; workers,
-//! if there are several, carry out the parts of their merges. A checkpoint runs in the thread of
-//! its client. No lock is held while a job reads, writes or commits.
+//! One actor flushes. There is one actor of compaction for each plan that may be under way at once,
+//! and there may be workers for the parts of merges. A checkpoint runs in the thread of its client.
+//! No lock is held while a job reads, writes or commits.
 //!
 //! # Not done here
-//! A job neither chooses its inputs nor the zones of its outputs. An ingest writes its tables in
-//! the thread of its client: see `writing`.
+//! The store chooses the zones of outputs. An ingest writes its tables in the thread of its client:
+//! see `writing`.
 
 mod board;
 mod checkpoint;

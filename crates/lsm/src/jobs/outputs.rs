@@ -1,8 +1,9 @@
-//! [`Outputs`]: tables that a job has written and not committed yet, in key order. The caller
-//! commits them and then calls [`committed`](Outputs::committed). If they are dropped before, their
-//! files are gone, because they are not sealed, and their bytes are counted as discarded, so that
-//! metrics show the cost of work that was thrown away. A table that was not finished is not
-//! counted.
+//! [`Outputs`]: finished tables of a job that are not committed yet. The caller commits them and
+//! then calls [`committed`](Outputs::committed).
+//!
+//! If they are dropped before, their files are gone, because they are not sealed, and their bytes
+//! are counted as discarded. The tables of one destination are in key order. A table that is not
+//! finished is not in here. One actor at a time has them.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
-//! [`Rest`]: whether writers rest, so that what pays at rest may be compacted. They rest when no
-//! batch was written between two looks that lie [`REST_AFTER`] apart, and no memtable waits for its
-//! flush. So a rest is noticed up to twice that time after the last write. Reads and ingests do not
-//! count.
+//! [`Rest`]: whether writers rest, so that compactions that pay only at rest may begin.
 //!
-//! Each actor that looks has a [`Rest`] of its own.
+//! Writers rest if no batch was written between two looks that lie [`REST_AFTER`] or more apart,
+//! and no memtable waits for its flush. Example: the last write comes just after a look; the rest
+//! is noticed at the second look after it. Reads and ingests do not count as writes.
+//!
+//! Each actor that looks has a [`Rest`] of its own. Nothing here waits.
 
 use std::time::Duration;
 

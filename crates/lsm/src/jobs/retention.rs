@@ -1,16 +1,16 @@
-//! [`Retention`]: decides which entries of a key a job keeps, namely all that some reader may still
-//! see. The job asks in the order of internal keys, and only for entries that no range tombstone
-//! hides: those are dropped before ([`JobRanges`](crate::ranges::JobRanges)).
+//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see.
 //!
-//! Snapshots, in growing order, cut the sequences into stripes; the readers of one stripe see the
-//! same entries. Of the entries of one key in one stripe, only the newest is kept. If it is a
-//! delete in the oldest stripe, and no older entry of its key lies below the job's inputs, the
-//! delete is dropped, too: older entries among the inputs are dropped with it. Example: with a
-//! snapshot at 6, of puts 9, 7, 5 and 3 of one key 9 and 5 are kept.
+//! The snapshots divide the sequence numbers into stripes; the readers of one stripe see the same
+//! entries.
+//! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped.
+//! - If the newest of the oldest stripe is a delete, it is dropped too, unless an older entry of
+//!   its key may lie below the job's inputs.
 //!
-//! Two reserved kinds will be judged here: an entry whose expiry is over is dropped like one that a
-//! delete hides, and an indirect value that is dropped gives back what it names. Until then a job
-//! that meets such an entry ends with an error that names its kind, and drops nothing.
+//! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
+//!
+//! The caller asks in the order of internal keys, in one thread. It asks for no entry that a range
+//! tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). Expiry and indirect values are not
+//! judged here: their kinds are reserved, and a reader of a table refuses them.
 
 use terrace_env::SeqNo;
 

@@ -1,17 +1,16 @@
-//! The job behind flush and compaction: sorted entries in, what somebody may still see out, routed
-//! into new tables.
+//! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
+//! nobody can see any more, and writes the others to tables as the routes say.
 //!
-//! It goes by steps of a bounded size and may be dropped between any two: its tables are not
-//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the
-//! tables being written (see [`TableBuilder`](crate::table::TableBuilder)), and what is known of
-//! the tables that are done. At most
-//! [`TABLES_OPEN_MAX`](super::table_source::TABLES_OPEN_MAX) are being written at once: one, unless
-//! the routes have several destinations.
+//! - It goes by steps, and may be dropped between any two: its tables are not sealed, so nothing of
+//!   it is left.
+//! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
+//!   it earlier. The entries of one full key lie in one table.
+//! - A job that has written as much as its budget allows ends at the next full key, its *boundary*.
+//!   Entries before the boundary are done. Entries behind it stay where they are, for a later job.
+//! - Memory: read-ahead buffers for each input, and the tables that are being written, but not the
+//!   whole input or output.
 //!
-//! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys. A
-//! table goes on over routes of other [`Destinations`]. When a job has written as much as it may,
-//! it ends there, at its *boundary*, and so do all its tables: entries before it are done, and
-//! entries behind it stay where they are, for a later job.
+//! One actor carries out a job. Sealing and committing the tables is left to the caller.
 
 use terrace_env::{ByteCount, SeqNo};
 use terrace_policy::{Key, Route};

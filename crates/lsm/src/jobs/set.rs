@@ -1,22 +1,16 @@
-//! [`Set`]: the placement group of a merge whose tables are a set
+//! [`Set`]: the placement group that a merge writes its tables to, if the plan asks for a set
 //! ([`Merge::set`](terrace_policy::Merge::set)).
 //!
-//! - The group begins with the first table source of the merge, and ends with the merge. A merge
-//!   in instalments has one group. The tables of each instalment are a set of their own in their
-//!   annotations: the size of a set is recorded when its first tables are committed.
-//! - The group's size is that of the merge's inputs, and the tail of one more table. Outputs are
-//!   smaller where entries are dropped: the room that is left is free when the group ends. They
-//!   are larger where they are compressed less than the inputs, or end earlier than the inputs
-//!   did, each with a tail of its own. What goes beyond the size, and beyond the sixteenth that
-//!   the store adds, lies elsewhere. A merge that takes the rest of a table counts that rest.
-//! - The group takes space under the reservation of the first instalment. Where that is short, the
-//!   store places what it has room for, and no table fails for it.
-//! - In a store with less free space than sixteen groups of that size take, the tables are no set:
-//!   on a device of zones, room for all of them is a free zone more often than not, and others
-//!   need it then.
+//! - The group is as large as the inputs, with the tail of one more table. Outputs can be larger,
+//!   for example if they compress less. Tables for which the group has no space lie elsewhere.
+//! - If the free space is less than sixteen times that size, there is no set: the tables are placed
+//!   one by one. On a zoned device a group often takes a free zone, which others need then.
+//! - The group begins with the merge's first table source and takes space under the reservation of
+//!   that instalment.
+//! - A merge in instalments has one group for all of them. In their annotations, the tables of each
+//!   instalment are a set of their own.
 //!
-//! One worker writes all instalments, because a group is written by one file at a time. One actor
-//! has a `Set`: that of the merge.
+//! A `Set` is used by one actor, that of the merge.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -1,24 +1,21 @@
-//! [`SpacePressure`]: what holds writers back. How far the tree is behind, the throttle that makes
-//! writers wait in proportion, and lack of space: who found none, and whether anything can be done.
+//! [`SpacePressure`]: what holds writers back. It knows how far compactions are behind, throttles
+//! writers in proportion, and keeps track of lack of space.
 //!
 //! # Lack of space
-//! 1. A job or a writer that finds no space notes it. The compaction's actor then asks the decider
-//!    for what frees space. A lack on a log device is not noted: only the flush of the log's
-//!    memtable helps, and the writer that finds it sees to that.
+//! 1. A job or a writer that finds no space notes it here. The compaction's actor then asks the
+//!    decider for what frees space.
 //! 2. The lack ends with the next change of the tree: then space may have come free.
-//! 3. If the decider has nothing that frees space, or a compaction that is due finds no space
-//!    either, that is noted with the number of the tree's last change. As long as the tree stays
-//!    the same, writers are told that waiting is in vain, once no compaction is under way. Jobs
-//!    still try again from time to time, because space can come free without a change of the tree,
-//!    for example when a reader ends.
+//! 3. If the decider knows nothing that frees space, or a compaction that is due finds no space
+//!    either, that is noted for this tree. As long as the tree is the same, waiting is in vain, and
+//!    a writer can be told so.
+//! 4. When the oldest snapshot ends, jobs may drop more, and the notes of step 3 are taken back.
 //!
-//! When the oldest snapshot ends, jobs may drop more entries and tables: what was noted in 3 no
-//! longer holds, and the actor tries again at once.
+//! A job that found no space waits here ([`Retry`]) and tries again, because space can come free
+//! without a change of the tree. Example: a reader ends.
 //!
 //! # Threads
-//! Any. One lock and one condition: that one of these things has changed, or that a job has ended
-//! and given its reservation back. A job that found no space waits here before it tries again: 2 ms
-//! at first, then longer, up to half a second.
+//! Any. One lock and one condition. Deciding what is compacted, and telling writers, is left to the
+//! callers.
 
 use std::time::Duration;
 

@@ -1,20 +1,15 @@
-//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input. Workers merge
-//! several ranges at once. The ranges are committed one by one ([`merging`](super::merging)).
+//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input.
+//! [`merging`](super::merging) carries them out and commits them one by one.
 //!
-//! Each subcompaction ends with a table that is cut short, on average half a table, and tables
-//! above it later overlap one table more. So subcompactions are as large as allowed: about 16
-//! tables. When space is short, a subcompaction takes at most a sixteenth of the free space, but
-//! about 4 tables at least. With several workers, the number of subcompactions is rounded up to a
-//! multiple of theirs, where that leaves each 4 tables.
+//! - A subcompaction takes about [`TABLES_MAX`] tables at most. If space is short, it takes less,
+//!   but about [`TABLES_MIN`] tables at least.
+//! - With several workers, the number of subcompactions is rounded up to a multiple of theirs,
+//!   unless that makes them smaller than [`TABLES_MIN`] tables.
+//! - No cut lies within a range that the plan moves unread.
+//! - A merge that is small enough is one subcompaction.
 //!
-//! In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes for
-//! each byte that clients wrote, with at most 4 tables in a subcompaction. With at most 16, it
-//! wrote 18.1: a merge of one table with ten then stays whole.
-//!
-//! The cuts follow from the indexes of the tables, the size of a table, the number of workers, the
-//! free space, and the ranges that are moved unread, in which there is no cut. A merge of a few
-//! tables is one subcompaction, and no index is read to cut it, unless the plan takes a part of a
-//! segment. [`Load`] estimates how much a subcompaction reads.
+//! The cuts are estimated from the indexes of the tables. [`Load`] estimates how much a
+//! subcompaction reads. Any thread may call these functions; they write nothing.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};
@@ -26,7 +21,10 @@ use crate::tree::Version;
 
 /// A merge is shared out among workers in subcompactions of at least so many tables.
 const TABLES_MIN: u64 = 4;
-/// A subcompaction has about as many at most.
+/// A subcompaction has about as many at most. Each ends with a table that is cut short, and tables
+/// above it later overlap one table more: in `geardb/fig3` at 1/16 (`leveldb-greedy`, commit
+/// 8119541), compaction wrote 19.8 bytes for each byte that clients wrote with at most 4 tables in
+/// a subcompaction, and 18.1 with 16. A merge of one table with ten then stays whole.
 const TABLES_MAX: u64 = 16;
 /// And takes at most this part of what is free before it gives any back, but for
 /// [`TABLES_MIN`] tables.

@@ -1,5 +1,11 @@
-//! [`TableSource`]: creates the tables of a job: where they go, what they may take, and how many of
-//! them may be open at once.
+//! [`TableSource`]: creates the tables of a job. It holds what they need: the store, the
+//! reservation, the placement group if they are a set, and the limits on bytes and on open tables.
+//!
+//! A job may open one table in any case. It may open another beside it only if memory, open zones
+//! and space are there for it now. A job without a reservation takes the space that its rank may
+//! take, and fails if that is not enough.
+//!
+//! The actor of the job uses it. When a table ends is decided by its callers.
 
 use std::sync::Arc;
 

@@ -1,14 +1,15 @@
-//! Tombstone elision: a job may drop a tombstone only if no older entry of its key stays in the
-//! tree. [`TombstoneElision`] tells which keys below the job's inputs may have such entries. It
-//! knows ranges and not keys: a key in the range of an older segment counts, whether the segment
-//! has it or not.
+//! [`TombstoneElision`]: tells a job which keys may have older entries in the tree outside its
+//! inputs. A tombstone that no newer entry hides must stay as long as there may be older entries of
+//! its key.
 //!
-//! A job asks only when it could drop a tombstone. [`TombstoneElision`] keeps views of the older
-//! runs and looks keys up in them when asked; only for range tombstones does it list the ranges. It
-//! copies none of theirs before: below a merge of level 0 lies the whole tree.
+//! - It knows key ranges of segments and no single keys: a key in the range of an older segment
+//!   counts, whether the segment has it or not.
+//! - It looks a key up in the older runs when it is asked. It does not list their ranges
+//!   beforehand, unless range tombstones are merged: below a merge of level 0 lies the whole tree.
+//! - A flush does not know what lies below, and keeps its tombstones.
 //!
-//! The answer is of the version in which the subcompaction began, and stays right: the plan's claim
-//! keeps other jobs and new data from putting older entries below its inputs.
+//! The answer is that of the version in which the subcompaction began. It stays right because the
+//! plan's claim keeps others from putting older entries below its inputs. One actor asks.
 
 use std::sync::Arc;
 

@@ -1,17 +1,15 @@
-//! Trivial moves: tables, or parts of tables, go to another level, or out of the tree where nobody
-//! sees anything of them. No entry is read or written; one transaction changes the annotations of
-//! the tables. A part of a segment needs a look at the table's index.
+//! Trivial moves: segments go to another level by metadata alone. Segments that hold only deletes
+//! with nothing below them can leave the tree in the same way. No entry is read or written; a move
+//! of a part of a segment reads the table's index.
 //!
-//! A table that overlaps nothing goes down one level per choice of the decider. Data that arrives
-//! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so
-//! successive choices are committed together, as many as the decider allows. The decider makes each
-//! choice on the tree that the choices before it would leave. The series ends at a choice that is
-//! no trivial move, or that cannot be committed with the others. The decider's state of the last
-//! choice is committed with the moves.
+//! 1. The caller has chosen the first moves, and has checked them.
+//! 2. The decider is asked again, for the tree that these moves would leave, until it has chosen as
+//!    often as it allows, or chooses something that cannot be committed with these moves.
+//! 3. One transaction commits all moves and the decider's state of the last choice. So data that
+//!    arrives in key order goes down many levels for the price of one commit.
 //!
-//! The caller has the turn to choose, until the commit. Where other plans are under way it has a
-//! claim instead, and the series is one choice. If a choice of the series is illegal, nothing is
-//! moved.
+//! If a choice of the series is illegal, nothing is moved. The caller has the turn to choose, or,
+//! if other plans are under way, a claim for one choice.
 
 use terrace_env::ByteCount;
 use terrace_policy::{Choice, Move, Place, Plan, TreeView};

@@ -1,12 +1,13 @@
-//! [`Workers`]: actors that carry out the subcompactions of merges. The actor of a compaction hands
-//! subcompactions out, waits for them, and commits their results. There are as many workers as
-//! subcompactions may be carried out at once, for all merges together. A worker alone has no actor:
-//! its work is done by the compaction's own. Workers wait while there is nothing to do.
+//! [`Workers`]: actors that carry out subcompactions for all merges. The actor of a compaction
+//! hands subcompactions out, waits for their results, and commits them.
 //!
-//! # Threads
-//! Any. One lock and one condition: a subcompaction was handed out or is done, or the engine stops.
-//! No lock is held while a subcompaction is carried out or dropped. A merge that ends early waits
-//! for those of its subcompactions that are being carried out, and drops what they wrote.
+//! - If there is one worker, it has no actor: the compaction's actor does the work.
+//! - A merge that ends early waits for those of its subcompactions that are being carried out, and
+//!   drops what they wrote. It does not wait if its actor panics.
+//! - A panic in a worker becomes the result of its subcompaction, and ends all writing.
+//!
+//! Threads: any. One lock and one condition: a subcompaction was handed out or is done, or the
+//! engine stops. No lock is held while a subcompaction is carried out or dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

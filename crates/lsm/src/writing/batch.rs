@@ -1,17 +1,15 @@
-//! Batches: writes that are applied together or not at all. The layout is `docs/format/batch.md`.
+//! [`Batch`]: writes that are applied together or not at all. [`FrozenBatch`]: a batch whose
+//! entries have their sequence numbers, built here or read from a log. The layout is
+//! `docs/format/batch.md`.
 //!
-//! A batch is built in the form in which it goes to the log, and a memtable copies its entries from
-//! there; then it is dropped. Pure.
+//! - Later writes of a batch count: of two writes of one key the second, and a range delete does
+//!   not hide what the batch puts after it.
+//! - The bytes of a batch are those of the log, but for the sequence number of the first entry,
+//!   which is filled in later. The entries are numbered consecutively from there.
+//! - If a write makes a key, a value or the batch too large ([`BATCH_BYTES_MAX`]), the batch keeps
+//!   the error and takes no more writes. The engine then refuses it.
 //!
-//! A [`Batch`] takes writes of any keys, in any order: of two writes of one key the later counts,
-//! and a range delete hides only what its batch has put before it. The first write with which a
-//! key, a value or the batch is too large ([`BATCH_BYTES_MAX`]) is kept as a defect: it and all
-//! further writes are left out, and the batch is refused when it is written. Whether a key space
-//! exists is checked then, too.
-//!
-//! The leader of the writes gives a batch its sequences, one for each entry, consecutive from the
-//! first. Only then are its bytes fit for the log. [`FrozenBatch`] is a batch with its sequences,
-//! built here or read from a log and checked.
+//! No locks and no I/O. Whether a key space exists is not checked here.
 
 use std::ops::Range;
 

@@ -1,7 +1,10 @@
-//! [`BatchBytes`]: the bytes of a batch while it grows. Few bytes lie in a vector; [`MAPPED_MIN`]
-//! or more lie in an [`IoBuf`], so that their memory goes back to the system when the batch is
-//! dropped. Bytes move from the one to the other in [`BatchBytes::reserve`] only, and never back: a
-//! caller reserves before it puts. Pure.
+//! [`BatchBytes`]: the bytes of a batch while it grows. Fewer than [`MAPPED_MIN`] bytes lie in a
+//! vector. More lie in an [`IoBuf`], so that their memory goes back to the system when the batch is
+//! dropped.
+//!
+//! [`BatchBytes::reserve`] moves the bytes from the vector to the buffer; nothing moves them back.
+//! A caller reserves before it puts: bytes that are put without that stay in the vector. One thread
+//! at a time; no I/O.
 
 use std::ops::{Deref, DerefMut};
 

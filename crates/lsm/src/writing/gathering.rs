@@ -1,22 +1,18 @@
-//! Writes out the bytes gathered in the log, when they have stayed in memory for as long as the
-//! options allow. They may be written earlier: by a sync, before the leader waits for room, or
-//! because the store has gathered enough. They may be written a little later, if a leader is at
-//! work when the time is over.
+//! Gathering: bytes of the log may stay in the memory of the process for as long as the options
+//! allow. This module writes them out when that time is over.
 //!
-//! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay there,
+//! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay,
 //!    unless older bytes have set one already.
-//! 2. The actor sleeps until then and queues an empty batch like a writer. The leader of its group
-//!    begins to write out the log and, if the store below can do so, does not wait for the medium.
-//!    So the puts of the group need not wait because of this.
-//! 3. While nothing is gathered, the actor waits without a limit. If a sync has written the bytes
-//!    first, the actor wakes once in vain.
+//! 2. An actor sleeps until then and queues an empty batch, like a writer. The leader of its group
+//!    begins to write out the log.
+//! 3. The bytes can be written earlier, for example by a sync: then the actor wakes in vain. They
+//!    can be written later, if another leader is at work when the time is over.
 //!
-//! When the engine closes, the actor writes out what is due, without waiting for the time, and
-//! ends. With a gather time of zero each leader begins the write-out itself, and the actor has
-//! nothing to do.
+//! When the engine closes, the actor writes out what has gathered, without waiting for the time. If
+//! the options allow no time, each leader begins the write-out itself.
 //!
-//! # Threads
-//! One lock, held over nothing but its own condition.
+//! Threads: the actor and the leader. One lock, held over no call to the store. Writing out is no
+//! sync: a power cut can still take these bytes.
 
 use std::sync::Arc;
 

@@ -1,30 +1,23 @@
-//! Ingest: sorted input becomes tables directly, without log and memtable, and is put into the tree
-//! as a whole. It holds puts only.
+//! Ingest: sorted puts become tables directly, without log and memtable, and are put into the tree
+//! as a whole.
 //!
-//! # Steps
-//! 1. Each key must lie behind the last one, by key space and then by key. Keys go into tables, one
-//!    table after the other; nothing of it is visible, and dropped it leaves nothing behind.
-//!    Memory: the table being written, and what is known of those that are done. No space is set
-//!    aside: any put may fail for lack of it. After an error of the store the caller must drop the
-//!    ingest.
-//! 2. To finish, the ingest takes the lead of the writes, so that none comes between. If a memtable
-//!    may hold a key between the first and the last of the ingest, or holds a range tombstone, all
-//!    memtables are flushed, because memory is searched before the tree. Most of that is done
-//!    before the lead is taken. Then the log is synced, because a power cut must not take back what
-//!    is older. Other writers wait while the ingest leads.
-//! 3. The next sequence becomes the *global sequence number* of all tables
-//!    ([`crate::table::GlobalSequenceCursor`]): they are newer than everything before, and
-//!    snapshots taken before do not see them. One transaction seals them; after a power cut all are
-//!    there or none.
+//! 1. The client gives keys in order, and they go into tables, one table after the other. Nothing
+//!    of this is visible, and an ingest that is dropped leaves nothing behind. No space is set
+//!    aside: any put may fail for lack of it. After an error of the store the ingest is lost.
+//! 2. To finish, the ingest takes the lead of the writes; other writers wait meanwhile. If
+//!    memtables may hold a key of its range, or a range tombstone, all memtables are flushed,
+//!    because memory is searched before the tree. Most of that is done before the lead is taken.
+//!    Then the log is synced, so that no power cut takes back older writes.
+//! 3. All tables get the next sequence number as their *global sequence number*
+//!    ([`crate::table::GlobalSequenceCursor`]). They are newer than everything before, and
+//!    snapshots that were taken before do not see them. One transaction seals them and adds them to
+//!    the tree.
 //!
-//! An ingest belongs to one thread at a time. Others write and read meanwhile, and several ingests
-//! can go side by side; the one that finishes last is the newest.
+//! The decider says to which level each table goes. If the tree does not take one of them there
+//! now, because of a compaction that is under way, all go on top of level 0.
 //!
-//! # Where the tables go
-//! Each table goes where the decider says: by default to the last level, and from there as far up
-//! as it takes until neither that level nor one above it holds anything of the table's range. If
-//! there is no such level below level 0, the table goes to a run in level 0. All tables go there if
-//! a compaction that is under way is in the way of one: where its outputs go is decided already.
+//! Threads: an ingest belongs to one thread at a time. Others write and read meanwhile, and several
+//! ingests can go side by side.
 
 use std::sync::Arc;
 

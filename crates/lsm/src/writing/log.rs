@@ -1,20 +1,17 @@
 //! The write-ahead log: batches on their way into a memtable ([`ActiveLog`]), and back
 //! ([`replay`]). The layout is `docs/format/batch.md`.
 //!
-//! The store below frames what is appended and cuts torn tails, whole appends at a time; to the
-//! engine a log is a string of batches. Each log belongs to one memtable, and is deleted by the
-//! transaction that adds the memtable's tables. If an opening reads a log in parts, the transaction
-//! of the last part deletes it. A log whose memtable is empty is deleted without tables.
+//! - The log of the engine is a string of batches. The store below frames what is appended, and
+//!   cuts a torn tail by whole appends.
+//! - Appended bytes may be in the memory of the process until they are written out or synced.
+//! - A log that is *given up*, because it found no space, has no writer any more: another log must
+//!   begin before the next append.
+//! - A replay checks that sequence numbers grow from batch to batch; they may have gaps. It reports
+//!   a damaged or incomplete batch as corruption, with its offset. It checks batches that are in
+//!   tables already, and passes over them.
 //!
-//! Only the leader of the writes has the active log. Appended bytes may be in the memory of the
-//! process alone until the leader writes them out or syncs the log. A log that was *given up*,
-//! because it found no space, has no writer any more: another log must begin before the next
-//! append.
-//!
-//! A replay takes the logs in the order of their ids. Sequences may have gaps, and never go back
-//! from batch to batch or from log to log. A batch that breaks this, or that is incomplete, is
-//! reported as corruption with its offset. Batches that are in tables already are checked and
-//! passed over.
+//! Threads: the leader of the writes has the active log, and no other thread uses it. This module
+//! does not choose when a log begins or is deleted (`room`, `preallocated_log`, `jobs`).
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};

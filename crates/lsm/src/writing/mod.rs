@@ -14,43 +14,38 @@
 //!
 //! # The way of a batch
 //! 1. The writer puts its batch into the queue of the write lane. If nobody leads, the writer takes
-//!    the lead; otherwise it waits until its batch is answered or the lead is free.
-//! 2. The leader takes the batches at the front of the queue, about a MiB of them, as one group.
-//!    The group may be without the leader's own batch. It makes room: it may sleep because the tree
-//!    is behind, it may wait for a flush, and it may begin a new memtable with a new log.
-//! 3. The leader gives each entry its sequence number and appends the group to the log, but for the
+//!    the lead. Otherwise it waits until its batch is answered or the lead is free.
+//! 2. The leader takes batches from the front of the queue as one group. Its own batch may be in a
+//!    later group.
+//! 3. The leader makes room for the group. It may sleep because the tree is behind, wait for a
+//!    flush, or begin a new memtable with a new log.
+//! 4. The leader gives each entry its sequence number and appends the group to the log, but for the
 //!    batches that go to no log.
-//! 4. If a batch of the group asks for it, the leader syncs the log or hands it to the medium.
-//! 5. The leader inserts the entries into the active memtable and then moves the newest visible
-//!    sequence to the last of them. Readers see the group from here on.
-//! 6. The leader answers the group and gives the lead back.
+//! 5. If a batch of the group asks for it, the leader syncs the log or hands it to the medium.
+//! 6. The leader inserts the entries into the active memtable, and then makes the whole group
+//!    visible to readers.
+//! 7. The leader answers the group and gives the lead back.
 //!
 //! # Invariants
-//! - The order of sequence numbers is the order of the log. The batches of a group that go to the
-//!   log are one append: after a power cut the log has all of them or none. When a group is refused
-//!   for lack of space, its deletes are tried again as a group of their own.
-//! - No later write is durable without all earlier writes that go to the log. Before a log takes
-//!   its first append, the log before it is synced or, if it was given up, its memtable is flushed.
-//!   An ingest syncs the log before it commits its tables.
-//! - A batch that goes to no log takes its sequences and its place in the memtable like the others,
-//!   and leaves a gap in the sequences of the log. The flush of its memtable makes it durable.
-//! - Readers see no entry that goes to the log before it is appended. An append may be in the
-//!   memory of the process only. A batch whose sync failed is visible, although its writer got an
-//!   error.
-//! - The active memtable has one log, and each full memtable has another one. A full memtable and
-//!   its log go together, in the transaction of the flush. One exception: when an opening reads a
-//!   large log in parts, each part gets a memtable, and the last one takes the log along.
+//! - The order of sequence numbers is the order of the log.
+//! - The batches of a group that go to the log are one append: after a power cut the log has all of
+//!   them or none.
+//! - No write is durable without the earlier writes that go to the log. A batch that goes to no log
+//!   becomes durable with the flush of its memtable.
+//! - Readers see no entry that goes to the log before it is appended. They may see it before it is
+//!   durable. A batch whose sync failed is visible, although its writer got an error.
+//! - A memtable and its log go together, in the transaction that commits the flush. If an opening
+//!   reads a large log in parts, the log goes with the last part.
 //! - The leader answers every batch of its group, also when it panics.
 //!
 //! # Threads
-//! Any thread writes. The lock of the lane's queue is held for a look or a change only, never while
+//! Any thread writes. The lock of the lane's queue is held for a look or a change, but not while
 //! the log or the memtable is written: the lead is a role, and a leader may wait for the device.
-//! Lock order: the lane's queue before the state of the engine.
 //!
 //! # Not done here
-//! This folder does not write memtables to tables and does not choose what is compacted (`jobs`),
-//! and it does not know how entries are kept in order (`memtable`). The one part of it that puts
-//! tables into the tree is `ingest`.
+//! This folder does not write memtables to tables and does not choose what is compacted (`jobs`).
+//! It does not know how entries are kept in order (`memtable`). One part of it puts tables into the
+//! tree: `ingest`.
 
 mod batch;
 mod batch_bytes;

@@ -1,34 +1,27 @@
-//! Preallocated log: the next log, made before it is needed.
+//! Preallocated log: the next log, made before it is needed. Changing to a new log costs a metadata
+//! write and a flush of the device, which no put should wait for. BlueFS preallocates its logs for
+//! that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
-//! A change of logs costs a metadata write, and a flush of the device before it: nothing that a put
-//! should wait for. BlueFS's publication has its logs pre-allocated for that reason
-//! (CMU-PDL-19-102, section 4, "Journaling").
-//!
-//! 1. When a memtable is half full, an actor creates the log that comes after the active one; its
-//!    creation records where it may be written. There is no preallocated log where space is short.
-//! 2. When the memtable is full, the leader syncs the old log, unless that is done, and goes on in
-//!    the next one. No metadata is written. If there is no next one, the leader makes one itself,
-//!    and its group waits for that (see the `room` module).
-//! 3. When the actor makes the log after that, it seals the old one, if its memtable has not been
-//!    flushed by then: mostly it has, and nothing has to be written for that.
+//! 1. When the memtable is half full, the leader asks for the next log, and an actor creates it. If
+//!    space is short, there is no preallocated log.
+//! 2. When the memtable is full, the leader syncs the old log and goes on in the next one, without
+//!    a metadata write. If there is no next log, the leader creates one itself (see the `room`
+//!    module).
+//! 3. When the actor works the next time, it seals the old log, unless that has been deleted by the
+//!    flush of its memtable.
 //!
 //! # Rules
-//! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
-//!   later writes without earlier ones. The first append to a preallocated log therefore says how
-//!   long the old one is; an opening that still finds the old one, and with another length, reports
-//!   corruption. See the `predecessor` module.
-//! - Logs have ids in the order in which they are written. A preallocated log that has been
-//!   *overtaken*, by a log that began without it, gives its space back at once; the actor deletes
-//!   it later. No log is preallocated while another one begins after a lack of space.
-//! - On a log device, a log is preallocated only if twice its size is free: the second half of the
-//!   active log needs space there, too. The size is an estimate from the first half.
-//! - An opening goes on with the last log that holds anything or, if that one is sealed, with an
-//!   empty one behind it. It deletes the other empty ones.
+//! - Nothing is written to a log before the logs before it are durable. So a power cut leaves no
+//!   later writes without earlier ones. The first append notes how long the old log is
+//!   (`predecessor`).
+//! - Logs are written in the order of their ids. If a log begins without being preallocated, an
+//!   older preallocated log is *overtaken*: its space is given back, and the actor deletes it
+//!   later.
 //!
 //! # Threads
-//! One lock, held over no call to the store. The actor makes, seals and deletes logs; the leader of
-//! the writes, and nobody else, asks for a next log, takes it or overtakes it. An error of the
-//! actor other than lack of space stops all writes.
+//! The actor makes, seals and deletes logs. The leader of the writes asks for a next log, takes it,
+//! or overtakes it. One lock, held over no call to the store. A lack of space is no error of the
+//! actor; any other error stops all writes.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
-//! Note of a log about the log before it.
+//! [`Predecessor`]: what a log notes about the log before it: its id and its length.
 //!
-//! Nothing is written to a log before all logs before it are durable (see the `preallocated_log`
-//! module). So the first append to a preallocated log can record, at no cost, how long the log
-//! before it is. If an opening still finds that log, and with another length, it has found damage.
-//! The store below does not know the order of logs, and would take a short log for the end after a
-//! power cut. A log that was not preallocated has no note: the log before it was sealed by the
-//! transaction that began the new one, or is gone.
+//! A log is written to only when the log before it is durable. So the length in the note is final.
+//! If an opening still finds the older log, and with another length, the log is damaged. The store
+//! alone cannot tell: it would take a short log for one that a power cut has ended.
 //!
-//! The note is a batch without entries; its bytes are in `docs/format/batch.md`. Pure, but for
-//! [`Predecessor::bytes_in`], which reads a log.
+//! A preallocated log begins with a note. Other logs have none: the transaction that begins them
+//! seals the log before, or that log is gone. The note is a batch without entries; its bytes are in
+//! `docs/format/batch.md`.
+//!
+//! No locks. [`Predecessor::bytes_in`] reads from a log; nothing here writes.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::FileReader;

@@ -1,33 +1,21 @@
-//! Room for writes: the leader of a group calls [`Shared::make_room`] before it appends the group
-//! to the log. The call slows the leader down, waits for a flush, sets space aside for the
-//! memtable's flush, or changes to a new memtable and log, until the group may be written. Where
-//! the system stops writers, puts that need a new memtable wait until level 0 has fewer runs. The
-//! caller has the lead and holds no lock. Before a long wait, the bytes gathered in the log are
-//! handed to the medium.
+//! Room for writes: before a group is appended to the log, its leader calls [`Shared::make_room`].
+//! The call slows the leader down, waits for a flush, sets space aside for the flush of the
+//! memtable, or changes to a new memtable and log, until the group may be written.
 //!
-//! A group that is large beside a memtable, and would make the active one exceed its limit, goes to
-//! a new one. It waits for flushes if the memtables would exceed their share of the memory budget
-//! with it.
+//! - Space for the flush is set aside before the first group of a memtable. If space is short, it
+//!   is set aside for a smaller memtable, which is full earlier.
+//! - A large group that would make the memtable exceed its limit goes to a new memtable.
+//! - Puts that need a new memtable wait while the system stops writers
+//!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)).
+//! - A put fails with `NoSpace` if no background job can free space. While a job is under way that
+//!   may free some, the leader waits for it.
+//! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
+//!   give space back. If even that is used up, and no job can free more, deletes fail too.
+//! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log
+//!   begins, so that a power cut leaves no later writes without earlier ones.
 //!
-//! When space is short:
-//! - Before the first group of a memtable, space is set aside for the flush of a memtable of full
-//!   size, or of less. The memtable is full at the size that was got; the group that makes it full
-//!   may go beyond, if the group is small beside that size. If not even the smallest size is got,
-//!   the group waits for the flush of the memtables before it.
-//! - Deletes may also take the space that is kept for flushes; otherwise a full store could not
-//!   give space back. A memtable that takes this space admits no puts. Deletes are refused too if
-//!   even this space is used up and no job can free more.
-//! - Memtables that an opening replayed have no space set aside. The first group after the opening
-//!   waits until they are flushed.
-//! - A put fails with `NoSpace` if no job can free space. As long as a job is under way that has
-//!   its own space set aside, the leader waits for that job.
-//! - Space is set aside by tries of smaller and smaller sizes. Once the tries have taken
-//!   [`SPACE_WAIT_MAX`] in all, only the smallest size is tried.
-//! - A log that finds no space for an append or a sync, or behind which no other log finds space,
-//!   is *given up*: its memtable is flushed, and only then another log begins, so that a power cut
-//!   never leaves later writes without earlier ones. If it was a log device that had no space, no
-//!   compaction is asked for: the flushes free the space of the logs, and the tables' device is not
-//!   short of any.
+//! Threads: the leader of the writes, which holds no lock when it calls. Before it waits for jobs,
+//! the bytes gathered in the log are handed to the medium.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,25 +1,22 @@
-//! The throttle: delays writers early and a little, so that they need not be stopped later because
-//! a compaction is behind. It works for deciders that pace writers
-//! ([`terrace_policy::WriteRule::Paced`]); for others this module is not asked.
+//! [`Throttle`]: delays writers early and a little, so that they need not be stopped later because
+//! the jobs are behind.
 //!
-//! Every byte that is written costs its writer time, once the tree or the memory for memtables is
-//! under a [`Pressure`] above [`START`](Pressure::START):
+//! Each byte that is written costs its writer time, once the [`Pressure`] of the tree or of the
+//! memtables is above [`START`](Pressure::START):
 //!
 //! > time per byte = work per byte x (pressure - start) / (match - start)
 //!
-//! *Work per byte* is the time that the jobs have lately been busy for each byte written:
-//! compactions, for the pressure of the tree, and flushes, for that of the memory. The larger of
-//! the two costs counts, not the sum. Compactions that go side by side count once. While the jobs
-//! keep up, work per byte is the cost of a byte. While they are busy all the time, it is the
-//! inverse of the writers' rate; so the rate goes on sinking above the pressure `match`, and rising
-//! below it. It is averaged over about a dozen flushes, because the tree takes about as many to go
-//! from no pressure to full pressure. A controller that forgets faster than that swings.
+//! *Work per byte* is how long the jobs have lately been busy for each byte written: compactions
+//! for the pressure of the tree, flushes for that of the memtables. The larger of the two costs
+//! counts. At pressure [`MATCH`](Pressure::MATCH), writers get as slow as jobs that are always
+//! busy.
 //!
-//! Costs of less than a millisecond are saved up for a later group. No group waits for more than a
-//! second, and what it would owe beyond that is forgiven.
+//! Work per byte is an average over about [`FLUSHES`] flushes. Short delays are saved up for a
+//! later group ([`DELAY_MIN`]). A group waits for [`DELAY_MAX`] at most, and what it would owe
+//! beyond that is forgiven.
 //!
-//! Pure: the caller holds the lock that guards it, gives it the time, and has the leader sleep
-//! without that lock.
+//! No lock, no clock and no sleep: the caller guards it, tells it the time, and has the leader
+//! sleep.
 
 use std::time::Duration;
 

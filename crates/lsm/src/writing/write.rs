@@ -1,28 +1,25 @@
-//! Writing: group commit. Writers queue their batches in the [lane](super::write_lane). One of
-//! them, the *leader*, takes a group from the front of the queue and writes it for all. The others
-//! wait until their batch is answered, or until it is their turn to lead.
+//! Group commit. Writers queue their batches in the [lane](super::write_lane). One of them, the
+//! *leader*, writes a group of batches for all who wait: it appends the group to the log, syncs or
+//! writes out the log if a batch asks for it, puts the entries into the memtable, and shows them to
+//! readers.
 //!
-//! The batches of a group that go to the log are one append, so a power cut leaves all of them in
-//! the log or none. Batches that go to no log are left out of the append; the flush of their
-//! memtable makes them durable, each as a whole, because a memtable is flushed as a whole. The log
-//! is then synced or written out if anybody in the group asks for it. Then the group's entries go
-//! into the memtable, and then readers see them, all at once.
-//!
-//! The first range delete of a store is special: before it is queued, a commit records in the store
-//! that there are range deletes.
+//! - The batches of a group that go to the log are one append: a power cut leaves all of them in
+//!   the log or none. A batch that goes to no log becomes durable when its memtable is flushed.
+//! - Before the first range delete of a store is queued, a commit records in the store that it has
+//!   range deletes.
 //!
 //! # Errors
 //! - If the append fails, each batch of the group gets the error, and none is seen. The next
-//!   opening may still find them in the log.
-//! - If the sync or the write-out fails, each batch of the group that asked for either gets the
-//!   error. All batches of the group are seen, and may or may not be durable.
-//! - Lack of space stops nothing. A log that has no space to be synced is given up, and its
-//!   memtable is flushed instead: if that succeeds, so does the write. Where room is short and no
-//!   job can free any, puts are refused. The deletes of the same group are tried again, at last in
-//!   an *urgent* log that lives off the space kept for flushes.
-//! - Any other error of the log stops all writes, until the engine is resumed or opened again.
+//!   opening may still find them in the log. If it was for lack of space, the deletes of the group
+//!   are tried again, in the end from space that is kept for flushes.
+//! - If the sync or the write-out fails, the batches that asked for either get the error. All
+//!   batches of the group are seen, and may be durable or not. If it was for lack of space, the
+//!   memtable is flushed instead; if that succeeds, so does the write.
+//! - Lack of space stops nothing. Other errors of the log stop all writes until the engine is
+//!   resumed or opened again.
 //!
-//! A caller holds no lock: a write waits for the device, for jobs and for other writers.
+//! Threads: any thread writes, and holds no lock: a write waits for the device, for jobs and for
+//! other writers.
 
 use std::time::Duration;
 

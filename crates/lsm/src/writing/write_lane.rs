@@ -1,19 +1,16 @@
-//! The write lane: the batches that wait to be written, the log, and the lead.
+//! [`WriteLane`]: the batches that wait to be written, the log, and the lead.
 //!
-//! Leading is a role that one thread has at a time. The leader owns the log; it holds no lock, so
-//! that it may wait for the device while other writers queue. [`Lead`] is the role. It goes back to
-//! the lane when the leader ends it. A leader that panics never ends it: then the drop of `Lead`
-//! fails the leader's group, stops the engine, and takes the log away for ever, because nobody
-//! knows how far the log was written. No writer waits for a leader that is gone.
+//! Leading is a role that one thread has at a time. The leader owns the log ([`Lead`]) and holds no
+//! lock, so that it may wait for the device while other writers queue. It writes one group, in the
+//! order of the queue, and gives the lead back.
 //!
-//! A leader writes one group, in the order of the queue, and then gives the lead back; a writer
-//! whose batch was not in the group waits or leads again. A leader must not queue a batch or take
-//! the lead a second time: it would wait for itself.
+//! - A leader must not queue a batch or take the lead a second time: it would wait for itself.
+//! - If a leader panics, its group fails, the engine stops, and the log is not written again:
+//!   nobody knows how far it was written. No writer waits for a leader that is gone.
 //!
-//! The lane has one lock, for the queue, and one condition: a lead has ended. It is the outermost
-//! lock of the engine, and is held for a look or a change only.
-//!
-//! How a group is written is the business of [`write`](super::write).
+//! The lane has one lock, for the queue, and one condition. Its lock is the outermost one of the
+//! engine, and is held for a look or a change. How a group is written is left to
+//! [`write`](super::write).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
