@@ -1,8 +1,8 @@
 //! Rules that can be broken on purpose, to prove that the tests would notice.
 //!
-//! With the feature `canary`, `set` breaks one rule for all engines used from the calling thread (a
-//! simulation runs all its actors on one), until the next `set`. Without the feature nothing can be
-//! broken.
+//! With the feature `canary`, `set` breaks one rule for engines that are used from the calling
+//! thread, until the next `set`. (A simulation runs all its actors on one thread.) Without the
+//! feature nothing can be broken.
 
 /// A rule that a correct engine keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

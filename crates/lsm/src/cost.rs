@@ -2,10 +2,9 @@
 //! touches no device would take no virtual time.
 //!
 //! To charge a time is to sleep that long on the virtual clock, so that other actors run meanwhile.
-//! On threads a charge does nothing. No lock may be held over it; debug builds panic where one is,
-//! on threads as well.
+//! On threads a charge does nothing. The caller holds no lock; debug builds panic if it does.
 //!
-//! The values are rounded from measurements on a server with two cores; only their order of
+//! The values are rounded from measurements on a server with two cores. Only their order of
 //! magnitude matters.
 
 use std::time::Duration;

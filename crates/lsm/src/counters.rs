@@ -1,10 +1,10 @@
-//! The engine's own counts since it was opened, from the flushes of the opening on. The store
-//! counts the bytes that move on the medium. Some sums are kept over openings: see
-//! [`lifetime`](crate::lifetime).
+//! [`Counters`]: the engine's own counts since it was opened. Some of them are summed up over
+//! openings: see [`lifetime`](crate::lifetime). The bytes that move on the medium are counted by
+//! the store.
 //!
-//! Counts only grow, and times are in nanoseconds. Each is an atomic of its own without order:
-//! counts that are read together need not be of one moment. Only the waits of the longest write
-//! have a lock.
+//! Counts grow and do not fall; times are in nanoseconds. Any thread counts. Each count is an
+//! atomic of its own, so counts that are read together need not be of one moment. The waits of the
+//! longest write have a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,15 @@
 //! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces.
 //!
-//! It starts the actors of the background jobs when it is opened, and ends them when it is closed
-//! or dropped. An engine that is opened for reading only starts none and writes nothing. While it
-//! is open it has a claim on its store: one engine writes to a store at a time, or any number read
-//! it.
+//! - An opening starts the actors of the background jobs; a close or a drop ends them. An engine
+//!   that is opened for reading only starts none and writes nothing.
+//! - An open engine has a claim on its store: one engine writes to a store at a time, or any number
+//!   read it.
+//! - A call does its work, or waits for it, in the thread of its caller. It may wait for the device
+//!   and for jobs.
+//! - If a job has panicked, the close or drop of the engine panics in turn, unless its thread
+//!   panics already.
 //!
-//! Each call does its work, or waits for it, in the thread of its caller: writes, flushes,
-//! compactions and checkpoints may wait for the device and for jobs. If a job has panicked, the
-//! close or the drop of the engine panics in turn.
+//! Any thread may call. What the calls do is in the folders of this crate; this file leads to them.
 
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
-//! [`Error`]: errors of the engine. What follows from one:
+//! [`Error`]: errors of the engine, and what follows from them.
 //!
-//! - A lack of space (`is_space`): the engine goes on. Deletes still work, and other writes work
-//!   again once space is free.
+//! - A lack of space (`is_space`): the engine goes on. Deletes may still work, and other writes
+//!   work again once space is free.
 //! - [`Error::Stopped`]: a job or the log has failed. Reads go on; writes get this error until
-//!   [`resume`](crate::Engine::resume). After a panic only a new opening helps.
-//! - [`Error::Closed`]: for ever.
-//! - Corruption (`is_corruption`), or another failure of the store: a read has no answer, but reads
-//!   of other keys may have. If a job or the log meets it, the engine stops.
-//! - The others refuse a call, which has changed nothing.
+//!   [`resume`](crate::Engine::resume). After a panic a new opening is needed.
+//! - [`Error::Closed`]: the engine does not open again; another one can open the store.
+//! - Corruption (`is_corruption`), or another failure of the store: the call has no answer. Calls
+//!   that touch other bytes may succeed. If a job or the log meets it, the engine stops.
+//! - An option, key, value, batch or name that is refused: the call has changed nothing.
 //!
 //! A write that returns one of the first four may still be there, as a whole.
 

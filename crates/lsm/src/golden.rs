@@ -1,10 +1,10 @@
 //! Golden specimens: bytes that an older version wrote, kept in `tests/golden`. Today's code must
-//! read them back, and must write the same bytes, unless a compression library writes them
-//! ([`readable_specimen`]). The functions here compare the written bytes; the test that calls them
-//! reads the kept ones.
+//! read them, and must write the same bytes, unless a compression library writes them
+//! ([`readable_specimen`]).
 //!
-//! With `TERRACE_REGENERATE` in the environment, the specimens are written anew, so that every
-//! comparison succeeds.
+//! The functions here compare what is written with what is kept. The test that calls them reads
+//! what is kept. With `TERRACE_REGENERATE` in the environment, the specimens are written anew, so
+//! that the comparisons succeed.
 
 use std::path::PathBuf;
 

@@ -7,14 +7,13 @@
 //! | [`Batches`] | what one append to a log carries |
 //! | [`Role`] | an annotation: which file stands where in the tree |
 //!
-//! Everything reads with the decoders that the engine itself uses, so it shows what the engine
-//! would see. Nothing is written, and nothing panics whatever the bytes are. Each part that does
-//! not verify is an error of its own, and the caller goes on behind it. Two losses are final:
-//! without a footer nothing of a table is found, and behind a batch whose length cannot be right
-//! nothing of that append is.
+//! - The decoders are those of the engine, so the records show what the engine would see.
+//! - Nothing is written, and nothing panics whatever the bytes are.
+//! - A part that does not verify is an error of its own, and the caller goes on behind it. Two
+//!   losses are final: without a footer nothing of a table is found; behind a batch whose length
+//!   cannot be right, nothing of that append is found.
 //!
-//! The caller finds the files, and takes the frames of a log apart: a [`Batches`] gets the payload
-//! of one.
+//! The caller finds the files, and takes the frames of a log apart. Any thread; no locks.
 
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};

@@ -1,12 +1,13 @@
-//! Keys: key space, user key, sequence and kind, and their order. The layout is
+//! Keys: key space, user key, sequence number and kind, and their order. The layout is
 //! `docs/format/keys.md`.
 //!
-//! A *full key* is key space and user key; an *internal key* adds the trailer. Full keys are
-//! compared first, as bytes, then trailers: newest first. Pure; no state.
+//! - A *full key* is key space and user key. An *internal key* adds the trailer, which is sequence
+//!   number and kind. Internal keys are ordered by their full keys, as bytes, and then by trailers,
+//!   newest first.
+//! - Keys of clients are checked by [`check_sizes`], those from a medium by [`check`]. After that,
+//!   [`split`] and [`compare`] rely on it: they panic on bytes that are shorter than a trailer.
 //!
-//! Lengths and kinds are checked where keys come in: those of clients by [`check_sizes`], those
-//! from a medium by [`check`]. Behind that, [`split`] and [`compare`] panic on anything shorter
-//! than a trailer.
+//! Plain functions and values; no locks and no I/O.
 
 use std::cmp::Ordering;
 use std::fmt;

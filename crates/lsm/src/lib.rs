@@ -12,7 +12,7 @@
 //! | what is in a table, and how is it read and written | `table` |
 //! | how do memtables become tables, and tables other tables | `jobs` |
 //! | how is a store copied while it is written | `jobs` |
-//! | how do ranges of keys go at once | `ranges` |
+//! | how are whole ranges of keys deleted | `ranges` |
 //! | how much memory is used, and for what | `memory` |
 //! | what do clients call | `engine`, `options`, `limits`, `error` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
@@ -24,13 +24,12 @@
 //! | what helps tests and simulations | `canary`, `cost`, `golden` |
 //!
 //! Each folder says at its head what it is for, its invariants, its thread rule, and what it does
-//! not do. The order of the locks is in `shared`.
+//! not do. The order of the locks is in `shared`. The formats on the medium are described in
+//! `docs/format/` (`keys`, `batch`, `table`, `annotation`).
 //!
-//! The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
-//! `annotation`). Which tables are merged is decided by `terrace_policy`.
-//!
-//! lsm does not know zones or addresses. Of devices it knows what the store says: space for tables
-//! and for logs, and whether the tables lie on a disk with a head.
+//! Which tables are merged is decided by `terrace_policy`. The engine does not know zones or
+//! addresses. Of devices it knows what the store says: space for tables and for logs, and whether
+//! the tables lie on a disk with a head.
 
 mod bounds;
 pub mod canary;

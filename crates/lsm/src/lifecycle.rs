@@ -1,18 +1,17 @@
 //! [`Lifecycle`]: whether the engine works, has failed, or is closing.
 //!
 //! - *Failed*: a job or the log had an error other than a lack of space. Writes are refused and
-//!   jobs stop until a client calls [`resume`](crate::Engine::resume); reads go on. The first
-//!   failure is kept until then, later ones are ignored. The failure of a panic cannot be taken
-//!   back, nor one after which the tree in memory is not the one in the store.
-//! - *Closing* is for ever, and counts before a failure: writers get [`Error::Closed`].
+//!   jobs stop until a client calls [`resume`](crate::Engine::resume). Reads go on. The first
+//!   failure is kept until then. Two failures stay until the store is opened again: a panic, and a
+//!   commit that could not be shown to readers.
+//! - *Closing* cannot be taken back, and counts before a failure: writers get [`Error::Closed`].
 //!
-//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So the
-//! caller that changes the lifecycle wakes all of them afterwards
+//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So
+//! whoever changes the lifecycle wakes them afterwards
 //! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
-//! # Threads
-//! Any. The lock is the innermost of the engine: it is held for one look or change, and no other
-//! lock is taken meanwhile. Asking whether a job must stop takes no lock.
+//! Threads: any. The lock is the innermost of the engine, and is held for one look or change.
+//! Asking whether a job must stop takes no lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,15 +1,15 @@
-//! [`Written`]: the sums of writes in a store's life, over all processes, and what jobs did to each
-//! level of the tree ([`LevelWork`]). They are kept in the store's annotation.
+//! [`Written`]: what was written in a store's life, over all openings, and what jobs did to each
+//! level of the tree ([`LevelWork`]).
 //!
-//! The sums go to the medium with commits that write the annotation anyway: those of flushes,
-//! changes of the annotation itself, and most commits that end a merge or a series of trivial
-//! moves. When the engine is closed they get a commit of their own, if there were writes, flushes
-//! or merges since. A power cut, an engine that is dropped and not closed, or a failure of this
-//! commit loses the counts since the last commit that had them; a close succeeds all the same.
-//! Nothing in the store is derived from them, and a checkpoint begins at zero.
+//! - The sums are kept in the store's annotation. They go to the medium with commits that write it
+//!   anyway, such as that of a flush, and when the engine is closed.
+//! - A power cut, or an engine that is dropped and not closed, loses the counts since the last such
+//!   commit. A close succeeds even if they cannot be recorded.
+//! - Not counted: what a mount writes before the engine is opened, and what is written from the
+//!   closing commit on. A checkpoint begins at zero.
 //!
-//! Not counted: what a mount writes before the engine is opened, and what is written from the
-//! closing commit on.
+//! Nothing in the store is derived from these sums. Any thread reads them; they are read one after
+//! the other, as all counters are.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

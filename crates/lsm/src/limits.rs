@@ -1,11 +1,10 @@
-//! The ranges of the engine's numeric options, each with its reason. They are checked when an
-//! engine is opened, before anything is read or written: a value outside is an error of the
-//! opening.
+//! The ranges of the engine's numeric options, each with its reason. An opening checks them before
+//! it reads or writes anything; a value outside is an error.
 //!
-//! Within their ranges, options can still ask for more than the memory budget has. Then
+//! Options that are within their ranges can still ask for more than the memory budget has. Then
 //! `memtable_size` and `io_size` are made smaller
 //! ([`EngineOptions::fitted`](crate::EngineOptions::fitted)), and too many memtables
-//! (`memtables_max`) are refused.
+//! (`memtables_max`) are refused. Constants; no threads.
 
 use terrace_env::{ByteCount, Limit};
 

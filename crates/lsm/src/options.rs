@@ -1,8 +1,9 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
-//! The store remembers none of the engine's options but `system`: each opening may have others. The
+//! Each opening of a store may have other options: of these, the store remembers `system`. The
 //! ranges are in [`limits`], and an opening checks them. It then makes `memtable_size` and
-//! `io_size` smaller where the memory budget is too small for them ([`EngineOptions::fitted`]).
+//! `io_size` smaller if the memory budget is too small for them ([`EngineOptions::fitted`]). Plain
+//! values; any thread.
 
 use std::time::Duration;
 

@@ -1,16 +1,17 @@
-//! Resuming after a failure. A failure stops all writes and jobs until a client calls `resume`. The
-//! call
+//! Resuming after a failure. A failure stops all writes and jobs until a client calls `resume`:
 //!
-//! 1. takes the lead of the writes, so that no write comes between,
-//! 2. clears the failure, so that the jobs start again with what they had not committed,
-//! 3. gives up the log, because nobody knows how it ends: all memtables are flushed, including
-//!    writes that were never synced, and
-//! 4. waits for that, and begins a new log, with sequences above all that the old one may hold.
+//! 1. The call takes the lead of the writes, so that no write comes between.
+//! 2. It clears the failure, so that the jobs begin again with what they had not committed.
+//! 3. It gives up the log, because nobody knows how the log ends. All memtables are flushed,
+//!    including writes that were never synced.
+//! 4. It waits for that, and begins a new log.
 //!
 //! If the engine has not failed, nothing happens. If step 3 or 4 fails, the engine has failed
-//! again; but if there is no space for them, the engine is only short of space, and the next write
-//! tries the two steps again. After a panic the engine cannot be resumed, because its memory cannot
-//! be trusted, nor after a commit whose change of the tree could not be shown.
+//! again. One exception: if space is short, the engine has not failed, and the next write tries
+//! these steps again. The engine cannot be resumed after a panic, or after a commit that could not
+//! be shown to readers.
+//!
+//! Any thread may call, without a lock. Writers wait meanwhile.
 
 use crate::Error;
 use crate::event::Event;

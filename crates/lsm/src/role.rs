@@ -1,11 +1,12 @@
 //! [`Role`]: a task that one actor at a time may do, and during which the actor may wait.
 //!
-//! A lock must not be held over a call to the store. An actor takes a role instead: others that
-//! want the role wait until its [`RoleHolder`] is dropped, also by a panic, and no lock is held
-//! meanwhile. Example: opening a table.
+//! A lock must not be held over a call to the store. An actor takes a role instead, and others that
+//! want it wait until the [`RoleHolder`] is dropped, also by a panic. No lock is held meanwhile.
+//! Example: opening a table.
 //!
-//! Those that wait get the role in no particular order. An actor that takes a role that it has
-//! already waits for ever. The end of the engine ends no wait: a holder must come to its end.
+//! - Those that wait get the role in no particular order.
+//! - An actor that takes a role that it has already waits for ever.
+//! - A wait does not end when the engine closes: the holder must come to its end.
 
 use terrace_env::sync::{Condvar, Mutex};
 

@@ -13,10 +13,10 @@
 //! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
 //! | [`PreallocatedLogs`], [`Gathering`] | the next log; what is due to be written | their actors |
 //!
-//! A change that others wait for elsewhere is made first. Then the actor that made it takes the
-//! lock of the owner at which they wait, and notifies them. So nobody looks before the change and
-//! sleeps through the call. Example: a commit shows the new version to readers, and then wakes the
-//! flush queue and the board.
+//! An actor makes a change first. Then it takes the lock of the owner at which others wait for the
+//! change, and notifies them. So nobody looks before the change and sleeps through the call.
+//! Example: a commit shows the new version to readers, and then wakes the flush queue and the
+//! board.
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost

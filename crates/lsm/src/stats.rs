@@ -1,9 +1,11 @@
-//! [`Stats`]: the engine's counters, gauges and derived metrics. They are read one after the other
-//! while the engine works, so a count may be ahead of another.
+//! [`Stats`]: the engine's counts, its sizes at the moment, and metrics derived from them.
 //!
-//! Most counts are since the engine was opened, but those of the store (`io`, and with them the
-//! bytes of the write amplification) are since the store was mounted. Times are in nanoseconds,
-//! sizes in bytes.
+//! Most counts are since the engine was opened. Those of the store (`io`, and with them the bytes
+//! of the write amplification) are since the store was mounted. Times are in nanoseconds, sizes in
+//! bytes.
+//!
+//! Any thread reads them while the engine works. They are read one after the other, so a count may
+//! be ahead of another one. Nothing is counted here: see `counters`.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

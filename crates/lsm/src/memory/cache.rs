@@ -1,19 +1,17 @@
-//! [`BlockCache`]: contents of data blocks that were read for clients, checked and decompressed.
+//! [`BlockCache`]: contents of data blocks that were read, checked and decompressed. All tables of
+//! an engine share it.
 //!
-//! All tables of an engine share it. Point reads look blocks up and put in what they read, unless
-//! their options say otherwise. Scans look blocks up, and put in at most the first block after a
-//! seek. Jobs do neither.
+//! - A block is found by the id of its file and its offset. That is safe because a table never
+//!   changes, and a store does not use an id again. The blocks of a deleted file are evicted in
+//!   their turn.
+//! - A reader that has an evicted block keeps its memory, which then counts no more.
+//! - If the capacity is below [`CAPACITY_MIN`], there is no cache: nothing is kept, and nothing is
+//!   found.
+//! - The hash function and the number of shards are fixed, so the same calls in the same order
+//!   evict the same blocks.
 //!
-//! A block is found by the id of its file and its offset. That is safe because a table never
-//! changes, and a store never uses an id again. The blocks of a deleted file are evicted in their
-//! turn. A reader that has an evicted block keeps its memory, which then counts no more. With a
-//! capacity below 512 KiB there is no cache.
-//!
-//! The hash function and the number of shards are fixed, so every run of a simulation evicts and
-//! reads the same blocks.
-//!
-//! Threads: any number; a call takes the lock of one shard, [`BlockCache::resize`] of all, and none
-//! waits for the device.
+//! Threads: any number. A call takes the lock of one shard; [`BlockCache::resize`] takes all, one
+//! after the other. Which reads use the cache is decided by the callers.
 
 use std::hash::{BuildHasher, Hasher};
 

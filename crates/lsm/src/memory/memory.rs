@@ -1,6 +1,6 @@
 //! [`Memory`]: the memory budget of an engine, and how it is shared out.
 //!
-//! | share | of | what happens when it is used up |
+//! | share | of | when it is used up |
 //! |---|---|---|
 //! | memtables | up to three quarters of all | they are flushed; writers wait |
 //! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
@@ -9,25 +9,16 @@
 //! | open tables: indexes, filters | up to three quarters of the rest | dropped |
 //! | block cache | what open tables leave of the rest | blocks are dropped |
 //!
-//! The log takes at most a quarter of what memtables leave. A memtable has 16 KiB in any case.
-//! `io_size` is what jobs move at once. [`Memory::new`] takes options in which it has been fitted
-//! to the budget.
+//! - `io_size` is what jobs move at once; it is made smaller to fit a small budget. The log takes
+//!   at most a quarter of what memtables leave. A memtable has [`MEMTABLE_SIZE_MIN`] in any case.
+//! - Each share is counted by a gauge, and all of them by one more. Large batches that are being
+//!   written are counted, and have no share.
+//! - Small or foreign memory is not counted: values that clients hold, stacks, working memory of
+//!   codecs, and what the store below holds. `docs/memory.md` says more.
+//! - A share is no wall: one block, partition or batch in use is held even if it does not fit.
 //!
-//! When jobs or scans have used up their share, a cursor of a merge gives its large block back
-//! while other cursors of the merge come first.
-//!
-//! Each share is counted by a gauge, and all of them together by one more. Batches of 64 KiB or
-//! more that are being written are counted, too, and have no share: clients bring them. These are
-//! not counted, because they are small or are not the engine's:
-//! - values that clients hold, unless they lie in something large that was read;
-//! - the working memory of codecs, some 200 KiB per thread; stacks; what the allocator adds;
-//! - the catalog of the store below, and its caches, which it counts itself.
-//!
-//! `docs/memory.md` says all of it for users.
-//!
-//! A share is no wall: one block, partition or batch that does not fit is held all the same, as
-//! long as it is in use. And no call here waits: it tells a caller how much there is, and the
-//! caller waits, reads less or goes on. Any number of threads.
+//! Threads: any number. No call here waits for memory: it tells a caller how much there is, and the
+//! caller waits, reads less or goes on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,20 +1,20 @@
 //! Parts of tables in memory: open tables, their indexes and their filters, whole or by partitions.
-//! A clock decides which of them are dropped when they become too many.
 //!
-//! Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock and without a
-//! search. All parts in slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging
-//! Experiment with the Multics System", 1968). When a new part exceeds the share, the hand of the
-//! clock goes round, twice at most. It passes over a part that was used since its last round, and
-//! drops any other part, the new one included. A dropped part is read again when it is needed. A
-//! reader keeps the part that it uses, and the part counts until the reader is done.
+//! - Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock. All parts
+//!   in slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging Experiment with
+//!   the Multics System", 1968).
+//! - When a new part exceeds the share, the hand of the clock goes round, twice at most, until
+//!   enough is dropped. It passes over a part that was used since it last came by, and drops the
+//!   others.
+//! - A dropped part is read again when it is needed. A reader keeps the part that it uses, and the
+//!   part counts until the reader is done.
 //!
-//! For an [`Owner`]: a slot is filled by [`Clock::keep`] alone, with a number by which the owner
-//! finds the slot again. [`Owner::release`] is called under the clock's lock. So it only empties
-//! the slot: it calls no clock and waits for nothing. The clock has weak references; owners may go
-//! at any time.
+//! Rules for an [`Owner`]: a slot is filled by [`Clock::keep`]. [`Owner::release`] is called under
+//! the clock's lock, so it empties the slot and does nothing else. The clock has weak references;
+//! owners may go at any time.
 //!
-//! Threads: any number. Parts are dropped under the clock's lock, owners only when it is free: the
-//! last owner of a file closes it.
+//! Threads: any number. Parts are dropped under the clock's lock, owners when it is free: the last
+//! owner of a file closes it.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,18 +1,15 @@
 //! [`FlushQueue`]: the immutable memtables, oldest first, until their flush is committed.
 //!
-//! The leader of the writes adds a memtable, the flush's actor takes the oldest as its next work,
-//! and the commit of the flush removes it. Readers find the same memtables in their view: a
-//! memtable is added to the view first, and removed from the view first.
+//! - The leader of the writes adds a memtable, the flush's actor takes the oldest as its next work,
+//!   and the commit of the flush removes it. A memtable is in the queue while it is being flushed.
+//! - Readers find the same memtables in their view: a memtable is added to the view first, and
+//!   removed from the view first.
+//! - An entry of the queue also has the log of the memtable, and the space that was set aside for
+//!   the flush, if there is any. The space comes free with the entry.
 //!
-//! Besides the memtable, an entry of the queue has the log that holds the same writes (but for
-//! those that go to no log), and the space that was set aside for the flush, if there is any. The
-//! space comes free with the entry.
-//!
-//! # Threads
-//! Any. One lock and one condition: the queue has changed, or something else that the waiters for
-//! flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. In the order
-//! of locks it comes after the write lane's and before all others. A single actor flushes, so the
-//! oldest memtable stays in the queue while it is being flushed.
+//! Threads: any. One lock and one condition: the queue has changed, or something else that the
+//! waiters must look at, such as a failure ([`wake`](FlushQueue::wake)). In the order of locks it
+//! comes after the write lane's and before the others.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

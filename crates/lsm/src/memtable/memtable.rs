@@ -1,14 +1,15 @@
-//! [`Memtable`]: the newest writes, in memory and in the order of internal keys.
+//! [`Memtable`]: the newest writes, in memory and in the order of internal keys. Entries lie in an
+//! [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy what a batch brings.
 //!
-//! Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]. Both copy what a batch
-//! brings. One thread at a time inserts (the write leader), and batches come in the order of their
-//! sequences. Any number of readers walk through the memtable meanwhile, without a lock. Nothing is
-//! ever removed: a memtable is filled, flushed and dropped as a whole.
+//! - Batches come in the order of their sequences. Nothing is removed: a memtable is filled,
+//!   flushed and dropped as a whole.
+//! - A memtable may hold entries that readers do not see yet. [`Memtable::get`] and
+//!   [`Memtable::contains`] pass over entries that are newer than the sequence asked for, and take
+//!   range tombstones into account.
+//! - A [`MemoryCursor`] shows all entries and no range tombstones. Its user passes over what is too
+//!   new or hidden.
 //!
-//! A memtable may hold entries that are not published yet. A reader asks with its own sequence: a
-//! search begins behind newer entries. A [`MemoryCursor`] shows all entries, newer ones included,
-//! and no range tombstones: its user passes over what is too new or hidden. [`Memtable::get`] and
-//! [`Memtable::contains`] take range tombstones into account.
+//! Threads: one at a time inserts. Any number of readers look and walk meanwhile, without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -10,31 +10,30 @@
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
 //! 2. When it is full, or somebody asks for a flush, the leader puts a new memtable in its place.
 //!    From then on it is immutable, and it waits for its flush.
-//! 3. A flush writes those of its entries that some reader may still see to tables. The decider
-//!    says where they go: on top of level 0, or below. The commit of the flush takes the memtable
-//!    out of the view. Its memory is freed when the last reader drops it.
+//! 3. A flush writes those of its entries that some reader may still see to tables. The commit of
+//!    the flush takes the memtable out of the view. Its memory is freed when the last reader drops
+//!    it.
 //!
 //! # Invariants
 //! - A memtable only grows. No entry is removed or changed: a delete is an entry of its own, and an
 //!   overwritten value stays until the memtable is dropped.
 //! - Internal keys (key space, user key, sequence number, kind) are unique. Among the entries of a
 //!   user key, the newest comes first.
-//! - All entries of a memtable are newer than all entries of an older memtable, and than all of the
-//!   tree but ingested tables. An ingest flushes a memtable of the same keys first.
-//! - A memtable may hold entries that are not published yet. A reader looks only at sequences up to
-//!   the newest visible one, which it reads after it has taken the view.
-//! - A memtable counts its memory in the engine's budget, with the part of its arena that is not
-//!   used yet. The memory of range tombstones is an estimate.
+//! - Of one key, a memtable has newer entries than an older memtable, and than the tree. (An ingest
+//!   flushes memtables that may hold its keys first.)
+//! - A memtable may hold entries that readers do not see yet. A reader looks at sequences up to the
+//!   newest visible one, which it reads after it has taken the view.
+//! - A memtable counts its memory in the engine's budget. The memory of range tombstones is an
+//!   estimate.
 //!
 //! # Threads
 //! One thread at a time inserts: the leader of the write lane, or the opening that replays a log.
-//! Any number of readers walk through the same memtable meanwhile, without a lock.
-//!
-//! All unsafe code of this crate is in `entry_tree`, and its tests run under Miri.
+//! Any number of readers walk through the same memtable meanwhile, without a lock. All unsafe code
+//! of this crate is in `entry_tree`; its tests run under Miri.
 //!
 //! # Not done here
-//! A memtable does not know which log is being written for it (it only notes which log was replayed
-//! into it), does not know when it is full, and writes no table: see `writing` and `jobs`.
+//! A memtable does not know when it is full, and writes neither log nor table: see `writing` and
+//! `jobs`.
 
 mod entry_tree;
 mod flush_queue;

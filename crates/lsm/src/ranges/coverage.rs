@@ -1,12 +1,13 @@
-//! [`Coverage`]: tells a reader that walks from key to key whether range tombstones hide an entry.
+//! [`Coverage`]: tells a reader that walks through keys whether range tombstones hide an entry.
 //!
-//! It is made of the memtables and runs of the reader's view, for the reader's sequence: the reader
-//! asks only about entries up to that sequence. Tombstones that come later are not seen.
+//! - It is made of the memtables and runs of the reader's view, for the reader's sequence number.
+//!   The reader asks about entries up to that number. Tombstones that come later are not seen.
+//! - It remembers the range of keys around the last key for which the answer is the same. Within
+//!   that range a question costs two comparisons. Outside it, a question may open tables and read
+//!   them, and fail.
+//! - Keys may come in any order.
 //!
-//! It looks a key up in the memtables and runs that have range tombstones, and remembers the range
-//! of keys around it for which the answer is the same. As long as the reader stays within that
-//! range, a question costs two comparisons. Outside it, a question may open tables and read them,
-//! and fail. Keys may come in any order.
+//! One reader, one thread at a time, which holds no lock.
 
 use std::sync::Arc;
 

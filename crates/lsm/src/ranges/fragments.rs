@@ -1,10 +1,14 @@
-//! Fragments: range tombstones cut into key ranges that are in order and do not overlap. Each
-//! fragment lists the sequences of the tombstones over it, newest first. Of the tombstones over a
-//! key that the same readers see - those between two snapshots - it lists the newest alone. The
-//! snapshots are given in growing order. Fragments may lie side by side, and there may be gaps
-//! between them.
+//! [`Fragments`]: range tombstones cut into key ranges that are in order and do not overlap. Tables
+//! hold range tombstones in this form.
 //!
-//! Immutable; pure. Tables hold range tombstones in this form.
+//! - Each fragment lists the sequence numbers of the tombstones over it, newest first. Of
+//!   tombstones that the same readers see (no snapshot lies between them), it lists the newest.
+//! - Fragments may lie side by side, and there may be gaps between them.
+//!
+//! Example: tombstones 5 over a-m and 9 over g-z, with a snapshot at 7, become the fragments a-g
+//! (5), g-m (9, 5) and m-z (9).
+//!
+//! Values that do not change: any number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 

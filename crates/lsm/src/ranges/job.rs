@@ -1,16 +1,15 @@
-//! Range tombstones in a flush or a compaction: which entries they hide, and which of them go into
-//! its tables.
+//! [`JobRanges`]: range tombstones in a flush or a compaction: which entries they hide, and which
+//! of them go into its tables.
 //!
-//! Snapshots, in growing order, cut the sequences into stripes; the readers of one stripe see the
-//! same. A tombstone drops the older entries of its own stripe. Of the tombstones of a stripe over
-//! one key, the newest is kept. A flush keeps all of these, because it does not know what lies
-//! below. A compaction cuts those of the oldest stripe to the keys below which the tree may have
-//! something older.
+//! - The snapshots divide the sequence numbers into stripes; the readers of one stripe see the
+//!   same. A tombstone drops the older entries of its own stripe. Of the tombstones of a stripe
+//!   over one key, the newest is kept.
+//! - A compaction drops a tombstone of the oldest stripe from keys below which the tree has nothing
+//!   older. A flush keeps it, because it does not know what lies below.
+//! - At the key where a table ends, a tombstone is cut, and each of the two tables gets its part.
 //!
-//! The job asks in key order, and never goes back. It is told of the ends of tables in the same
-//! order. A tombstone over the key at which a table ends is cut there, and each of the two tables
-//! gets its part. A job that is cut into subcompactions has one [`JobRanges`] for each. Pure; one
-//! thread.
+//! The job asks in key order and does not go back. Each subcompaction has a `JobRanges` of its own,
+//! in one thread. No I/O.
 
 use std::sync::Arc;
 

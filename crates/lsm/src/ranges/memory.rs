@@ -1,15 +1,14 @@
-//! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence sees them.
+//! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence number sees
+//! them.
 //!
-//! One writer at a time adds: the leader of the write lane, or the opening that replays a log. Each
-//! tombstone must be newer than all before. Any number of readers look meanwhile, without locks.
-//! Nothing is ever removed.
+//! - Each tombstone must be newer than those before. Nothing is removed.
+//! - Each tombstone is stored with the [`Skyline`] of all tombstones up to it. A reader finds the
+//!   skyline of its sequence number, whatever is added meanwhile.
+//! - Tombstones lie in buckets, each twice as large as the one before, so that nothing moves once
+//!   it is stored. The memory that a tombstone takes is an estimate.
 //!
-//! Each tombstone is stored with the [`Skyline`] of all tombstones up to it: for each range of
-//! keys, the sequence of the newest tombstone over it. A reader finds the skyline of its sequence,
-//! whatever is added meanwhile.
-//!
-//! Tombstones lie in buckets, each twice as large as the one before, so that nothing moves once it
-//! is stored. The memory that a tombstone takes is an estimate.
+//! Threads: one writer at a time adds: the leader of the write lane, or the opening that replays a
+//! log. Any number of readers look meanwhile, without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

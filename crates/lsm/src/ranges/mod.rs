@@ -10,21 +10,19 @@
 //!
 //! A range tombstone hides an entry from a reader if it covers the entry's key, is newer than the
 //! entry, and is not newer than the reader's sequence. It counts as an entry of every key that it
-//! covers: of two places in the tree, the newer one has the newer entries *and tombstones* of a
-//! key. So a point read ends at the first place that has an entry or a tombstone of its key.
+//! covers. So a point read ends at the first place that has an entry or a tombstone of its key.
 //!
-//! A store without range tombstones pays next to nothing for them: memtables, runs and tables say
-//! that they have none without a look inside.
+//! Memtables, runs and tables say whether they have range tombstones at all. So a store without any
+//! pays next to nothing for them.
 //!
 //! # Invariants
 //! - A range is of full keys, within one key space. Its start belongs to it, its end does not.
-//! - Each range tombstone has a sequence of its own, like every entry. In a memtable they come in
-//!   the order of their sequences.
+//! - Each range tombstone has a sequence number of its own, like every entry.
 //!
 //! # Threads
-//! [`MemoryRanges`] has one writer at a time, the leader of the writes, and any number of readers
-//! that take no lock. [`Skyline`] and [`Fragments`] are immutable. A [`Coverage`] belongs to one
-//! reader, a [`JobRanges`] to one job.
+//! [`MemoryRanges`] has one writer at a time and any number of readers that take no lock.
+//! [`Skyline`] and [`Fragments`] do not change. A [`Coverage`] belongs to one reader, a
+//! [`JobRanges`] to one job.
 //!
 //! # Not done here
 //! This folder does not know how tables are read and written (`table`), and does not choose what is

@@ -1,13 +1,13 @@
-//! [`Skyline`]: the newest range tombstone over every key, as an immutable value.
+//! [`Skyline`]: the newest range tombstone over every key, as a value that does not change.
 //!
-//! The caller adds tombstones in the order of their sequences, so a new one hides all others in its
-//! range: it is *painted* over them. A skyline is therefore a row of key ranges with one sequence
-//! each. The row stays short even if many tombstones lie over each other, as in a queue whose front
-//! is deleted again and again.
+//! - The caller adds tombstones in the order of their sequence numbers. So a new one hides all
+//!   others in its range: it is *painted* over them. A skyline is a row of key ranges with one
+//!   sequence number each.
+//! - The row is a treap that shares nodes with the rows before it. Painting makes a new skyline and
+//!   copies the paths to the two ends of the range. So the skyline of every tombstone can be kept.
+//! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
-//! The row is a treap that shares nodes with the rows before it. Painting makes a new skyline and
-//! copies only the paths to the two ends of the range, so the skyline of every sequence can be
-//! kept. Weights are derived from sequences: the same writes give the same treap. Pure.
+//! Any number of threads; no locks and no I/O.
 
 use std::sync::Arc;
 

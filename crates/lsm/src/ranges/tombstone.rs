@@ -1,11 +1,13 @@
-//! Values that range tombstones are told with. Pure.
+//! Values for range tombstones.
 //!
-//! - [`RangeTombstone`]: one range delete, as a range of full keys (the end is not in it) and its
-//!   sequence. It hides older entries alone, not those of its own sequence or newer.
+//! - [`RangeTombstone`]: one range delete: a range of full keys, without its end, and a sequence
+//!   number. It hides entries that are older.
 //! - [`RangeSummary`]: how many range tombstones a table has, and between which keys.
-//! - [`CoverRange`]: answer for one key and one reader: the newest range tombstone over the key
-//!   that the reader sees, and a range of keys around the key over which it is the same. The range
-//!   need not be the largest such one.
+//! - [`CoverRange`]: the answer for one key and one reader: the newest range tombstone over the key
+//!   that the reader sees, and a range of keys around it with the same answer. The range need not
+//!   be the largest one.
+//!
+//! No locks and no I/O.
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};

@@ -1,13 +1,11 @@
 //! [`Closed`]: whether an engine has been closed. Snapshots, scans, cursors and ingests ask it.
 //!
 //! Once an engine is closed, another one may open the store and replace the files. So a reader asks
-//! before each read and returns [`Error::Closed`]. It asks again when a read has failed: if the
-//! engine was closed meanwhile, the error of the read says nothing about the medium. The flag stops
-//! nobody: a read that is under way when the engine is closed goes on, and if it succeeds, its
-//! result is returned.
+//! before it reads, and returns [`Error::Closed`]. If a read fails, it asks again: if the engine
+//! was closed meanwhile, the error of the read says nothing about the medium.
 //!
-//! # Threads
-//! Any number; the value changes once, before the engine gives the store up.
+//! The flag stops nobody: a read that is under way goes on, and may succeed. Any number of threads
+//! ask without a lock. The value changes once, when the engine is closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

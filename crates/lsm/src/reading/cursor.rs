@@ -1,23 +1,17 @@
-//! [`Cursor`]: walks the keys of a consistent view, in both directions.
+//! [`Cursor`]: walks the keys of a range in both directions, as they were when it was made.
 //!
-//! A cursor sees the entries that were visible when it was made. It holds their memtables and
-//! files, so a cursor that is kept for long keeps space from being freed.
+//! - It holds memtables and files, so a cursor that is kept for long keeps space from coming free.
+//! - Of each key the newest visible version decides. The key is not shown if that version is a
+//!   delete, or if a range tombstone hides it.
+//! - Forward, the newest version of a key comes first, and the others are passed over. Backward, it
+//!   comes last: the cursor keeps a copy of it while the merge goes on to the next smaller key.
+//! - To change direction, the merge seeks to the key from the other side.
+//! - After [`LEAP_AFTER`] hidden entries in a row, sources that have nothing newer leap over what
+//!   the range tombstone hides.
+//! - After an error a cursor stands nowhere. A move from there begins at an end of the range.
 //!
-//! Of each key the newest visible version decides. A key is not shown if that is a delete, or if a
-//! range tombstone hides it:
-//! - Forward, versions of a key come newest first. The first visible one decides, and the rest is
-//!   passed over. The cursor's entry is that of the merge.
-//! - Backward, versions of a key come oldest first. The last visible one decides. It is known to be
-//!   the last when the next smaller key comes up; by then the merge stands on that key, so the
-//!   cursor keeps a copy of its own entry.
-//!
-//! To change direction, the cursor makes the merge seek to its key from the other side. After eight
-//! hidden entries in a row, sources that have nothing newer leap over what the range tombstone
-//! hides.
-//!
-//! After an error a cursor stands nowhere; a move from there begins at an end of the range. One
-//! thread at a time, which holds no lock: a move may wait for the device. Once the engine is
-//! closed, every move returns [`Error::Closed`].
+//! One thread at a time, which holds no lock: a move may wait for the device. Once the engine is
+//! closed, a move returns [`Error::Closed`].
 
 use bytes::Bytes;
 use std::sync::Arc;

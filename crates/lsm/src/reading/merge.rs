@@ -1,23 +1,16 @@
-//! [`Merge`]: merges sorted sources into one order: memtables and runs, each entry once, forward or
-//! backward.
+//! [`Merge`]: merges sorted sources, memtables and runs, into one order, forward or backward.
 //!
-//! Sources come from the newest to the oldest. All their entries are shown, also deletes and
-//! overwritten ones, and range tombstones are not applied: the caller does that (`cursor`, and the
-//! jobs).
-//!
-//! A binary heap of the sources by the internal key they stand on. Internal keys are unique in a
-//! store; should two be equal all the same, both are shown, forward that of the earlier source
-//! first, backward the other way round. So the order is always the same.
-//!
-//! A seek over several runs, forward or backward, submits the first read of data of every run
-//! before it waits for one. So a drive works on all of them at a time. On a disk it leaves out the
-//! last run, which is read last. Where a table must be opened, or a part of an index is not in
-//! memory, that is waited for first. Behind the seek, each run reads ahead for itself; see
-//! `table/read_ahead.rs`.
-//!
-//! A merge moves in the direction of its last seek. To change direction, seek again. After an error
-//! it stands nowhere. The value can be asked for after [`Merge::ready`] only, because a source that
-//! is not first may have given its block back.
+//! - It shows all entries of its sources, also deletes and overwritten ones, and does not apply
+//!   range tombstones. The caller does that.
+//! - The sources are given from the newest to the oldest, and lie in a binary heap by their
+//!   internal keys. If two keys were equal, both would be shown, in the order of the sources.
+//! - A seek over several runs submits the first read of each run before it waits for one, so that
+//!   the device works on all of them. (On a disk, the read of the last run comes last and is not
+//!   submitted.)
+//! - A merge moves in the direction of its last seek. To change direction, the caller seeks again.
+//! - The value can be asked for after [`Merge::ready`], because a source may have given its block
+//!   back when memory was short.
+//! - After an error the merge stands nowhere.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
 

@@ -17,9 +17,8 @@
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
 //! immutable memtables, then the runs level by level. It ends at the first place that knows
-//! anything of the key: a value, a delete, or a range tombstone over it. A table whose key range
-//! excludes the key is not touched. Where a filter excludes the key, no data block is read; the
-//! table's end and its filter are, unless they are in memory.
+//! anything of the key: a value, a delete, or a range tombstone over it. If the key range or the
+//! filter of a table excludes the key, none of its data blocks is read.
 //!
 //! # Range reads
 //! A cursor merges one source per memtable and one per run by a heap. Of each key, the newest
@@ -27,29 +26,26 @@
 //!
 //! # Invariants
 //! - A read of the newest writes takes the view first and the newest visible sequence afterwards.
-//!   All that was visible when the view was taken is then within the sequence, so the reader misses
-//!   no write that had returned before the read began. A read by a snapshot has its sequence long
-//!   before the view: jobs keep the entries that it sees.
-//! - The view is an immutable value. A scan, a cursor or a salvage keeps its memtables, runs and
-//!   files until it ends. Its active memtable may still grow, but by entries that are newer than
-//!   the reader's sequence. So later writes and compactions change nothing for it.
-//! - A snapshot is a sequence number that jobs know of. It keeps entries, not files.
-//! - A dropped key space is an error for every read that begins afterwards, also by a snapshot from
+//!   So it misses no write that had returned before the read began. A read by a snapshot has the
+//!   snapshot's sequence: jobs keep the entries that it sees.
+//! - A scan, a cursor or a salvage keeps its memtables, runs and files until it ends. Later writes
+//!   and compactions change nothing for it.
+//! - A snapshot is a sequence number that jobs know of. It keeps entries and no files.
+//! - If a key space was dropped, a read that begins afterwards is an error, also by a snapshot from
 //!   before. Scans and cursors that were opened before go on.
-//! - Once the engine is closed, every read says so. A read that fails while the engine closes says
-//!   so, too, and not what it found on a medium that others may write by then.
-//! - A read never returns something stale in the place of something damaged. It fails, or, in a
+//! - Once the engine is closed, a read that begins is [`Error::Closed`](crate::Error::Closed), and
+//!   so is one that fails while the engine closes.
+//! - A read does not return an older version in the place of a damaged one. It fails, or, in a
 //!   salvage, the range is left out and listed.
 //!
 //! # Threads
 //! Any number of readers on any threads; one scan, cursor or salvage is used by one thread at a
-//! time. Reads take no lock that writers hold; only beginning and ending a snapshot takes the lock
-//! of the tree. A read may wait for the device, so the caller holds no lock.
+//! time. A read takes no lock that writers hold; beginning and ending a snapshot takes the lock of
+//! the tree. A read may wait for the device, so the caller holds no lock.
 //!
 //! # Not done here
-//! `merge` and `run_cursor` also serve the jobs, which read with their own buffers and keep what
-//! their inputs hold for all readers, not for one: see `jobs`. Blocks, indexes and filters are read
-//! in `table`.
+//! `merge` and `run_cursor` also serve the jobs. What a job keeps of its inputs is decided in
+//! `jobs`. Blocks, indexes and filters are read in `table`.
 
 mod closed;
 mod cursor;

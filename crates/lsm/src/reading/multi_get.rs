@@ -1,23 +1,18 @@
-//! Reading several keys at once, as they were at one moment.
+//! Reads several keys at once, as they were at one moment. The keys may come in any order, and more
+//! than once; the values are returned in the same order.
 //!
-//! 1. One view and one sequence serve all keys. Keys may come in any order, and more than once;
-//!    values are returned in the order of the keys.
-//! 2. The keys are looked up in the memtables. The others go on in key order, in groups: through
-//!    run after run, from the newest to the oldest. A key that a place knows of is not looked up
-//!    further down.
-//! 3. Before the first key of a group is looked up, the read of each key's block is submitted, in
-//!    the first run whose filter allows for the key. So a flash drive works on many blocks at a
-//!    time. A group ends once [`READS_MAX`] reads are under way.
-//! 4. In each run the keys of a group come in their order, and so do its tables and their blocks: a
-//!    block that holds several of them is read once.
+//! 1. The keys are looked up in the memtables, with one view and one sequence number for all.
+//! 2. The other keys go on in key order, in groups. For each key of a group the read of a block is
+//!    submitted, in the first run whose filter allows for the key. So a flash drive works on many
+//!    blocks at a time. A group ends when [`READS_MAX`] reads are under way.
+//! 3. The keys of the group are looked up in run after run, from the newest to the oldest, until a
+//!    run knows the key.
 //!
-//! Four reads are not submitted ahead: of a table's end when the table is opened, of an index or a
-//! filter that is not in memory, of a second block when a key's entries lie behind the first, and
-//! of the block of a further run when a filter was wrong. In the first two cases nothing is
-//! submitted for the key.
+//! Some reads are not submitted ahead: for example of an index that is not in memory, or of a
+//! further run if a filter was wrong. These are waited for one by one.
 //!
-//! An error of one key is the error of all. The reads that are under way are then waited for.
-//! Memory: one block for each of them, and the last block. The caller holds no lock.
+//! An error of one key is the error of the whole call. The caller holds no lock: the call waits for
+//! the device.
 
 use bytes::Bytes;
 use terrace_env::SeqNo;

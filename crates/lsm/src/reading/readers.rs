@@ -1,15 +1,12 @@
-//! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are, so that a store that
-//! is short of space can say which readers may keep it. [`SpaceHolders`] says so in an error.
+//! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are. When a store is short
+//! of space, [`SpaceHolders`] tells which of them may keep it.
 //!
-//! A reader is listed from its beginning to its end. A salvage is listed as a scan, and each clone
-//! of a snapshot by itself. Not listed are point reads, because none lasts; verifications, which
-//! keep files while they run; and jobs.
+//! - A reader is listed from its beginning to its end. A salvage is listed as a scan, and each
+//!   clone of a snapshot by itself. Point reads, verifications and jobs are not listed.
+//! - How much space a reader keeps is not known. A snapshot keeps old entries in tables. The others
+//!   keep files that are deleted meanwhile, and several readers may keep the same file.
 //!
-//! How much space a reader keeps is not known. A snapshot keeps entries in tables from being
-//! dropped. The others keep files that are deleted meanwhile, and several of them often keep the
-//! same ones.
-//!
-//! Threads: any. The list has a lock of its own, which is held for one look or change.
+//! Threads: any. The list has a lock of its own, which is held for a look or a change.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! Tests of reads that are submitted ahead: a store that notes each read of tables shows how many
-//! are under way, and that nothing is read twice or beyond what a single buffer would read.
+//! Tests of reads that are submitted ahead. A store that notes each read of tables shows how many
+//! reads are under way, and that no byte of data is read twice. The tests hold jobs, scans and
+//! merges against that, also while memory is short.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,19 +1,17 @@
 //! [`RunCursor`]: walks a sorted run, forward and backward: its segments one behind the other, each
-//! only within its range.
+//! within its range.
 //!
-//! The run has at least one segment, or [`RunCursor::new`] panics. All its entries are shown, with
-//! the global sequence number where a table has one; range tombstones are not applied.
-//! [`RunCursor::leap`] passes over whole tables that a range tombstone hides, without opening them.
+//! - The run has at least one segment; [`RunCursor::new`] panics otherwise. All entries are shown,
+//!   with the global sequence number if the table has one. Range tombstones are not applied.
+//! - A table is opened when the walk comes to it. A job that goes forward submits the first read of
+//!   the next table earlier, while it consumes the end of the present one, if memory is there.
+//! - [`RunCursor::leap`] passes over whole tables that a range tombstone hides, without opening
+//!   them.
+//! - If memory is short, the value may have been given back ([`RunCursor::park`]):
+//!   [`RunCursor::ready`] reads it again.
+//! - After an error the cursor is of no use until the next seek.
 //!
-//! A table is opened when the walk comes to it. A job that goes forward submits the first read of
-//! the next table once it has the last section of the present one, if memory is there; a scan does
-//! not. Tables of a set lie one behind the other, so a job's reads of them follow each other on the
-//! device. No read reaches over the end of a table: between the entries of two tables lies the end
-//! of the first, with its index, and an open table has that in memory, unless it is large.
-//!
-//! Where memory is short, the value may have been given back ([`RunCursor::park`]):
-//! [`RunCursor::ready`] comes before it is asked for. After an error the cursor stands nowhere
-//! until the next seek. One owner, which holds no lock: a call may wait for the device.
+//! One owner, which holds no lock: a call may wait for the device.
 
 use std::sync::Arc;
 

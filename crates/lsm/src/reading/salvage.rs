@@ -1,23 +1,18 @@
-//! [`Salvage`]: what is left of damaged tables, as of the newest visible writes.
+//! [`Salvage`]: what can still be read of a range if tables are damaged.
 //!
-//! 1. All tables of the range are read and verified, block by block, before the call returns.
-//! 2. A block that cannot be read may have held the newest version of a key. So older runs may not
-//!    speak for the keys that the block may hold: only versions in *newer* runs and memtables are
-//!    shown. They are right whatever was in the block, because they hide it.
-//! 3. All other keys of the block's range are left out, though older runs may have versions of
-//!    them. The range is listed. So nothing stale is ever shown.
+//! 1. All tables of the range are read and verified, block by block, before the call returns. A
+//!    table that cannot be opened counts as damaged in its whole key range.
+//! 2. A damaged block may have held the newest version of a key. So for the keys of its range,
+//!    older runs are not asked: versions in newer runs and in memtables are shown, because they
+//!    hide whatever was in the block.
+//! 3. The other keys of that range are left out, even if older runs have versions of them, and the
+//!    range is listed. So nothing stale is shown.
 //!
-//! Range tombstones lie in a table's end. A table that cannot be opened counts as damaged in all of
-//! its key range, which includes the ranges of its tombstones.
+//! A failed read counts as damage, also one that would succeed later. If a read fails after step 1,
+//! the salvage returns the error and ends. Nothing is changed, and logs are not looked at.
 //!
-//! Each piece between two ends of damage has a cursor of its own, over runs that are cut to the
-//! piece. It reads nothing that lies behind: no block, no part of an index, no table.
-//!
-//! Any failed read counts as damage, also one that would succeed later. If a read fails only after
-//! the survey, the salvage returns the error and ends. A salvage belongs to one thread at a time,
-//! which holds no lock, and holds files, as a scan does. What is shown out of tables is read twice,
-//! once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed them
-//! into memtables, or has failed.
+//! A salvage belongs to one thread at a time, which holds no lock. It holds memtables and files, as
+//! a scan does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

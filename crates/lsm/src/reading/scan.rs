@@ -1,12 +1,14 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! A scan sees the entries that were visible when it began. It holds their memtables and files
-//! until it is dropped, also after its end. Each end has a cursor of its own, opened at its first
-//! use. An entry that one end has returned narrows the range of the other, so each entry is
-//! returned once.
+//! - A scan sees the entries that were visible when it began. It holds their memtables and files
+//!   until it is dropped, also after its end.
+//! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
+//!   other, so each entry is returned once.
+//! - When one end finds no further entry, or fails, the whole scan has ended: the other end returns
+//!   nothing more either.
 //!
-//! When either end finds no further entry, or fails, the whole scan has ended: neither end returns
-//! anything more. One thread at a time, which holds no lock: a step may wait for the device.
+//! One thread at a time, which holds no lock: a step may wait for the device. A scan does not seek
+//! or turn; a [`Cursor`] does.
 
 use std::sync::Arc;
 

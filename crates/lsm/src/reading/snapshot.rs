@@ -1,22 +1,17 @@
 //! [`Snapshot`], and point reads: of the newest visible writes, or of those that a snapshot sees.
 //! Scans and cursors begin here, too.
 //!
-//! A snapshot is a sequence number that jobs know of: they keep the entries that it sees, which
-//! takes space until the snapshot is dropped. It sees what is visible when it begins, synced or
-//! not. A clone is a snapshot of its own. Snapshots are not stored: a store that was just opened
-//! has none.
+//! - A snapshot is a sequence number that jobs know of: they keep the entries that it sees, which
+//!   takes space until it is dropped. It sees what is visible when it begins, synced or not.
+//!   Snapshots are not stored: a store that was just opened has none.
+//! - A read of the newest writes takes the view first and the sequence number afterwards. So all
+//!   writes of the view are within the sequence. The read may miss a put that becomes visible
+//!   between the two, in a new memtable: that put is concurrent with the read.
+//! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
+//!   that was dropped is an error, also by a snapshot from before.
 //!
-//! A read of the newest writes takes the view first and the sequence afterwards. So the view's
-//! writes are all within the sequence. A write that the view lacks was made after the view was
-//! taken: it is newer than everything in the view, and concurrent with the read, which may miss it.
-//! Example: between the two, the memtable is replaced, a put goes into the new one and becomes
-//! visible; the read does not find that put.
-//!
-//! Once the engine is closed, every read returns [`Error::Closed`]. A read of a key space that was
-//! dropped is an error, also by a snapshot from before.
-//!
-//! Any number of threads, without a lock of writers; only to begin or end a snapshot takes the
-//! tree's lock. A read may wait for the device.
+//! Any number of threads. A read takes no lock of writers and may wait for the device; beginning
+//! and ending a snapshot takes the tree's lock.
 
 use std::sync::Arc;
 

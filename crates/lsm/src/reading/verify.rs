@@ -1,16 +1,13 @@
-//! Verification of a version: reads what counts in every table, while the engine goes on working.
+//! Verification: reads what counts in every table of a version, while the engine goes on working.
 //!
-//! What the end of each table says must be what its annotation says. Checksums must hold, also of
-//! indexes and filters, and entries must be in order. Where one segment has all of a table, its
-//! entries are counted, too. All of a table is read anew, past both caches, though the table is
-//! open. Data blocks that count no more are left out.
+//! - Checksums must hold, also of indexes and filters, and entries must be in key order. The end of
+//!   a table must fit its annotation. If one segment has all of a table, its entries are counted.
+//! - Tables are read anew, past the caches. Data blocks that count no more are left out.
+//! - It ends at the first thing that is wrong. It does not look at later writes. Entries in
+//!   memtables are counted, but not read: their logs were verified when they were replayed.
 //!
-//! It ends at the first thing that is wrong. Later writes are not looked at. Entries in memtables
-//! are only counted: their logs were verified when they were replayed.
-//!
-//! It holds one view until it ends: the files of its version stay on the device, and its memtables
-//! in memory, even when they are flushed meanwhile. It is not listed among the `readers` of
-//! `Stats`. The caller holds no lock: all of it waits for the device.
+//! It holds one view until it ends, with its files and memtables. One thread, which holds no lock:
+//! it waits for the device. It is not listed among the `readers` of `Stats`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

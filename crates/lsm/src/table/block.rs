@@ -1,14 +1,13 @@
-//! A sorted block as it is read: its entries and restart points. The layout is
+//! [`Block`]: a sorted block as it is read, with its entries and restart points. The layout is
 //! `docs/format/table.md`.
 //!
-//! Every length and offset is checked before it is used, because a block whose checksum holds may
-//! still have been written by a faulty program. A wrong one is [`Error::Corruption`]. Two checks
-//! are the caller's: that an entry shares no more bytes than the key before has
-//! ([`Block::check_key`]), and that the kind of an entry is known. The order of the keys is not
-//! checked.
+//! - Lengths and offsets are checked before they are used, because a block whose checksum holds may
+//!   have been written by a faulty program. A wrong one is [`Error::Corruption`].
+//! - Not checked here: the order of the keys, the kinds of entries, and, unless the caller calls
+//!   [`Block::check_key`], how many bytes an entry shares with the key before.
+//! - A block that was released or parked has no bytes, and the caller reads no entry of it.
 //!
-//! A clone shares the bytes. A block that was released or parked has no bytes: no entry may be
-//! read.
+//! A clone shares the bytes. No locks, and no I/O.
 
 use bytes::Bytes;
 use std::ops::Range;

@@ -1,11 +1,13 @@
-//! Writes sorted blocks: entries with shared key prefixes and restart points, for data and index.
-//! The layout is `docs/format/table.md`.
+//! [`BlockBuilder`]: writes sorted blocks, for data and index: entries with shared key prefixes and
+//! restart points. The layout is `docs/format/table.md`.
 //!
-//! The caller adds keys in order; that is not checked. After [`BlockBuilder::begin_entry`] comes
-//! the entry's value, of the length that it was told, or [`BlockBuilder::finish_around_value`]; the
-//! length is not checked either. The finished contents have no frame yet: `frame` adds it. A block
-//! must stay below 4 GiB; the limits of keys and values see to that. The builder panics only where
-//! a restart point would lie beyond; the table's builder checks the size of the whole block.
+//! - The caller adds keys in order; that is not checked.
+//! - After [`BlockBuilder::begin_entry`] the caller gives the value of the announced length, or
+//!   calls [`BlockBuilder::finish_around_value`]. The length is not checked either.
+//! - The finished contents have no frame yet: `frame` adds it.
+//! - A block must stay below 4 GiB; the limits of keys and values see to that.
+//!
+//! One owner; no I/O.
 
 use terrace_env::codec::Writer;
 

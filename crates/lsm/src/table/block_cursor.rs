@@ -1,13 +1,13 @@
-//! [`BlockCursor`]: walks the entries of one sorted block, forward and backward. It reads nothing
-//! from the file.
+//! [`BlockCursor`]: walks the entries of one sorted block in memory, forward and backward.
 //!
-//! An entry can only be decoded behind the one before it, from a restart point on. So a step back
-//! decodes the entries since the restart point once, and keeps them for the next steps back: up to
-//! 64 KiB of keys.
+//! - Entries can be decoded forward, from a restart point on. So a step back decodes the entries
+//!   since the restart point once, and keeps them for the next steps back, up to
+//!   [`PASSED_BYTES_MAX`] bytes of keys.
+//! - `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in
+//!   a new block, the caller seeks first.
+//! - A damaged entry is [`Error::Corruption`]. The kinds and the order of entries are not checked.
 //!
-//! `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in a
-//! block that has just been put in, the caller seeks first. A damaged entry is
-//! [`Error::Corruption`]; the kinds and the order of entries are not checked.
+//! One owner; no I/O.
 
 use bytes::Bytes;
 use std::cmp::Ordering;

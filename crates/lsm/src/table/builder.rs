@@ -1,21 +1,16 @@
 //! [`TableBuilder`]: writes a table, entry by entry.
 //!
-//! The caller adds entries in the order of their internal keys, each once; debug builds check the
-//! order of full keys. Range tombstones are fragments: in order, without overlap, added at any time
-//! before [`TableBuilder::finish`]. A table has at least one entry or one fragment, or `finish`
-//! panics.
+//! - The caller adds entries in the order of their internal keys, each once. It adds range
+//!   tombstones as fragments, in order and without overlap. A table has at least one entry or
+//!   fragment; otherwise [`TableBuilder::finish`] panics.
+//! - A finished table is written, and not yet durable or visible: the caller seals its file in a
+//!   transaction. If the builder, or the [`BuiltTable`], is dropped before, the file is gone.
+//! - After an error the builder is of no use, and the caller drops it.
+//! - Memory: the block that is being filled, the whole index and filter ([`IndexBuilder`]), and
+//!   what the store has on its way.
 //!
-//! A finished table is written, and not yet durable or visible: the caller seals its file in a
-//! transaction. If the builder is dropped, or the [`BuiltTable`] before it is sealed, the file is
-//! gone. After an error the builder is of no use: the caller drops it.
-//!
-//! Memory: the block being filled; index and filter, not compressed (see [`IndexBuilder`]), which
-//! are some hundredths of the file where values have 100 bytes or more; and 2.5 times `io_size` for
-//! what the store has on its way. A lease counts the last two, and a block of 64 KiB or more while
-//! it is compressed. A value of 64 KiB or more that ends an uncompressed block is written from
-//! where it lies.
-//!
-//! One owner. A call that closes a block waits when the store is behind with its writes.
+//! One owner. A call that closes a block may wait for the store to write. When a table is large
+//! enough is decided by the caller.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;

@@ -1,12 +1,12 @@
-//! The codecs of blocks. The layout is `docs/format/table.md`.
+//! [`Compression`]: the codecs of blocks. The layout is `docs/format/table.md`.
 //!
-//! A block that compression does not make smaller by an eighth stays as it is. A compressed block
-//! is decompressed into memory of the length that it declares, 128 MiB at most. A length that is
-//! impossible for so few compressed bytes is refused before memory is allocated.
+//! - A block that compression does not make smaller by an eighth is stored as it is.
+//! - A compressed block declares its length. A length that is too large, or impossible for so few
+//!   compressed bytes, is refused before memory is allocated.
+//! - The working memory of Zstandard is kept per thread until the thread ends, and no budget counts
+//!   it.
 //!
-//! The working memory of Zstandard is kept per thread until the thread ends, so that it is not
-//! allocated for each block: some 200 KiB for blocks of the usual size, more for large ones. No
-//! budget counts it.
+//! Any number of threads; no locks.
 
 use std::cell::RefCell;
 

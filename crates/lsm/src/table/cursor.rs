@@ -1,21 +1,18 @@
-//! [`TableCursor`]: walks a table's entries in order, forward and backward, reading ahead.
+//! [`TableCursor`]: walks the entries of a table in order, forward and backward, and reads ahead.
 //!
-//! Every entry comes, with its stored sequence: `global_sequence` and the readers above decide
-//! which one is seen. A scan takes blocks from the block cache, and after a seek puts its first
-//! block in, unless that has 128 KiB or more. A job does neither.
+//! - It shows all entries with their stored sequence numbers. Which of them a reader sees is
+//!   decided above.
+//! - A scan looks blocks up in the block cache, and puts in at most its first block after a seek. A
+//!   job does neither.
+//! - [`TableCursor::stay_within`] limits the cursor to the blocks that may hold keys of a range. It
+//!   comes before the first seek. The blocks at both ends may hold other keys, so the caller
+//!   compares the keys.
+//! - A cursor can be *parked* while other cursors of a merge come first: if memory is short, it
+//!   gives a large block back and keeps its place. Then [`TableCursor::ready`] must come before the
+//!   value is asked for.
+//! - After an error the cursor stands nowhere until the next seek.
 //!
-//! [`TableCursor::stay_within`] comes before the first seek, and all seeks are within its range.
-//! The cursor then comes to no block outside the range, and reads no further ahead than its end.
-//! The blocks at both ends may hold keys outside the range, so the caller compares the keys.
-//!
-//! A cursor can be *parked* while other cursors of a merge come first. Where memory is short, it
-//! then gives a block of 128 KiB or more back and keeps its place in it; the key can still be asked
-//! for. [`TableCursor::ready`] reads the block again, and must come before the value. A move within
-//! the block reads it again, too; but such a block mostly has one entry, and a move out of the
-//! block does not need it.
-//!
-//! After an error the cursor stands nowhere until the next seek. One owner; a call may wait for the
-//! device.
+//! One owner, which holds no lock: a call may wait for the device.
 
 use std::sync::Arc;
 

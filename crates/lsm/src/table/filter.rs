@@ -1,13 +1,15 @@
-//! The filter that tells most absent keys without a read of data: a Bloom filter whose bits for one
-//! key all lie in one 64-byte line. The layout is `docs/format/table.md`.
+//! [`Filter`]: tells for most absent keys that a table does not have them, without a read of data.
+//! A Bloom filter whose bits for one key lie in one line of 64 bytes. The layout is
+//! `docs/format/table.md`.
 //!
-//! A filter knows the full keys of entries. "No" is certain for entries, and says nothing of range
-//! tombstones, which the caller looks up by themselves. A filter of an unknown kind, or with a
-//! header that makes no sense, is no filter: every key may be there.
+//! - A filter knows the full keys of entries. "No" is certain for them. It says nothing of range
+//!   tombstones.
+//! - A filter of an unknown kind counts as no filter: every key may be there.
+//! - One line costs one cache miss instead of one per probe. In exchange, at 10 bits a key, the
+//!   share of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash-
+//!   and Space-Efficient Bloom Filters", 2007).
 //!
-//! One line costs one cache miss instead of one per probe; in exchange, at 10 bits a key, the share
-//! of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash- and
-//! Space-Efficient Bloom Filters", 2007).
+//! A filter does not change: any number of threads.
 
 use bytes::Bytes;
 use terrace_env::codec::Writer;

@@ -1,15 +1,18 @@
-//! Codec of a table's footer and properties. The layout is `docs/format/table.md`.
+//! Codec of a table's [`Footer`] and [`Properties`]. The layout is `docs/format/table.md`.
 //!
-//! The footer is the last 80 bytes of the file, in no frame, with a checksum of its own. It has the
-//! places of index, filter and properties; in a table with an index of two levels, of the index of
-//! partitions, and of no filter. Where the range tombstones lie is in the properties.
+//! The footer is the end of the file, has no frame, and has a checksum of its own. It has the
+//! places of the properties, the index and the filter. In a table with partitions it has the place
+//! of the index of partitions, and of no filter. The place of the range tombstones is in the
+//! properties.
 //!
-//! [`Footer::decode`] checks that these places lie before the footer, and that the file is as long
-//! as the footer says. [`Properties::decode`] takes contents whose frame was verified. It skips
-//! unknown properties; the caller checks the place of the range tombstones.
+//! - [`Footer::decode`] checks that these places lie before the footer, and that the file is as
+//!   long as the footer says.
+//! - [`Properties::decode`] takes contents whose frame was verified. It skips properties that it
+//!   does not know.
+//! - Damage is [`Error::Corruption`]; a version, feature or number of index levels that is not
+//!   known is [`Error::Unsupported`].
 //!
-//! Damage is [`Error::Corruption`]; a version, feature or number of index levels that is not known
-//! is [`Error::Unsupported`].
+//! No locks and no I/O.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};

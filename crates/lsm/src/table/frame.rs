@@ -1,17 +1,16 @@
-//! The frame every block of a table lies in: contents, compression, checksum. Only the footer has
-//! none. The layout is `docs/format/table.md`.
+//! The frame of a block of a table: its contents, how they are compressed, and a checksum. The
+//! layout is `docs/format/table.md`.
 //!
-//! The checksum is over the bytes as they are stored, the compression, the table's tag and the
-//! block's offset. The tag is the file's id when the table was written, and a store never uses an
-//! id again. So a block of another table of the store, or of another place, does not verify.
-//! Exception: tables that a checkpoint has copied keep their tags, and the store that it made may
-//! come to use such a number as an id.
+//! - The checksum covers the stored bytes, the compression, the table's tag and the block's offset.
+//!   The tag is the id of the file when the table was written. So a block of another table, or from
+//!   another place, does not verify. (A table that a checkpoint has copied keeps its tag, and
+//!   another table of the new store may come to have the same.)
+//! - [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]; an
+//!   unknown compression is [`Error::Unsupported`].
+//! - A [`Handle`] is the place of a block. It is checked against a limit that the caller gives: the
+//!   end of the area in which the block must lie.
 //!
-//! [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]. An
-//! unknown compression under a good checksum is [`Error::Unsupported`].
-//!
-//! A [`Handle`] is checked against a limit that the caller knows: where the blocks end that it may
-//! name.
+//! No locks and no I/O.
 
 use bytes::Bytes;
 use terrace_env::FileId;

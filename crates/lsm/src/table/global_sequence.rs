@@ -1,14 +1,11 @@
-//! [`get`], [`submit`] and [`GlobalSequenceCursor`]: read a table with its global sequence number,
-//! if it has one. A run reads all its tables through them; a table without a global sequence number
-//! is read as it is.
+//! Reads a table with its global sequence number, if it has one: [`get`], [`submit`] and
+//! [`GlobalSequenceCursor`]. A table without one is read as it is.
 //!
-//! An ingest writes its tables before its place in the order of writes is known. In such a table
-//! every entry is a put, each key has one entry, there are no range tombstones, and the stored
-//! sequences mean nothing. The table's annotation has the *global sequence number*, which is the
-//! sequence of all entries. This module puts it in the place of the stored ones when entries are
-//! read.
-//!
-//! Because each key has one entry, every search within such a table is a search for a full key.
+//! An ingest writes its tables before its place in the order of writes is known. So the sequence
+//! numbers that are stored in such a table mean nothing. The annotation of the table has the
+//! *global sequence number*, which is the sequence number of all its entries, and this module puts
+//! it in the place of the stored ones. In such a table each key has one entry, a put, and there are
+//! no range tombstones.
 //!
 //! The rules of `reader` and `cursor` for callers hold here, too.
 

@@ -1,16 +1,13 @@
-//! An index in memory: one entry per block, in the order of the blocks. An entry's key is not
-//! before the block's last key, and before the first key of the next block. The top of an index of
-//! two levels has one entry per partition instead.
+//! [`Index`]: an index in memory, with one entry per block. The key of an entry is not before the
+//! last key of the block, and before the first key of the next block. The top of an index of two
+//! levels has one entry per partition instead.
 //!
-//! The entries are those of a sorted block in which every entry is a restart point. Their lengths
-//! are checked when the index is made, so that no search fails or panics. Two checks come later, or
-//! not at all: a value, which is the place of a block, is checked where it is decoded; the order of
-//! the keys is not.
+//! - The lengths of the entries are checked when the index is made, so that no search fails. The
+//!   place of a block is checked when the caller decodes it. The order of the keys is not checked.
+//! - A search compares eight bytes per entry, which lie close together in memory: those behind the
+//!   common prefix of all full keys. It compares whole keys if these are equal.
 //!
-//! A search compares eight bytes per entry, which lie close together in memory: those behind the
-//! common prefix of all full keys. Whole keys are compared only where the eight bytes are equal.
-//!
-//! Immutable.
+//! An index does not change: any number of threads.
 
 use bytes::Bytes;
 

@@ -1,17 +1,17 @@
-//! [`IndexBuilder`]: collects a table's index and filter while its data blocks are written.
+//! [`IndexBuilder`]: collects the index and the filter of a table while its data blocks are
+//! written.
 //!
 //! The order of calls: [`IndexBuilder::add_key`] for each entry, in key order;
-//! [`IndexBuilder::add_block`] for each block, once the first key of the next block is known and
-//! before it is added; [`IndexBuilder::add_last_block`] for the last; then
-//! [`IndexBuilder::finish`], which panics if the last block is missing. A table may have no block.
+//! [`IndexBuilder::add_block`] for each block but the last, when the next key is known and before
+//! it is added; [`IndexBuilder::add_last_block`]; then [`IndexBuilder::finish`].
 //!
-//! The index is cut into partitions as it grows. A table with a small index gets one index and one
-//! filter, made at its end. In a larger table each partition of the index has a filter of its own,
-//! made when the partition ends, or when the index turns out to be large.
+//! - The index is cut into partitions as it grows. A small index is joined at the end, with one
+//!   filter. In a larger one each partition has a filter of its own.
+//! - Memory until the end of the table: index and filters, not compressed, and eight bytes for each
+//!   key whose filter is not made yet.
 //!
-//! Memory until the table's end: index and filters, before they are compressed, and eight bytes for
-//! each key whose filter is not made yet. Nothing is written here: the builder of the table writes
-//! what [`IndexBuilder::finish`] returns.
+//! One owner. It writes nothing: the builder of the table writes what [`IndexBuilder::finish`]
+//! returns.
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;

@@ -1,12 +1,12 @@
-//! [`IndexCursor`]: walks the entries of a table's index, over its partitions. It has the index of
+//! [`IndexCursor`]: walks the entries of a table's index, over its partitions, with the index of
 //! one partition at a time.
 //!
-//! A scan leaves the indexes that it reads in the slots of the table. A job takes from a slot what
-//! is there, reads the rest many partitions by one request, and keeps only the partition it stands
-//! in: it comes by once.
+//! A scan leaves the indexes that it reads in the slots of the table, for the next reader. A job
+//! takes what is there, reads other partitions many at a time, and leaves nothing: it comes by
+//! once.
 //!
-//! After an error the cursor stands nowhere until the next seek. A call that comes to another
-//! partition may wait for the device.
+//! After an error the cursor stands nowhere until the next seek. One owner, which holds no lock: a
+//! call that comes to another partition may wait for the device.
 
 use std::sync::Arc;
 

@@ -1,15 +1,17 @@
-//! [`TableFile`]: a table taken apart, each part by itself, so that a damaged one hides as little
-//! as possible of the others. Some parts are found by others: without the footer nothing is found;
-//! without the properties, no range tombstones; without the index of partitions, no index and no
-//! filter; without an index, none of its blocks.
+//! [`TableFile`]: a table taken apart for people. Each part is read by itself, so that a damaged
+//! part hides as little as possible of the others.
 //!
-//! Built on the reader's own parts, and on nothing that an open engine has: no cache, no tree, no
-//! memory budget. Each call reads from the file, and has one block in memory at a time, beside the
-//! index of one partition. Immutable; any number of threads.
+//! - Some parts are found by others. Without the footer nothing is found; without the properties,
+//!   no range tombstones; without the index of partitions, no index and no filter; without an
+//!   index, none of its blocks.
+//! - It needs no open engine: no cache, no tree and no memory budget. A call reads from the file
+//!   and keeps little in memory: a block, or the parts of an index.
+//! - It repairs nothing. A part that does not verify is an error, and the caller goes on with the
+//!   next part.
+//! - Entries have the sequence numbers that are stored. In a table of an ingest these mean nothing
+//!   (see `global_sequence`).
 //!
-//! It repairs nothing: a part that does not verify is an error, and the caller goes on with the
-//! next part. Entries have the sequences that are stored: of a table of an ingest, they mean
-//! nothing (see `global_sequence`).
+//! A `TableFile` does not change: any number of threads. A call may wait for the device.
 
 use std::sync::Arc;
 

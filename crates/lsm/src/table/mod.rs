@@ -13,12 +13,12 @@
 //! | tests of whole tables | `specimens`, `range_specimens`, `shapes` |
 //!
 //! # Invariants
-//! - A table never changes. Which ranges of it still count is the business of `tree`. What lies in
-//!   front of them may have been given back to the store; the caller reads nothing there.
-//! - Entries are in the order of their internal keys, each once. The job that writes the table sees
-//!   to that. Readers rely on it, and only `reading::verify` checks it.
-//! - A block's checksum is verified when the block is taken out of the bytes that were read, before
-//!   anything in it is used. The block cache has verified blocks only.
+//! - A table never changes. Which ranges of it still count is known to `tree`. What lies in front
+//!   of them may have been given back to the store.
+//! - Entries are in the order of their internal keys, each once. The writer of the table sees to
+//!   that. Readers rely on it and do not check it; `reading::verify` does.
+//! - The checksum of a block is verified before anything in the block is used. The block cache has
+//!   verified blocks.
 //! - Range tombstones lie beside the entries. Searches and cursors do not look them up: the caller
 //!   does, with [`Table::ranges`].
 //!

@@ -1,14 +1,14 @@
-//! Opens a table: reads its end, or gets it from the job that has just written the table, and
-//! checks the parts that an open table always has in memory. It does not compare them with the
-//! table's annotation: the caller does, in `tree`.
+//! Opens a table: reads its end, or takes it from the job that has just written the table, and
+//! checks the parts that an open table always has in memory.
 //!
-//! Mostly the end is read by one request: of 1 KiB for a client, of 1/32 of `io_size` for a job. A
-//! structure that the footer names, and that is not in these bytes, is read by itself. If the front
-//! of the table has been given back and the request reaches into it, the request is made again with
-//! fewer bytes.
+//! - The end is read by one request, if it is as small as usual. A part that is not in these bytes
+//!   is read by itself. If the request reaches into a front that was given back, it is made again
+//!   with fewer bytes.
+//! - An index that comes with the end is kept.
+//! - The table is not compared with its annotation here: `tree` does that.
 //!
-//! An opening waits for the device, so the caller holds no lock. Two openings of one table both
-//! read: the caller lets one at a time begin.
+//! An opening waits for the device, so the caller holds no lock. The caller lets one opening of a
+//! table begin at a time; two would both read.
 
 use std::sync::Arc;
 

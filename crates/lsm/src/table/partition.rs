@@ -1,8 +1,8 @@
-//! Where a partition's index and filter lie: the value of a second-level index entry. The layout is
-//! `docs/format/table.md`.
+//! [`PartitionHandles`]: where the index and the filter of a partition lie. It is the value of an
+//! entry in the index of partitions. The layout is `docs/format/table.md`.
 //!
-//! A place that reaches beyond the limit is damage. The limit is the caller's; [`all`] takes the
-//! beginning of the index of partitions, because partitions lie before it.
+//! A place that reaches beyond a limit is damage. The caller gives the limit; [`all`] takes the
+//! beginning of the index of partitions, because partitions lie before it. No locks and no I/O.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,14 +1,11 @@
-//! [`PointReads`]: how one or several point reads take the blocks that they need.
+//! [`PointReads`]: where one or several point reads get their blocks from.
 //!
-//! Several reads in the order of their keys find the keys of one block one after the other. So the
-//! last block is kept: for the keys that are looked up one after the other in a run, a block is
-//! read once, also where the cache has no room for it or is not to be filled. A single read keeps
-//! no block.
-//!
-//! Reads of further blocks can be submitted before the keys are looked up; each is waited for when
-//! its block is needed. The caller bounds the number of submitted reads, and with it the memory:
-//! one block each, beside the last block. The caller looks up every key for which it has submitted
-//! a read. After an error some reads are left: dropping them waits for the device.
+//! - For several reads in key order, the last block is kept: keys of one block that are looked up
+//!   one after the other need one read. A single read keeps no block.
+//! - Reads of further blocks can be submitted before the keys are looked up. Each is waited for
+//!   when its block is needed. The caller bounds their number, and with it the memory, and looks up
+//!   every key for which a read was submitted.
+//! - After an error, submitted reads may be left; dropping them waits for the device.
 //!
 //! Used by one actor at a time, without a lock.
 

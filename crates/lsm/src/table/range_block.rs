@@ -1,8 +1,12 @@
-//! The range block: a table's range tombstones as fragments. The layout is `docs/format/table.md`.
+//! Codec of the range block: a table's range tombstones, as fragments. The layout is
+//! `docs/format/table.md`.
 //!
-//! Pure. The encoder is given at least one fragment; fragments are in key order and do not overlap.
-//! The decoder checks what it reads: bounds that are as long as full keys can be, fragments in
-//! order, sequences that fall. It takes contents whose frame was verified.
+//! - The encoder is given at least one fragment, in key order and without overlap; it does not
+//!   check that.
+//! - The decoder takes contents whose frame was verified. It checks that bounds are as long as full
+//!   keys can be, that fragments are in order, and that the sequence numbers of each fall.
+//!
+//! No locks and no I/O.
 
 use terrace_env::SeqNo;
 use terrace_env::codec::{DecodeError, Reader, Writer};

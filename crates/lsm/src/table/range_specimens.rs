@@ -1,5 +1,5 @@
-//! Tests of tables with range tombstones, with and without entries: they are written as the golden
-//! files have them, read back, and report damage.
+//! Tests of tables with range tombstones, with and without entries. The tables must be written as
+//! the golden files have them, be read back, and report damage.
 
 use std::sync::Arc;
 

@@ -1,31 +1,26 @@
-//! [`ReadAhead`]: reads a section of blocks by one request to the store. A cursor has one for data;
-//! that of a job has another one for the index, which is read by one buffer.
+//! [`ReadAhead`]: reads blocks for a cursor, many by one request to the store. What one request
+//! reads is a *section*.
 //!
-//! A scan begins with single blocks and reads further ahead the longer it goes on, in either
-//! direction; a job reads large sections at once. Both take less where memory is short. Blocks read
-//! ahead are not put into the block cache: a long scan would push everything else out of it.
-//!
-//! Two buffers: while the walk consumes one section, the read of the next one is under way. A job
-//! submits it as soon as it has the present section. A scan submits it in the middle of the present
-//! section, and only once its reads have grown to their largest size: a short scan reads no more
-//! than it would without. There is one buffer where memory is short, where a block is larger than a
-//! section should be, or where the walk may end before the next section; that is then read when the
-//! walk comes to it. Walks backward have one buffer, too.
-//!
-//! A section may end within a block. The part of the block that is in memory is kept, and only the
-//! rest is read. A walk backward reads the whole block again.
+//! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
+//!   the longer it goes on. Both read less if memory is short. Blocks that were read ahead are not
+//!   put into the block cache.
+//! - While a walk forward consumes one section, the read of the next one can be under way. A job
+//!   submits it early; a scan submits it once its sections have their largest size. If memory is
+//!   short, or the walk may end before the next section, that section is read when the walk comes
+//!   to it.
+//! - A section may end within a block. Then the part in memory is kept, and the rest is read with
+//!   the next section.
 //!
 //! For the cursor:
-//! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. A block that it
-//!   found in the cache it tells to [`ReadAhead::passed`].
+//! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. It tells
+//!   [`ReadAhead::passed`] of a block that it found in the cache.
 //! - The bytes are as they are stored: the cursor verifies each block.
-//! - Forward, no section goes beyond the end that the cursor names. Where a section would reach
-//!   into bytes that were given back to the store, less is read at once.
-//! - Any other failed read is an error of the block asked for, though the damage may lie elsewhere
-//!   in the section. The section is dropped; the next call reads again.
+//! - Forward, no section reaches beyond the end that the cursor names.
+//! - A failed read is an error of the block that was asked for, even if the damage lies elsewhere
+//!   in the section.
 //!
-//! One owner. A call, or a drop with a read under way, may wait for the device. The memory of what
-//! is read ahead is a `Section`, which also says when it is used again.
+//! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read
+//! under way. The memory is that of a `Section`.
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};

@@ -1,23 +1,18 @@
-//! [`Table`]: an open table. Its [`Outline`] is in memory as long as the table is open; everything
-//! else is read on demand.
+//! [`Table`]: an open table. Its [`Outline`] is in memory as long as the table is open; the rest is
+//! read when it is needed.
 //!
-//! Index and filter, or their partitions, stay in slots of the table as long as the memory budget
-//! allows (see `memory`). Data blocks of point reads go to the block cache, unless the read's
-//! options say otherwise. An index of one level counts as a single partition.
-//!
-//! For callers:
+//! - Index and filter, or their partitions, stay in slots of the table as long as the memory budget
+//!   allows (see `memory`). Data blocks of point reads go to the block cache, unless the options of
+//!   the read say otherwise.
 //! - [`Table::get`] looks at entries alone. The caller asks [`Table::ranges`] for range tombstones,
-//!   and hands the newest one over as `cover`.
-//! - Readers search a table through `global_sequence`, because only that knows the sequence of the
-//!   entries of an ingest.
-//! - Most calls may wait for the device: the caller holds no lock.
+//!   and hands over the newest one as `cover`.
+//! - Readers search through `global_sequence`, which knows the sequence numbers of the tables of an
+//!   ingest.
+//! - The table keeps its file open. So its bytes can be read even if the file is deleted or trimmed
+//!   later. Bytes that were trimmed before are an [`Error::Store`].
 //!
-//! Immutable but for its slots; any number of readers. The table keeps its file open. Bytes that
-//! could be read when the file was opened can be read as long as the table lives, though the file
-//! is deleted or trimmed meanwhile. Bytes trimmed before that are an [`Error::Store`].
-//!
-//! How a table is opened is in `open`, what jobs ask of its sizes in `sizes`, how damage is found
-//! in `survey`.
+//! Threads: any number of readers. A call may wait for the device, so the caller holds no lock.
+//! Opening is in `open`, sizes are in `sizes`, and the search for damage is in `survey`.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -1,17 +1,14 @@
-//! [`Section`]: the memory of a part of a table that has been read at once.
+//! [`Section`]: the memory of a part of a table that was read by one request.
 //!
-//! - The memory is used again for the next section if it is large enough, and not more than four
-//!   times too large. While a client has a value out of it, the next section gets memory of its
-//!   own.
-//! - A section that was read into a buffer elsewhere takes the place of the present one. The memory
-//!   of the present one can then be filled again, if it is large and no client has a value out of
-//!   it.
-//! - A large section, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
-//!   dropped, and is then the system's again.
-//! - A small one counts while its owner has it, and not for the values out of it. If the owner says
-//!   so, it does not count at all: a scan's single blocks do not.
+//! - The memory is used again for the next section if it fits and no client has a value out of it.
+//! - A section that was read into another buffer can take the place of the present one. The memory
+//!   of the present one, if it is large and free, can then be filled again.
+//! - A large section ([`MAPPED_MIN`] bytes or more) counts until the last value out of it is
+//!   dropped. A small one counts while its owner has it, unless the owner says that it does not
+//!   count.
 //!
-//! Threads: one owner; values out of it go anywhere.
+//! One owner; values out of it go to any thread. A section does not read: the caller gives a
+//! function that fills it.
 
 use std::ops::Range;
 use std::sync::Arc;

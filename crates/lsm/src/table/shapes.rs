@@ -1,7 +1,7 @@
-//! Tests of tables of every shape against an ordered map: blocks and partitions of any size down to
-//! one byte, with and without filters, values from nothing to many blocks, one entry and thousands,
-//! a memory budget from hardly anything to plenty. Searches, scans and jobs must find the same.
-//! Shapes come from seeds. One more test bounds the memory of a large table.
+//! Tests of tables of many shapes against an ordered map. Shapes come from seeds: small blocks and
+//! partitions, down to one byte, with and without filters, small and large values, few entries and
+//! many, with little memory and with plenty. Searches, scans and jobs must find the same. Two more
+//! tests bound the size of a table, and the memory that a large one takes.
 
 use std::sync::Arc;
 

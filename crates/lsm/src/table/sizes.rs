@@ -1,13 +1,14 @@
 //! Sizes and offsets of key ranges in a table, by its index alone. Jobs ask for them to cut a
-//! merge, to estimate it, and to give back bytes that are merged. A cursor asks where its range
+//! merge, to estimate it, and to give back bytes that were merged. Cursors ask where their range
 //! begins.
 //!
-//! Only data blocks count, as they are stored, each as a whole: no filter, no index, no range
-//! tombstone. So a size is not exact. [`Table::blocks_of`] has all of the blocks at both ends of a
-//! range. [`Table::size_of`] has all of the first, and nothing of the last: it is 0 for a range
-//! within one block. Blocks that were given back to the store count as if they were there.
+//! - Data blocks count, as they are stored, each as a whole. So a size is not exact:
+//!   [`Table::blocks_of`] has all of the blocks at both ends of a range; [`Table::size_of`] has all
+//!   of the first block and nothing of the last.
+//! - Blocks that were given back to the store count as if they were there.
 //!
-//! Keys are full keys. An index that is not in memory is read, and kept: the caller holds no lock.
+//! Keys are full keys. Any thread; an index that is not in memory is read and kept, so the caller
+//! holds no lock.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Span};

@@ -1,8 +1,8 @@
-//! Tests of whole tables: they are written as the golden files have them, read back, and report
-//! damage. Tables with Zstandard are only read back: another version of the library may compress
-//! otherwise.
+//! Tests of whole tables: they must be written as the golden files have them, be read back, and
+//! report damage. Tables with Zstandard are read back and not compared: another version of the
+//! library may compress otherwise.
 //!
-//! The other tests of tables take their helpers from here: a file in memory, entries, layouts.
+//! Other tests of tables take their helpers from here: a file in memory, entries, layouts.
 
 use std::sync::Arc;
 

@@ -1,15 +1,14 @@
-//! The survey of a damaged table: the blocks that cannot be read, and the keys that they may hold.
+//! The survey of a damaged table: finds the blocks of a key range that cannot be read, and the keys
+//! that they may hold.
 //!
-//! Every data block of a key range is read and taken apart. A block that does not verify may hold
-//! the keys between the separators of the index around it. Where a part of the index cannot be
-//! read, that part counts as one damaged block; it may hold all keys of its partition.
+//! - Every data block of the range is read and taken apart. A block that does not verify may hold
+//!   the keys between the separators around it in the index. If a part of the index cannot be read,
+//!   that part counts as one damaged block with all keys of its partition.
+//! - Any failed read counts as damage. A read also fails if the engine is closed meanwhile; the
+//!   caller asks for that afterwards.
+//! - The order of entries and the filters are not checked.
 //!
-//! Any failed read counts as damage. A read fails also when the engine is closed meanwhile; the
-//! caller asks for that afterwards. The order of entries is not checked, nor the filters. Range
-//! tombstones are checked when the table is opened.
-//!
-//! It reads and waits block by block: it is for damaged tables, not for fast walks. It changes
-//! nothing; indexes stay in the slots of the table.
+//! Any thread, without a lock: it reads and waits block by block. It changes nothing on the medium.
 
 use bytes::Bytes;
 use terrace_env::Cause;

@@ -1,13 +1,17 @@
 //! Codec of the annotations of tables and logs; that of the store is in
-//! [`store_record`](super::store_record). A table's annotation has its counts, its first and last
-//! key and sequence, and its segments with their places; a log's, the sequence from which on its
-//! entries are in no table. There is no manifest: at open, the tree is rebuilt from annotations.
-//! The layout is `docs/format/annotation.md`.
+//! [`store_record`](super::store_record). The layout is `docs/format/annotation.md`.
 //!
-//! Pure. A decoder checks each field, but not against the table itself: its handle does, once it is
-//! opened. Another version, or a newer kind, is [`Error::Unsupported`], anything else that is wrong
-//! is [`Error::Corruption`]. An encoder checks nothing: the caller gives at least one segment, in
-//! key order and without overlap, also where the segments lie in several runs.
+//! - A table's annotation has its counts, its first and last key and sequence, and its segments
+//!   with their places. A log's annotation has the sequence number from which on its entries are in
+//!   no table.
+//! - A decoder checks the fields, but does not compare them with the table: its handle does that
+//!   when it opens the table.
+//! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
+//!   [`Error::Corruption`].
+//! - An encoder checks nothing. The caller gives at least one segment, and segments in key order
+//!   without overlap.
+//!
+//! No locks and no I/O.
 
 use std::ops::RangeInclusive;
 

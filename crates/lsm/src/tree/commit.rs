@@ -1,16 +1,18 @@
-//! Commit of an [`Edit`]: the only way in which the tree changes while the engine runs. First the
-//! store has the change, then readers see it.
+//! Commit of an [`Edit`]: makes a change of the tree durable in the store, and then shows it to
+//! readers.
 //!
-//! 1. The committer waits for the turn of the [tree](super::tree) and takes it. All parts that the
-//!    edit takes out must be in the current version; claims of plans see to that.
-//! 2. One transaction holds all of it: tables, the log of a memtable that was flushed, and the
-//!    store's annotation, if a memtable was flushed or the decider has a new state.
+//! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
+//!    must be in the current version; claims of plans see to that.
+//! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
+//!    the store's annotation, if a memtable was flushed or the decider has a new state.
 //! 3. The next version is made: its tables can be opened only now.
-//! 4. Readers see the version; then the jobs and the writers are told of the change.
+//! 4. Readers see the version. Then jobs and writers are told of the change.
 //!
-//! If the transaction fails, nothing has changed. If the third step fails, the store has the
-//! change, and readers see it only after another opening. Until then nothing can be written: a
-//! second try would take out what the store has no more. A change of the store's annotation alone
+//! If step 1 or 2 fails, readers see nothing of the change. If step 3 fails, the store has the
+//! change and readers do not see it. Then writing stops until the store is opened again: a second
+//! try would take out what the store has no more.
+//!
+//! Any thread commits; it holds the turn and no lock. A change of the store's annotation alone
 //! (`commit_record`) takes a turn as well.
 
 use std::sync::Arc;

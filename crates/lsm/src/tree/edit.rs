@@ -1,19 +1,16 @@
-//! A change of the tree: the parts of tables that are taken out, and the segments that are put in.
-//! From these two lists it makes both the transaction that makes the change durable and the next
-//! version, so that the two cannot differ.
+//! [`Edit`]: a change of the tree, as lists of the parts that are taken out, moved and put in. It
+//! makes both the transaction and the next version from them, so that the two say the same.
 //!
-//! The steps in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]. All of them
-//! get the same version, which must be the current one until the end: the caller has the turn to
-//! commit. A part of a table that this version does not hold is a panic. The next version comes
-//! last, because a new table can be opened only once it is committed, and a front is given back
-//! only then. An edit of mere moves can make its version without a commit: trivial moves look ahead
-//! in this way.
+//! The steps, in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`].
+//! - All steps get the same version, the current one: the caller has the turn to commit.
+//! - [`Edit::kept`] checks that segments of the next version do not overlap. A store with such a
+//!   tree would not open again, so a fault of a job must end here, before the commit. A part that
+//!   the version does not hold is a panic.
+//! - [`Edit::version`] comes after the commit, because a new table can be opened only then. An edit
+//!   of moves alone can make its version without a commit.
 //!
-//! [`Edit::kept`] also checks that the next version is legal. A store with a tree that is not would
-//! not open again, so a fault of a job or of a decider must end before the commit.
-//!
-//! Where a part of a segment is taken, the table is opened, and its index is read for the size of
-//! the rest.
+//! If a part of a segment is taken, the table is opened, and its index is read for the size of the
+//! rest. An edit is used by one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

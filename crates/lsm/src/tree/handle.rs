@@ -1,16 +1,16 @@
 //! [`TableHandle`]: a table as the tree knows it: its record, a reader that pins its file, and the
 //! open table from its first use on.
 //!
-//! Opening reads the footer, the properties, the range tombstones and the top of a large index, and
-//! fails with [`Error::Corruption`] if they are not of the table that the record describes. One
-//! actor at a time opens a table; the others wait, and no lock is held. Two kinds of tables are as
-//! a rule opened without a read: one that was just written, by its last bytes; and one whose front
-//! was given back, which takes over the parts in memory. When memory is short, an open table that
-//! was not used for a while is closed, and opened again at its next use.
+//! - Opening reads the parts at the end of the file, and fails with [`Error::Corruption`] if they
+//!   do not belong to the table that the record describes. A table that was just written is opened
+//!   from its last bytes, if they are still in memory, without a read.
+//! - When memory is short, an open table that was not used for a while is closed, and opened again
+//!   at its next use.
+//! - The file can be read as long as there is a handle, even if the table has been deleted since.
+//! - The segments in the record are those of the time when the handle was made. The version knows
+//!   the present ones.
 //!
-//! A handle pins the file, so that a version that is still in use can be read though the tables
-//! were deleted since. The segments in its record are those of the table when the handle was made:
-//! the version knows the present ones.
+//! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait.
 
 use std::sync::{Arc, Weak};
 

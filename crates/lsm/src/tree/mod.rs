@@ -14,33 +14,30 @@
 //! | which key spaces are there | `spaces` |
 //!
 //! # Shape
-//! A version has levels, a level has runs, a run has segments, and a segment is a table with the
-//! range of its keys that still counts. Example: level 0 holds one run per flush; a leveled level
-//! holds one run; a compaction that has merged the first half of a table leaves it in its run with
-//! a segment of the second half.
+//! A version has levels, a level has runs, and a run has segments. A segment is a table with the
+//! range of its keys that still counts. Example: a compaction has merged the first half of a table;
+//! the table stays in its run with a segment of its second half.
 //!
 //! # How it changes
 //! An `Edit` lists the parts of tables that are taken out and the segments that are put in. The
-//! same lists make the transaction and the next version, so that both say the same. The transaction
-//! seals new tables, annotates tables whose place or segments change, gives back what lies in front
-//! of a table's first segment, and deletes tables without a segment. A flush's transaction also
-//! deletes the log, or notes what the tables have of it. There is no manifest: the annotations of
-//! the files are the tree, and an opening rebuilds it from them.
+//! transaction and the next version are both made from these lists, so that they say the same.
+//! There is no manifest: the annotations of the files are the tree, and an opening rebuilds it from
+//! them.
 //!
 //! # Invariants
-//! - A version never changes. A reader that holds one finds all its tables, though they have been
+//! - A version never changes. A reader that holds one finds all its tables, even if they have been
 //!   deleted since: a table's handle pins the file.
 //! - In a level, runs with a higher id are newer. In a run, segments are in key order and do not
-//!   overlap, and no run is empty.
-//! - Of two places with entries of one key, the one nearer to level 0, or in the newer run of a
+//!   overlap.
+//! - If two places have entries of one key, the place nearer to level 0, or the newer run of a
 //!   level, has the newer ones. This includes range tombstones.
 //! - Changes are committed one after the other, and each starts from what the one before it left.
 //! - The decider's state commits in the same transaction as the end of its choice, unless the state
 //!   of a later choice has been committed. A merge that ends early leaves the old state.
 //!
 //! # Threads
-//! Readers share versions without a lock. One change at a time is being committed, by any actor:
-//! it takes the turn, and holds no lock while it waits for the store.
+//! Readers share versions without a lock. Any actor can commit a change: it takes the turn, and
+//! holds no lock while it waits for the store.
 //!
 //! # Not done here
 //! The tree does not choose what is merged (`terrace_policy`) and does not carry it out (`jobs`).

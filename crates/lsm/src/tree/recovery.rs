@@ -1,30 +1,25 @@
 //! Opening of an engine: rebuilds the tree from the annotations of the store's files, and replays
-//! each log into a memtable of its own, oldest log first.
+//! each log into a memtable of its own, the oldest log first.
 //!
 //! 1. The store is claimed: by one engine to write, or by any number to read. If others have it,
-//!    that is an error.
-//! 2. If the store was last open under another system, the tree is taken as it is. The new system
-//!    is recorded, and the state of the old decider is dropped.
-//! 3. The logs are replayed. The store has cut the torn end of each. A preallocated log records how
-//!    long the log before it was; if that log is still there with another size, this is corruption.
-//! 4. If the last log that holds anything is not sealed, writing goes on in this log and its
-//!    memtable; otherwise in an empty log behind it, or in a new one. All other memtables wait for
-//!    their flush; their logs are sealed where they were not, and other empty logs deleted.
+//!    the opening fails.
+//! 2. If the store was last open under another system, the tree is taken as it is, and the state of
+//!    the old decider is dropped.
+//! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
+//!    there with another length, the opening fails.
+//! 4. If the last log that holds anything is not sealed, writing goes on in it. Otherwise it goes
+//!    on in an empty log behind it, or in a new one. The other memtables wait for their flush, and
+//!    logs without entries are deleted.
 //!
-//! A read-only opening writes nothing: it keeps all logs and memtables.
+//! A read-only opening writes nothing. A damaged annotation or log fails the opening; a damaged
+//! table is found later, by a read of it.
 //!
-//! Any annotation or log that is damaged fails the opening. Tables are not read: a damaged one is
-//! found by the first read of it.
+//! If the replayed memtables exceed their share of memory, all of them are flushed, oldest first,
+//! and the replay goes on. So a log can be replayed in parts: the flush of a part notes in the
+//! log's annotation where the next one begins. If there is no space for a flush, or the opening is
+//! read-only, the rest is replayed into memory in spite of the share.
 //!
-//! # Memory
-//! The logs may hold more than the memtables' share of memory, for example because the store was
-//! open with a larger budget. When the replayed memtables exceed the share, all of them are
-//! flushed, oldest first, and the replay goes on. A log can thus be replayed in parts: the
-//! transaction that adds the tables of a part notes in the log's annotation where the next part
-//! begins. After a crash the next opening begins there.
-//!
-//! If no space is left for a flush, or the opening is read-only, the rest is replayed into memory
-//! in spite of the share: a full store must open.
+//! One thread opens; the engine's actors begin afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
-//! Sorted runs: segments of tables in key order, and the search for a key in one.
+//! [`Run`]: segments of tables in key order, and the search for a key in them.
 //!
-//! A run never changes. [`Run::changed`] makes another, which shares most of the segments that the
-//! change does not touch ([`Chunked`]). [`Run::check_change`] comes before it: it tells whether the
-//! change would make segments overlap. Neither checks the segments that were there before.
-//! [`Run::new`] checks nothing: the caller gives segments in key order and without overlap.
+//! - A run never changes. [`Run::changed`] makes another one, which shares most of the segments
+//!   that stay ([`Chunked`]).
+//! - [`Run::check_change`] tells before whether the change would make segments overlap.
+//!   [`Run::new`] checks nothing: its caller gives segments in key order and without overlap.
+//! - A search may open a table and read from the device. Its caller asks the runs from the newest
+//!   to the oldest, and stops at the first answer.
 //!
-//! A search may open a table and read from the device. The caller asks the runs from the newest to
-//! the oldest and stops at the first answer: what older runs have of the key is older.
+//! Threads: any number read a run without a lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

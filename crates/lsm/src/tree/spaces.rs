@@ -1,18 +1,18 @@
-//! Key spaces: made, found and dropped.
+//! Key spaces: made, found and dropped. Their list is a part of the store's annotation, and readers
+//! find the same in their view.
 //!
-//! The list of key spaces is a part of the store's annotation; readers find the same in their view.
-//! Ids are never used twice. A write to a key space that does not exist is refused. A read is
-//! refused if the key space was dropped; under an id that was never given out, it finds nothing.
+//! - Ids are not used twice. A write to a key space that does not exist is refused. A read is
+//!   refused if the key space was dropped; under an id that was never given out, it finds nothing.
+//! - A key space is dropped in three steps (`docs/format/annotation.md`):
+//!   1. A transaction moves its id from the list to the *dropped* ones. From here on the key space
+//!      does not exist.
+//!   2. A range delete over all of its keys hides what it held.
+//!   3. Once that is durable, a transaction removes the id from the dropped ones.
+//! - If step 2 or 3 fails, the call fails, though the key space is gone. The next opening for
+//!   writing tries again, and so does the next drop of a key space.
 //!
-//! A key space is dropped in three steps (`docs/format/annotation.md`):
-//! 1. A transaction moves its id from the list to the *dropped* ones: from here on it does not
-//!    exist.
-//! 2. A range delete over all of its keys hides what it held, so that compactions free it.
-//! 3. Once that is durable, a transaction removes the id from the dropped ones.
-//!
-//! If step 2 or 3 fails, the call fails, though the key space is gone. The drop goes on when the
-//! store is opened for writing, or when the next key space is dropped. No write gets in behind the
-//! range delete: writes are checked and queued under one lock.
+//! Threads: any. A write is checked and queued under one lock, so that none gets in behind the
+//! range delete.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
 //! [`SplitTables`]: the tables that have segments in several runs. A change that takes a segment of
-//! a table has to know the table's other segments, and finds their runs here instead of looking
-//! into every run.
+//! a table must know the table's other segments, and finds their runs here instead of looking into
+//! every run.
 //!
-//! Most tables have all their segments in one run and are not listed. A change tells, of each table
-//! that it concerns, all runs in which the table has segments afterwards. If none of these tables
-//! is split, before or after, the new version shares the list with the old one.
+//! Most tables have all their segments in one run and are not listed. If a change concerns no split
+//! table, the new version shares the list with the old one. The caller tells, of each table that it
+//! changes, all runs in which the table has segments afterwards.
+//!
+//! A value that does not change: any number of threads read it without a lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,12 @@
 //! Codec of the store's own annotation: its features, its key spaces, the decider with its state,
-//! and what was written in its life. The layout is `docs/format/annotation.md`.
+//! and counts of what was written in the store's life. The layout is `docs/format/annotation.md`.
 //!
-//! Pure. The decoder checks what it reads: a version or a feature that is not known is
-//! [`Error::Unsupported`], anything else that is wrong is [`Error::Corruption`]. The encoder checks
-//! nothing. The caller keeps key spaces and dropped ids in growing order, and names, also that of
-//! the decider, to 255 bytes.
+//! - A version or feature that is not known is [`Error::Unsupported`]; anything else that is wrong
+//!   is [`Error::Corruption`].
+//! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, and
+//!   names to at most [`SPACE_NAME_BYTES_MAX`] bytes, the name of the decider included.
+//!
+//! No locks and no I/O.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

@@ -1,11 +1,12 @@
 //! [`TableKind`]: how the entries of a table's file are laid out. The annotation of the file
-//! records the kind, so it is known which code opens a table before a byte of it is read.
+//! records the kind, so it is known before the file is read which code opens it.
 //!
-//! The kind is matched where a [`TableHandle`](super::handle::TableHandle) opens its file and where
-//! a run makes a cursor of a table: once per table, never per entry. A new kind is a variant here
-//! and an arm there. A store with a table of a newer kind does not open: the annotation is refused
-//! with [`Error::Unsupported`](crate::Error::Unsupported). The kind of a log or of the store is
-//! corruption there.
+//! There is one kind so far. If a store has a table of a kind that this version does not know,
+//! opening the store fails with [`Error::Unsupported`](crate::Error::Unsupported). A kind that is
+//! known but belongs to no table, such as that of a log, is corruption.
+//!
+//! The kind is asked once per opened table or cursor and not once per entry. Plain values; no
+//! locks.
 
 /// Layout of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

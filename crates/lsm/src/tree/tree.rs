@@ -3,28 +3,27 @@
 //! | part | read | changed |
 //! |---|---|---|
 //! | the view: memtables, version, key spaces | without a lock | under the lock |
-//! | the newest visible sequence | without a lock | in the lead of the writes, also by an ingest |
+//! | the newest visible sequence | without a lock | in the lead of the writes |
 //! | the record: the store's own annotation | under the lock | in a turn to commit |
 //! | the sequences of snapshots | under the lock | under the lock |
 //!
 //! # Turns
-//! Changes of the tree and of the record are committed one after the other. A thread that commits
-//! takes the [`Turn`] first. The turn is a role, not a lock: its holder writes to the store. It
-//! starts from what the turn before left, because only a turn can replace the version or the
-//! record. Memtables change without a turn: the leader of the writes puts a new active memtable
-//! into the view, and only the commit of a flush takes one out. Turns are taken in no particular
-//! order, and a thread that has one must not take another.
+//! A thread that commits a change of the tree or of the record takes the [`Turn`] first. The turn
+//! is a role and no lock: its holder writes to the store. One thread at a time has it, so each
+//! change starts from what the one before it left. A thread that has the turn must not take
+//! another. Memtables change without a turn: the leader of the writes puts a new active memtable
+//! into the view.
 //!
 //! # Invariants
-//! - A reader takes the view first and the newest visible sequence second. So everything that was
-//!   visible when the view was taken is within the sequence, and entries that the view lacks are
-//!   newer than all that it has.
+//! - A reader takes the view first and the newest visible sequence second. So what the view lacks
+//!   is newer than all that it has.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
 //!
 //! # Threads
-//! Any. One lock, held for a look or a change in memory only; its condition is the end of a turn.
+//! Any. One lock, held for a look or a change in memory; its condition is the end of a turn. An
+//! opening fills the tree before other threads see it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

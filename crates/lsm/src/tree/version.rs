@@ -1,15 +1,13 @@
-//! Versions: the contents of the tree at one moment, as an immutable value.
+//! [`Version`]: the contents of the tree at one moment, as a value that does not change.
 //!
-//! Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
-//! version, which shares the runs that did not change, and most of the segments of the others
-//! ([`Run`]). The [tree](super::tree) makes it the current one. There is no manifest: at open, the
-//! version is rebuilt from the files' annotations.
+//! - Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
+//!   version, which shares the runs that did not change, and most segments of the others ([`Run`]).
+//! - The runs of a level are ordered from the newest to the oldest. The segments of a run are in
+//!   key order and do not overlap. A run has at least one segment.
+//! - A change is checked before it is committed ([`Version::check_change`]). When a version is
+//!   rebuilt at an opening, all segments are checked. An overlap is [`Error::Corruption`].
 //!
-//! Invariants: the runs of a level have falling ids; the segments of a run are in key order and do
-//! not overlap; a run has at least one segment. Each change is checked before it is committed
-//! ([`Version::check_change`]), and all segments when a version is rebuilt: an overlap is
-//! [`Error::Corruption`]. Debug builds also count all segments and compare the list of split tables
-//! with the count.
+//! Which version is the current one is known to the [tree](super::tree).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,10 +1,12 @@
 //! [`View`]: what readers see at one moment: memtables, a version of the tree, and the key spaces.
-//! A reader that keeps a view keeps its memtables and files, whatever is written or compacted
-//! meanwhile.
 //!
-//! The view itself never changes, but writes still go to its active memtable. So a reader also
-//! takes a sequence, after the view, and passes over what is newer. Once the engine is closed, the
-//! view says so ([`Closed`]), and nothing may be read by it any more.
+//! - A reader that keeps a view keeps its memtables and files, whatever is written or compacted
+//!   meanwhile.
+//! - The view does not change, but writes still go to its active memtable. So a reader takes a
+//!   sequence number after the view, and passes over entries that are newer.
+//! - When the engine is closed, [`Closed`] in the view says so, and reads by the view are refused.
+//!
+//! Any number of threads share a view without a lock.
 
 use std::sync::Arc;
 

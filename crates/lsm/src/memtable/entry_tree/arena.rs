@@ -1,12 +1,13 @@
-//! Memory that is handed out piece by piece and freed as a whole, and the entries in it.
+//! [`Arena`]: memory that is handed out piece by piece and freed as a whole, and the entries in it.
 //!
 //! # Soundness
-//! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
-//! lives as long as the arena. A large chunk is [`Pages`], whose bytes stay where they are when the
-//! value that owns them is moved, and are reached only by what is handed out. Pieces do not
-//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it. Two
-//! things cannot be checked here, and the tree sees to them: the owner of an [`Entry`] keeps its
-//! arena alive as long, and a pointer that an entry is made of again was an entry's.
+//! - A chunk does not move, and is freed when its [`Arena`] is dropped. So what is handed out lives
+//!   as long as the arena. The bytes of a large chunk ([`Pages`]) stay where they are when its
+//!   owner is moved.
+//! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
+//!   returned it.
+//! - The tree must see to two things: whoever has an [`Entry`] keeps its arena alive, and a pointer
+//!   that an entry is made of was taken from an entry.
 //!
 //! # Threads
 //! One thread at a time hands out memory. Entries may be read from any thread.

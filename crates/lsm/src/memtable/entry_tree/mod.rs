@@ -1,6 +1,5 @@
 //! The ordered set of entries inside a memtable: a B+-tree in two arenas, for nodes and for
-//! entries, with one writer at a time and readers that take no lock. All unsafe code of this crate
-//! is here.
+//! entries. One writer at a time; readers take no lock. All unsafe code of this crate is here.
 //!
 //! | question | answered in |
 //! |---|---|
@@ -10,8 +9,8 @@
 //!
 //! # Invariants
 //! - No two entries have the same internal key; the caller sees to that.
-//! - Nothing is moved or taken out: an entry that was put in is found until the tree is dropped,
-//!   and its memory is freed then, not before. A cursor keeps the tree alive.
+//! - An entry that was put in is not moved or removed: it is found until the tree is dropped, and
+//!   its memory is freed then. A cursor keeps the tree alive.
 //!
 //! Why a tree and not a skip list: `docs/decisions/0010-memtable-tree.md`.
 

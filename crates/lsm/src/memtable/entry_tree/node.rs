@@ -1,26 +1,29 @@
 //! Nodes of the tree, and how they are read while they are written.
 //!
 //! A node has [`FANOUT`] slots, filled in any order. One word, the [`Order`], says which slots
-//! count and how they are sorted: storing it publishes an insertion at a stroke (the permutation of
-//! Masstree: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage", 2012,
-//! section 4.6.2). A slot that the order names is not written again until a split has taken it out
-//! of the order and raised the node's version. So whoever reads
+//! count and how they are sorted. Storing this word publishes an insertion at once (the permutation
+//! of Masstree: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage", 2012,
+//! section 4.6.2). A slot that counts is not written again until a split has taken it out of the
+//! order and raised the node's version.
+//!
+//! A reader reads
 //! 1. the version,
 //! 2. the order,
 //! 3. slots that it names,
-//! 4. the version again,
+//! 4. the version again.
 //!
-//! and finds the version unchanged has read a node as it was at one moment. If not, a split has
-//! ended meanwhile, and the reader begins anew: it never waits for a writer that is suspended.
+//! If the version is unchanged, the reader has seen the node as it was at one moment. If not, a
+//! split has ended meanwhile, and the reader begins anew. It waits for no writer, not even for one
+//! that is suspended.
 //!
 //! One writer at a time changes nodes. The version does not cover a leaf's successor: a reader
-//! takes the page first and the successor afterwards, and may then see entries of a split twice.
+//! takes the leaf first and the successor afterwards, and may then see entries of a split twice.
 //!
 //! # Memory order
-//! Everything shared is atomic. Once a node can be reached, its pointers and orders are stored by
-//! `Release`; they are loaded by `Acquire`: a reader that sees one sees what was written before it.
-//! Step 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a
-//! reader that has seen any slot that was written after it sees the version.
+//! What is shared is atomic. Once a node can be reached, its pointers and orders are stored by
+//! `Release`, and loaded by `Acquire`: a reader that sees one sees what was written before it. Step
+//! 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a reader
+//! that has seen a slot that was written after it sees the version.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

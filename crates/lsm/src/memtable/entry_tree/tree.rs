@@ -1,34 +1,32 @@
-//! The tree: descent, insertion, and the cursor.
+//! [`EntryTree`]: descent, insertion, and the cursor ([`EntryCursor`]).
 //!
-//! Nothing is ever taken out. The tree's nodes only split, by these steps, so that a reader who
-//! comes at any moment finds everything that was put in before:
+//! Nodes split, and nothing is removed. The steps of a split keep everything in the reach of a
+//! reader that comes at any moment:
+//! 1. The upper part goes into a new node. If the node is a leaf, its successor is then the new
+//!    leaf.
+//! 2. The parent takes the separator and the new node. It has room, because the topmost full node
+//!    is split first, and a full root gets a parent.
+//! 3. The upper part is removed from the old node.
 //!
-//! 1. The upper part goes into a new node; a leaf's successor is then the new leaf.
-//! 2. The parent, which has room (the topmost full node is split first, and a full root gets a
-//!    parent), takes the separator and the new node.
-//! 3. The upper part is taken out of the old node.
+//! The upper part is usually a half. If keys come in order, a full leaf stays as it is, and the new
+//! leaf gets the new entry alone.
 //!
-//! The upper part is mostly a half. Where one entry after the other goes to the end of a leaf, the
-//! full leaf stays as it is and the new one gets the new entry alone; a full parent is then split
-//! near its end.
+//! A reader that read the parent before step 2 and the node after step 3 is in a leaf too far left:
+//! its target lies behind all of the leaf. It goes on to the next leaves, and after a few of them
+//! descends again. A separator is the first entry of the leaf right behind it. So a search for the
+//! last entry before a target finds it without links backward.
 //!
-//! A reader who read the parent before step 2 and the node after step 3 comes out in a leaf too far
-//! left, and sees it by the target being behind all of it: it goes on to the next leaves, and if
-//! the target lies behind a few of them, descends again, which by then leads it right. A separator
-//! is the first entry of the leaf right behind it and stays so. So the leaf that is found by "the
-//! last separator before the target" holds an entry before the target: a walk back needs no links.
-//!
-//! Keys are compared by eight bytes first, those behind what the [`Window`] says all begin with.
+//! Keys are compared by eight bytes first: those behind the prefix that the [`Window`] says keys
+//! have in common.
 //!
 //! # Threads
-//! Any number of readers; writers go one by one, by a lock of their own. No reader waits.
+//! Any number of readers, which wait for nobody. Writers go one by one, by a lock of their own.
 //!
 //! # Soundness
-//! Nodes and entries lie in arenas that are dropped with the tree and not before; a holder of an
-//! entry borrows the tree or shares it ([`EntryCursor`]). A pointer at level 1 is a leaf's and at
-//! other levels an inner node's: [`Inner::level`] never changes, and pointers are put in by
-//! [`Writer`] alone, which knows. Nodes are shared as soon as they can be reached, and all that
-//! changes in them since is atomic.
+//! Nodes and entries lie in arenas that are dropped with the tree. Whoever has an entry borrows the
+//! tree or shares it. A pointer at level 1 is a leaf's, and at other levels an inner node's:
+//! [`Inner::level`] does not change, and [`Writer`] alone puts pointers in. What changes in a node
+//! that can be reached is atomic.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
