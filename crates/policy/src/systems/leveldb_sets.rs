@@ -3,7 +3,7 @@
 //! Dynamic Band", MSST '18). With `leveldb-disk` and `sealdb`, it says what sets bring, and what
 //! dynamic bands bring.
 //!
-//! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]: the victim is the
+//! 1. Compaction is LevelDB's, see [`Leveled`] and [`leveldb`]: the victim is the
 //!    table at the level's pointer.
 //! 2. What a merge writes into level 2 or a deeper level is a set (section III-A): its tables are
 //!    written one behind the other, as one placement group ([`Merge::set`](crate::Merge::set)). So

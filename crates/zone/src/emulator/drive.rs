@@ -7,8 +7,9 @@
 //! failed flush or sync has taken back is none).
 //!
 //! # Shingled tracks
-//! A write to a device of tracks destroys the tracks behind it as [`Tracks::harmed`] says, up to
-//! the device's end, after its own bytes are on the medium. Destroyed blocks read as zeros. A real
+//! A write to a device of tracks destroys the tracks behind it as
+//! [`Tracks::harmed`](crate::Tracks::harmed) says, up to the device's end, after its own bytes are
+//! on the medium. Destroyed blocks read as zeros. A real
 //! drive would report them as unreadable, or give anything. Zeros were chosen for three reasons.
 //! They are not the old bytes (unless those were zeros) and have no valid checksum, so a store that
 //! lets go of a guard loses data here, too. They cost nothing: the drive punches a hole, in memory

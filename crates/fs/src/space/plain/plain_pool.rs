@@ -12,7 +12,7 @@
 //!   stretch: a *unit* of one stretch or more is taken for it, of which the journal writes the
 //!   first stretch only. The superblock has a unit, too.
 //! - If the device holds tables, regions are cut from the front of the run that the placement's
-//!   [`Fit`](terrace_policy::Fit) finds; else from the end.
+//!   [`Fit`] finds; else from the end.
 //! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
 //!   owner, epoch and chain that they are of an earlier life.
 //! - If the medium fails under a write, the region is *shunned*: its blocks are not given out again
