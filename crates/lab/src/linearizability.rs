@@ -13,9 +13,9 @@
 //! 3. If no explanation is left, the history is not linearizable.
 //!
 //! Limits: the key holds nothing at first, and all calls have returned. A write that failed, and
-//! may or may not have happened, cannot be expressed. Two calls overlap if one ends at the time at
-//! which the other starts. The cost grows with the number of threads, not with the length of the
-//! history.
+//! may or may not have happened, cannot be expressed. Two calls also overlap if one ends at the
+//! very time at which the other starts. The number of explanations depends on how many calls are
+//! under way at once, not on the length of the history.
 
 use std::collections::BTreeSet;
 

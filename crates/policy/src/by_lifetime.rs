@@ -1,12 +1,12 @@
-//! Placement for lifetime-leveling: a zone for each level, and the T-zone for tables that the next
-//! compaction consumes (LL-compaction, "Solution for Short-Lived SST").
+//! Placement for lifetime-leveling (LL-compaction, "Solution for Short-Lived SST"): a zone for each
+//! level, and the T-zone for *tails*, which are tables that the next compaction consumes.
 //!
-//! 1. Tails of all levels go to the fullest partly written zone of the [`TAIL_STREAM`], or to a
-//!    free one. As long as a level is compacted by sweeps alone it has at most one tail at a time,
-//!    so that few of these zones hold anything live.
-//! 2. Everything else, and tails where no free zone can be opened, as in [`LevelSeparated`].
+//! 1. A tail goes to the fullest partly written zone of the [`TAIL_STREAM`]. Tails of all levels
+//!    share these zones.
+//! 2. If there is no such zone, a tail is placed by [`LevelSeparated`]: into a free zone, or
+//!    wherever there is room. So is every other file.
 //!
-//! A zone that a writer holds is not in the view. So two tails that are written at once go to two
+//! Zones that a writer holds are not in the view. So two tails that are written at once go to two
 //! zones.
 
 use crate::{LevelSeparated, Placement, PlacementChoice, PlacementRequest, SpaceView, TAIL_STREAM};

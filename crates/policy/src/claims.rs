@@ -1,27 +1,23 @@
-//! Claims: what the plans that are under way may change, so that no two of them meet.
+//! [`Claim`]: the part of the tree that a plan may change. Plans whose claims do not meet may be
+//! carried out side by side.
 //!
-//! A plan claims a rectangle of the tree: the hull of the keys that it takes, times the ages from
-//! the newest place that it takes from or puts into to the oldest. Two claims meet if they share a
-//! key and an age. Example: while one plan merges level 0 into level 1, another may merge a part of
-//! level 2 into level 3, whatever its keys are; a second merge into level 1 may begin only for keys
-//! that all lie before, or all behind, those of the first.
+//! A claim is a rectangle: a range of keys, and a range of ages (levels and runs). The keys are the
+//! hull of all parts that the plan takes. The ages go from the newest place that the plan takes
+//! from or writes to, to the oldest. Two claims meet if they share both a key and an age. Example:
+//! beside a merge of level 0 into level 1, another plan may merge tables of level 2 into level 3. A
+//! second merge into level 1 is possible only for keys that lie before, or behind, all keys of the
+//! first.
 //!
-//! Rectangles that do not meet are enough for plans to be carried out side by side, in instalments
-//! that are committed in any order:
-//! - They have no input in common, and put nothing in the way of each other's outputs.
-//! - Of two entries of one key that two such plans move, one plan's places are all newer than the
-//!   other's. So the newer entry stays the newer one, whichever plan commits first.
-//! - A merge drops a tombstone if nothing older of its key lies below its inputs. Another plan can
-//!   move older entries only among places that are older than all places of the merge, so it never
-//!   brings any there that the merge has not seen.
+//! Why this is enough, even if the plans commit instalments in any order:
+//! - Two such plans share no input, and their outputs are not in each other's way.
+//! - If both move entries of one key, all places of one plan are newer than those of the other. So
+//!   the newer entry stays the newer one.
+//! - A merge drops a tombstone if no older entry of its key lies below. Another plan moves older
+//!   entries only among places older than all of the merge's, so it brings none there that the
+//!   merge has not seen.
 //!
-//! The engine holds a claim from the choice of a plan to its end, and stops with an error if a
-//! decider chooses a plan whose claim meets another one ([`Claim::meets`]). Trivial moves take no
-//! claim while no other plan is under way: nothing else is chosen until they are committed. Tables
-//! that a range delete hides may be dropped beside plans where [`Claims::allow_taking`] says so.
-//!
-//! Nothing is claimed against flushes and ingests that put what is newest on top of the tree. Data
-//! that goes below level 0 has a claim from the top to its place ([`of_intake`](Claim::of_intake)).
+//! New data that goes on top of level 0 needs no claim. New data that goes deeper claims its keys
+//! from the top to its place: [`Claim::of_intake`].
 
 use std::fmt;
 

@@ -1,21 +1,14 @@
 //! [`Compaction`]: the decider that chooses which tables are merged or moved next, and where the
-//! result goes; also on request, for a range of keys. It says where new data goes, too. Its
-//! [`Pressure`] says how far writers are held back.
+//! result goes. It also says where new data goes, and how far writers are slowed ([`Pressure`],
+//! [`WriteRule`]).
 //!
-//! Pure: a choice follows from the arguments - tree, state, urgency, claims - and from what a
-//! decider sees of zones. The tree may be one that does not exist yet: trivial moves are chosen one
-//! after the other, each for the tree that the last one leaves, and up to
-//! [`Compaction::moves_together`] of them are committed together.
+//! A choice follows from the arguments: tree, state, urgency, claims. Some deciders also look at
+//! zones, through a [`ZonesSource`](crate::ZonesSource). The state of a decider is a byte string: a
+//! choice contains the next one, which becomes valid when the plan has been carried out. State of
+//! another system is not passed to a decider, so a decider may start without any.
 //!
-//! The engine checks each plan and carries it out. It commits the choice's state with the last
-//! instalment: if a merge ends early, the state stays as it was. Where plans go side by side, the
-//! state of a choice is dropped if that of a later choice is committed already. State that was left
-//! under another system, or with other parameters, is not handed to a decider: a store opened under
-//! a new system begins with empty state.
-//!
-//! # Threads
-//! One thread at a time asks for plans. Any thread may ask for routes, places and the pressure
-//! meanwhile, so a decider keeps nothing between two calls.
+//! Threads: one thread at a time asks for plans. Meanwhile any thread may ask for routes, places
+//! and the pressure, so a decider must keep nothing between two calls.
 
 use std::fmt::Debug;
 use std::time::Duration;

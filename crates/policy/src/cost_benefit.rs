@@ -1,29 +1,21 @@
-//! Cost-benefit reclaim: the zone that gives most for its copying, where what lies deep counts more
-//! (GearDB, section 2.3, equation 1).
+//! Cost-benefit reclaim (GearDB, section 2.3, equation 1): empties the zone that gives most for its
+//! copying, and prefers zones whose tables lie deep.
 //!
-//! 1. [`Greedy`] says when reclaim is due, and which zones give enough to be worth their copying.
-//! 2. Of those, the victim is the one with the largest `(1 - u) * age / (1 + u)`: `u` is the live
-//!    share of the zone, `1 - u` what comes back, `1 + u` what is read and written for it, and the
-//!    age comes from the levels of its tables ([`ZoneAge`]). What comes back are the dead bytes;
-//!    room that was never written counts only where a view shows zones for their room alone. A deep
-//!    table dies late, so waiting for it is of no use; a table of level 0 is about to die by
-//!    itself.
-//! 3. Among equals, the one with the fewest live bytes; then as in [`Greedy`].
+//! 1. [`Greedy`] says when reclaim is due, and which zones give enough.
+//! 2. The victim is the zone with the largest `(1 - u) * age / (1 + u)`. `u` is the live share of
+//!    the zone. `1 - u` is what comes free, and `1 + u` is what is read and written for it. The age
+//!    comes from the levels of the zone's tables ([`ZoneAge`]). Reason: deep tables live long, so
+//!    waiting for their death is useless; tables of level 0 die soon anyway.
+//! 3. Among equals, the zone with the fewest live bytes wins; then as in [`Greedy`].
 //!
 //! # Where the paper is silent
-//! - By the letter of the equation a zone of nothing but level-0 tables is worth nothing, and so is
-//!   one without tables. Such zones come last, but they come: a collector that left them alone
-//!   could not free what is dead there.
-//! - Which tables the sum is over. Here: all that were written to the zone. Their sum hardly
-//!   differs between zones that hold tables of all levels, so the emptiest zone wins, as the paper
-//!   says of both of its collectors. A sum over the live tables alone grows with their number:
-//!   where all lie equally deep, the zone that is about 40 % live wins. Moved for each byte that is
-//!   loaded (`geardb/age` at 1/16): 5.5 by all tables, 8.7 by live ones, 4.9 by the mean of live
-//!   ones, 5.3 by the greedy collector; in the paper 5.2, and 5.4 by the greedy one.
-//! - The view must not end at the emptiest zones: it shows zones of all live shares
-//!   ([`Sight::Spread`]). Beyond [`CANDIDATES_MAX`](ReclaimView::CANDIDATES_MAX) it is a sample,
-//!   evenly spread over the order of live bytes; the best of 64 is on average better than 98 % of
-//!   all. [`Sight::All`] is the reference for that; by it 6.3 bytes are moved, not 5.5.
+//! - A zone with tables of level 0 alone, or without tables, has age 0 and is worth nothing. Such
+//!   zones come last here, but they are taken: otherwise their dead bytes would never come free.
+//! - Which tables count for the age. Here all that were written to the zone, live or not.
+//!   [`ZoneAge`] has other ways; the experiment `geardb/age` compares them.
+//! - The largest score may be that of any zone, not only of the emptiest ones. So the view must
+//!   show zones of all live shares: [`Sight::Spread`], a sample if there are many, or
+//!   [`Sight::All`].
 
 use std::cmp::Reverse;
 

@@ -1,60 +1,51 @@
 //! Gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store on HM-SMR
 //! Drives with Gear Compaction", FAST '19, section 3).
 //!
-//! *Layout* (3.1). A zone serves tables of one level, and each level has one zone that is written.
-//! Two levels share a zone where a table went down by metadata alone, where reclaim has moved
-//! tables, where no zone was free or could be opened, or where another system has written.
+//! *Layout* (3.1). A zone holds tables of one level, and each level writes to one zone. There are
+//! exceptions: tables that moved down by metadata alone, tables that reclaim moved, a lack of free
+//! or open zones, and what another system wrote.
 //!
-//! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Gear
-//! compactions take only tables of windows, so that what dies in a level dies in its window; each
-//! variant names its exceptions. Levels 0 and 1 are always all window. When the last table of a
-//! window has been compacted, its whole zones hold nothing live of the level. Other zones then
-//! become the window. See [`window`].
+//! *Compaction windows* (3.2). In each level, a group of zones is the window: 1/k of the level.
+//! Gear compactions take tables from windows, so that the dead data of a level lies in its window.
+//! When all tables of a window have been compacted, its whole zones hold nothing live of the level,
+//! and other zones become the window. Levels 0 and 1 are all window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
 //!    the next level, i.
-//! 2. The merged data is divided by the tables of level i + 1, see [`division`]: what lies out of
-//!    its window ends in level i; what lies out of its range is dumped into level i + 1; what lies
+//! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data out of its
+//!    window stays in level i. Data out of its range is written to level i + 1 as it is. Data
 //!    within its window goes on.
-//! 3. Passive compaction: data within the window merges with the tables of that window that it
-//!    overlaps, and the result is divided by the next level; and so on, level by level.
+//! 3. Passive compaction: data within the window merges with the tables of the window that it
+//!    overlaps. The result is divided by the next level, and so on.
 //! 4. Whether a level joins follows from its size and from that of the level above.
 //!
-//! So level i goes through a whole window while level i + 1 goes through a k-th of one, as gears
-//! do. The cascade is one plan, see [`cascade`].
+//! So level i + 1 goes through a k-th of its window while level i goes through a whole one, as
+//! gears do. The cascade is planned before anything is read, and is one plan: see [`cascade`].
 //!
-//! # Variants
-//! The paper, the authors' code and what works differ. A [`GearVariant`] is one of three, with its
-//! rules in a module of its own. They differ in these points:
+//! # Variants The paper, the authors' code and what works differ. So there are three variants
+//! ([`GearVariant`]), each with its rules in a module: [`repaired`], [`code`] and [`algorithm1`].
 //!
-//! - A compaction begins in level 0 (`repaired`: also in a level that nothing else empties; `code`:
-//!   in the level with the highest score).
-//! - Levels 0 and 1 are all window (`repaired`: so are levels of at most 1/k of their limit;
-//!   `code`: so is level 2).
-//! - The window of another level is 1/k of its bytes ([`repaired`]), its oldest zones / k, rounded
-//!   down ([`code`]), or zones that hold 1/k of its limit ([`algorithm1`]).
-//! - A level joins if the one above is full (`code`: and it has 1/k of the upper level's limit;
-//!   `algorithm-1`: and it has 1/k of its own). A level is full if it reaches its limit with what
-//!   the merge brings (`code`: before the merge).
-//! - Data out of the next level's range goes down if it makes a table (`code`: all of it or
-//!   nothing; `repaired`: any, where the compaction begins below level 0).
-//! - A whole zone of a level above its limit goes down unread if it is full, meets nothing in the
-//!   next level and holds no other level's tables (`code`: if it is three quarters full;
-//!   `algorithm-1`: never).
+//! - A compaction begins in level 0. `repaired`: also in a level that nothing else empties. `code`:
+//!   in the level with the highest score.
+//! - Levels that are all window: 0 and 1. `repaired`: also those of at most 1/k of their limit.
+//!   `code`: also level 2.
+//! - The window of another level. `repaired`: 1/k of its bytes. `code`: its oldest zones / k,
+//!   rounded down. `algorithm-1`: zones that hold 1/k of its limit.
+//! - A level joins if the one above is full. `code`: and if it has 1/k of the upper level's limit.
+//!   `algorithm-1`: and if it has 1/k of its own.
+//! - A level is full if it reaches its limit with what the merge brings. `code`: before the merge.
+//! - Data out of the next level's range goes down if it makes a table. `code`: all of it or
+//!   nothing. `repaired`: any, if the compaction begins below level 0.
+//! - A whole zone of a level above its limit goes down unread if it is full, overlaps nothing in
+//!   the next level and holds no other level's tables. `code`: if it is three quarters full.
+//!   `algorithm-1`: never.
 //!
-//! They share the form of the state. Each takes the windows as it finds them; a store that is
-//! opened under another variant, or with other parameters, begins without any, because the engine
-//! does not hand over state that was left under another system text. Data in several runs of a
-//! level behind level 0 is merged first in all of them, and outputs end where a range that goes
-//! elsewhere begins: without that, tables of a level would overlap.
+//! A level behind level 0 that has several runs is first merged into one. [`Leveled`] chooses what
+//! does not belong to gear compaction: manual compactions and those for lack of space; and, except
+//! for `algorithm-1`, compactions of tables with many tombstones, and of level 0 at rest.
 //!
-//! [`Leveled`] chooses what does not belong to gear compaction: manual compactions, those for lack
-//! of space, and, but for `algorithm-1`, those of tables that are mostly deletes and those of a
-//! level 0 at rest.
-//!
-//! One plan is under way at a time, and one worker writes it. The window may be out of date where
-//! reclaim has moved a table: a table that has left its zone has left the window, too.
+//! One plan is under way at a time, and one worker writes it.
 
 mod algorithm1;
 mod cascade;

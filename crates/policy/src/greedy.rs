@@ -1,18 +1,15 @@
-//! Greedy reclaim: the zone with the fewest live bytes (GearDB, section 2.3: "the zone with the
-//! most invalid data").
+//! Greedy reclaim: empties the zone with the fewest live bytes (GearDB, section 2.3: "the zone with
+//! the most invalid data").
 //!
-//! 1. Reclaim is due if a writer waits for space, if fewer zones are free than `free_min` says, or
-//!    if fewer spare zones are left than [`Supply::spare_min`]: then a writer might have to wait
-//!    before a zone is empty.
-//! 2. The victim is the candidate with the fewest live bytes, among equals the one that gives most.
-//!    Zones that give nothing are left alone.
-//! 3. While nobody waits, a victim must give at least `gain_min` percent of a zone. If that of step
-//!    2 gives less, none is chosen, whatever others give. Without this limit, in a store whose live
-//!    data leaves less than `free_min` free, every zone would be copied again and again for the few
-//!    dead bytes in it.
-//! 4. Live extents go to zones of reclaim's own, as long as one is free or has room, and otherwise
-//!    to any: data that has survived its neighbours tends to live longer, and one open zone is
-//!    enough.
+//! 1. Reclaim is due if a writer waits for space, if fewer zones are free than `free_min` percent,
+//!    or if fewer zones are spare than [`Supply::spare_min`].
+//! 2. The victim is the candidate with the fewest live bytes; among equals the one that gives most.
+//!    A zone that gives nothing is not taken.
+//! 3. While nobody waits, the victim must give at least `gain_min` percent of a zone. Otherwise
+//!    none is chosen. Without this limit a nearly full store would copy all its zones again and
+//!    again for a few dead bytes.
+//! 4. Live data is placed under reclaim's own stream, so that it shares zones: what has survived
+//!    its neighbours tends to live longer.
 
 use std::cmp::Reverse;
 

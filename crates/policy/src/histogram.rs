@@ -1,14 +1,13 @@
-//! [`Histogram`]: keys of a table that divide its bytes into equal parts (an equi-depth histogram
-//! by bytes). It tells where in its range a table has many bytes and where it has few.
+//! [`Histogram`]: keys that divide the bytes of a table into about equal parts (an equi-depth
+//! histogram). It tells where in its range a table has many bytes.
 //!
-//! [`HistogramBuilder`] makes it in one pass over the blocks of the table, in bounded memory: when
-//! the keys take more than the limit, every second one goes, and parts are twice as large from
-//! then on. So a histogram takes between half of its limit and its limit, if the table has enough
-//! blocks. The last part may be smaller than the others. A key that is longer than the limit makes
-//! no boundary.
+//! [`HistogramBuilder`] makes it in one pass over the blocks of a table, with limited memory. When
+//! the keys exceed the limit, every second key is dropped, and parts become twice as large. The
+//! last part may be smaller than the others. A key that is too long for the limit makes no
+//! boundary.
 //!
-//! The bytes, which are also those on the medium: each key with its length (2) before it, in order.
-//! Only tables whose decider asks for a histogram have one
+//! Encoding, also on the medium: each key in order, with its length (2 bytes) before it. Tables
+//! have a histogram if their decider asks for it
 //! ([`Compaction::histogram_max`](crate::Compaction::histogram_max)).
 
 use std::sync::Arc;

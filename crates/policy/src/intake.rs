@@ -1,15 +1,13 @@
-//! Intake: where data goes that is newer than the whole tree. The flush of a memtable and an ingest
-//! bring such data. The decider says where it goes, by ranges of keys.
+//! Intake: where data goes that is newer than the whole tree, from a flush or an ingest. The
+//! decider says where, by ranges of keys.
 //!
-//! Data may go below level 0 where nothing of its keys lies on the way, and nothing in the run that
-//! gets it ([`check_place`]). An answer that breaks this is an error: it fails the ingest, and a
-//! flush stops the engine. Example: a sequential load, whose keys lie behind all others, need not
-//! be written to level 0 first. By default a flush goes on top, and an ingest as deep as is free. A
-//! flush may be divided: each range of keys has its own destination and its own stream.
+//! Data may go below level 0 if nothing of its keys lies in the levels above, or in its own level
+//! in runs that are not older ([`check_place`]). Example: a sequential load, whose keys lie behind
+//! all others, need not be written to level 0 first.
 //!
-//! While data is on its way below level 0, the engine begins no compaction. Where a plan or other
-//! new data is in the way already, or no space is set aside for a flush, the data goes on top
-//! instead.
+//! [`deepest_free`] is the usual place of an ingest, [`leveldb_flush`] the place of a flush in
+//! LevelDB. A flush may be divided: each range of keys has its own destination and stream
+//! ([`FlushRoute`]).
 
 use terrace_env::ByteCount;
 

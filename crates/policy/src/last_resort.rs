@@ -1,9 +1,9 @@
-//! [`LastResort`]: reclaim for systems whose zones become empty by compaction. It works only while
-//! a writer waits for space, or when a client asks for reclaim.
+//! [`LastResort`]: reclaim for systems whose zones become empty by compaction.
 //!
-//! It then takes the zone with the fewest live bytes, as [`Greedy`] does, however little that
-//! gives. Without it, a store would be full although much of it is dead, if no zone is wholly dead.
-//! Example: zones in which another system has mixed tables of several levels.
+//! It works only on demand: when a writer waits for space, or a client asks for reclaim. It takes
+//! the zone with the fewest live bytes, however little that gives. Without it a store could be full
+//! although much of it is dead, for example after another system has mixed tables of several levels
+//! in zones.
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Supply};
 

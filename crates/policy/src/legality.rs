@@ -1,26 +1,20 @@
-//! The check whether a plan may be carried out on a tree, whichever decider made it.
+//! [`Plan::check`]: whether a plan may be carried out on a tree, whichever decider made it.
 //!
 //! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
-//!    inputs of a merge are newest first, each run once; its routes cover all keys in order, and
-//!    have one destination where its tables are a set. What a plan takes goes to levels below
-//!    [`LEVELS_MAX`], which may be empty so far.
-//! 2. Segments that a plan puts into a run overlap neither segments that stay there nor each other.
-//! 3. The order of age is kept: if a part is newer than a segment that stays in the tree within its
-//!    keys, it is newer afterwards, and the other way round. The same holds for two parts, unless
-//!    they are merged. Example: a part of level 1 may not go below a segment of level 2 that holds
-//!    the same keys and stays.
-//! 4. Level 0 gets no run that is newer than its newest, and none while it is empty: those come
-//!    from flushes.
+//!    inputs of a merge are newest first, each run once. Its routes cover all keys in order; the
+//!    routes of a set have one destination. Destinations are levels below [`LEVELS_MAX`].
+//! 2. What a plan puts into a run overlaps neither segments that stay there nor other parts that
+//!    come there.
+//! 3. The order of age is kept. If a part is newer than a segment that stays in the tree and
+//!    overlaps it, it is newer afterwards, and the other way round. The same holds for two parts
+//!    that are not merged with each other. Example: a part of level 1 may not move below a segment
+//!    of level 2 that overlaps it and stays.
+//! 4. A plan puts no new newest run into level 0: those come from flushes.
 //!
-//! The routes of a run may lie apart, with something that stays in the run in between. That breaks
-//! no rule: outputs end before it, because the engine adds a key to the [cut](crate::Cut::keys) for
-//! each segment that stays or is moved there. Nothing checks the outputs before they are committed:
-//! a commit that leaves two segments of a run overlapping ends with an error, and the store holds
-//! them.
+//! The check looks at ranges of keys, not at keys. So it may refuse a plan that would do no harm.
 //!
-//! Ranges of keys stand for the keys in them. This is on the safe side: two ranges that overlap may
-//! have no key in common. A part that a plan drops is taken to be invisible: the engine checks
-//! that.
+//! It does not check two things. A part that a plan drops must be invisible. And outputs of a merge
+//! must end before segments that stay in their run ([cut](crate::Cut::keys)).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,13 @@
-//! Placement with files of one stream and level together, in order of arrival.
+//! [`LevelSeparated`]: places files of one stream and level together, in the order in which they
+//! come.
 //!
-//! 1. A partly written zone of the same stream and level; among several the fullest, so that zones
-//!    close.
-//! 2. A free zone, if it can be opened without finishing another.
-//! 3. Any partly written zone: first one of the same level, then the one with the most room, so
-//!    that the next switch is late.
-//! 4. A free zone for which another one has to be finished.
+//! 1. Take a partly written zone of the same stream and level; among several the fullest.
+//! 2. Else a free zone, if it can be opened without finishing another zone.
+//! 3. Else any partly written zone: first one of the same level, then the one with the most room.
+//! 4. Else a free zone for which another one has to be finished.
 //!
-//! A zone that a writer holds is not in the view: two files of one level that are written at once
-//! go to two zones. It refuses only if the view has neither a partly written nor a free zone.
+//! Zones that a writer holds are not in the view. So two files of one level that are written at
+//! once go to two zones.
 
 use std::cmp::Reverse;
 

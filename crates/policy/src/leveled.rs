@@ -1,51 +1,40 @@
 //! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
 //!
-//! Level 0 holds a run per flush or ingest that found no deeper place. Every further level holds
-//! one run (another layout is drained, see below). The target of level 1 is `level1_size`, and that
-//! of each level behind it `factor` times the target of the level above. Numbers of tables below,
-//! such as ten, are LevelDB's; options set them.
+//! Level 0 holds a run for each flush, and for each ingest that found no deeper place. Each further
+//! level holds one run. The target size of level 1 is an option; each level behind has `factor`
+//! times the target of the level above. Numbers in the steps are LevelDB's, and [`LeveledOptions`]
+//! can change them. What is marked *option* is off by default.
 //!
-//! 1. A level's score is its size over its target; level 0's, its runs over their limit. The last
-//!    level has none. The level with the highest score of at least 1 is compacted into the next
-//!    one.
-//! 2. From level 0, the oldest run and all runs that overlap it, directly or by others. From any
-//!    other level, the first segment at or behind the level's pointer; the pointer moves behind it
-//!    and goes round (so that each key is compacted in turn).
-//! 3. They merge with what they overlap in the next level. If that is nothing, and they are of one
-//!    run, they move there by metadata alone - unless more than a quarter of the entries of one of
-//!    them are tombstones, which the merge may drop. Where it is asked for (LevelDB does both): a
-//!    table is not moved over more than ten tables of the level behind; and a compaction grows by
-//!    the neighbours of its table that meet nothing more in the next level, up to 25 tables in all.
-//! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
-//!    level behind theirs, so that no later compaction becomes too large. Where it is asked for
-//!    (LevelDB does), what an output of full size overlaps counts towards the ten tables of the
-//!    next output, too. Where it is asked for (LevelDB does not): an output that is nearly full
-//!    ends where a table of the level behind its own ends. Otherwise its next compaction reads that
-//!    table whole, though it reaches only a little way into it.
-//!    Where it is asked for (SEALDB does), the outputs of a merge into level 2 or a deeper one are
-//!    a [set](Merge::set): they are written one behind the other. Where it is asked for as well,
-//!    such a merge takes of the next level what lies before the next table of its own level, and of
-//!    the table across that key the part before it; the next merge in turn goes on there.
-//! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
-//!    well, so that the space of deleted data comes back though nothing new is written. From level
-//!    0 the whole run goes, with all that overlap it. The last level stays as it is.
-//! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
-//!    the way goes below level 0, as deep as the level behind its place has at most ten tables'
-//!    bytes of its range.
-//! 7. When nobody writes, the oldest run of level 0, with all that overlap it, is merged into level
-//!    1 before level 0 has its full number of runs: each run costs every read a look. It is left if
-//!    these runs overlap more than four times their own bytes there. Not LevelDB's; an option of
-//!    the engine.
-//! 8. When space is short and no level is too large: first any segment with a tombstone, but for
-//!    the last level, then level 0, then any segment behind level 0 that lies over another one.
+//! 1. *Level.* The score of a level is its size over its target, for level 0 its runs over their
+//!    limit. The level with the highest score of at least 1 is compacted into the next one. The
+//!    last level has no score.
+//! 2. *Inputs.* Of level 0: the oldest run, and all runs that overlap it, directly or through
+//!    others. Of another level: the first table at or behind the level's pointer. The pointer then
+//!    moves behind this table, and goes round. *Option* (LevelDB: up to 25 tables): the compaction
+//!    grows by neighbours that overlap nothing more in the next level.
+//! 3. *Merge or move.* The inputs merge with what they overlap in the next level. If they are of
+//!    one run and overlap nothing there, they move by metadata alone, unless more than a quarter of
+//!    the entries of one of them are tombstones. *Option* (LevelDB): they are merged, too, if they
+//!    overlap more than ten tables' bytes of the level behind.
+//! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
+//!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
+//!    [`aligned_from`](LeveledOptions::aligned_from), [`sets`](LeveledOptions::sets) (SEALDB) and
+//!    [`whole_inputs`](LeveledOptions::whole_inputs).
+//! 5. *Tombstones.* If no level is due, a table of whose entries at least half are tombstones goes
+//!    down; from level 0 its run, with all that overlap it. The last level stays as it is.
+//! 6. *Flush. Option* (LevelDB: down to level 2): a flush goes below level 0 if its keys overlap
+//!    nothing on the way, and at most ten tables' bytes of the level behind its place.
+//! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
+//!    that overlap it, is merged into level 1, if they overlap at most four times their own bytes
+//!    there. This spares reads. LevelDB does not do it.
+//! 8. *Space.* If space is short and no level is due: first any table with a tombstone above the
+//!    last level, then level 0, then any table behind level 0 that overlaps one below.
 //!
-//! Where several compactions may be under way, another one is chosen by steps 1 to 4: a level's
-//! score counts without what leaves the level already, and a level's turn passes over segments that
-//! the claims of the others do not allow. Level 0 waits if they do not allow its oldest run.
+//! Several compactions: another one is chosen by steps 1 to 4, among what the claims of the others
+//! allow. Scores count without what already leaves the level.
 //!
-//! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
-//! merged into the oldest, segment by segment, deepest level first. That comes before all steps,
-//! and one plan at a time.
+//! Other layouts are drained before all steps, by one plan at a time: in a level behind level 0
+//! with several runs, the oldest but one is merged into the oldest, table by table.
 //!
 //! The state is the [pointers](crate::pointers).
 

@@ -1,5 +1,5 @@
-//! Layer 1: pure deciders. A policy is given a view and returns a choice; its caller checks that
-//! the choice is allowed, and carries it out without thinking.
+//! Layer 1: pure deciders. A policy is given a view and returns a choice. Its caller checks the
+//! choice and carries it out.
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
@@ -12,10 +12,10 @@
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
-//! policy does not know I/O, threads or the clock. Of bytes on a medium it knows only the state of
-//! a decider, which has a version. Deciders keep nothing between two calls, so any thread may ask
-//! them at any time: state that has to last is an argument, and a part of the choice. For the
-//! state's sake one thread at a time asks for plans ([`Compaction`]).
+//! This crate does no I/O, starts no threads and reads no clock. Deciders keep nothing between two
+//! calls: state that has to last is an argument, and a part of the choice. Any thread may call
+//! them; but plans are asked for by one thread at a time, because each choice needs the state of
+//! the last one ([`Compaction`]).
 
 mod by_lifetime;
 mod claims;

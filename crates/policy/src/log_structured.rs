@@ -1,17 +1,15 @@
-//! Placement as one log: tables of all levels go into the open zone, in order of arrival, as an
-//! LSM-tree on a log-structured file system has them (GearDB, section 2.3 and figure 2).
+//! [`LogStructured`]: places tables of all levels into the open zone, in the order in which they
+//! come, like an LSM-tree on a log-structured file system (GearDB, section 2.3 and figure 2).
 //!
-//! 1. A partly written zone of the same family: tables of any level and stream, what reclaim has
-//!    moved, or files without a level (logs, client files), each stream by itself. Among several
-//!    the fullest, so that zones close.
-//! 2. A free zone, if it can be opened without finishing another.
-//! 3. Any partly written zone, the one with the most room.
-//! 4. A free zone for which another one has to be finished.
+//! 1. Take a partly written zone of the same family; among several the fullest. There are three
+//!    families: tables of any level and stream; what reclaim has moved; and files without a level
+//!    (logs, client files), each stream by itself.
+//! 2. Else a free zone, if it can be opened without finishing another zone.
+//! 3. Else any partly written zone, the one with the most room.
+//! 4. Else a free zone for which another one has to be finished.
 //!
-//! A zone that a writer holds is not in the view. So as many zones of a family are open as files
-//! are written at once: with one job, one.
-//!
-//! It refuses only if the view has neither a partly written nor a free zone.
+//! Zones that a writer holds are not in the view. So as many zones of a family are open as files of
+//! it are written at once.
 
 use std::cmp::Reverse;
 

@@ -1,13 +1,11 @@
-//! [`Placement`]: the choice of the zone that a writer appends to next.
+//! [`Placement`]: chooses the zone that a writer appends to next: a partly written one, or a free
+//! one.
 //!
-//! The file system asks whenever a writer needs a region: when its first bytes leave the buffer and
-//! when its zone is full. The view shows only zones that this writer may take. So every choice from
-//! the view can be carried out, and no placement can break a limit of the device. A choice of a
-//! zone that is not in the view counts as none. If a placement chooses none, the writer waits for
-//! space or fails; but where a free zone lacks only a slot, the fullest partly written zone is
-//! finished, and the placement is asked again.
+//! The view shows only zones that the writer may take. So a choice from the view can be carried
+//! out, and cannot break a limit of the device. A placement that chooses none leaves the writer
+//! waiting, or failing, for lack of space.
 //!
-//! It is asked under the lock of the pool: it must not wait or call the file system.
+//! A placement is called under the lock of the pool: it must not wait or call the file system.
 
 use std::fmt::Debug;
 

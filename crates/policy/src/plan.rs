@@ -1,33 +1,23 @@
 //! [`Plan`]: a compaction as it is decided, before the first byte is read.
 //!
-//! A merge takes *parts* (tables, or ranges of tables) out of the tree and routes the merged keys:
-//! consecutive ranges, each with its destination. A move takes a part to another place in the tree,
-//! or out of it, by metadata alone; moves stand alone or go along with a merge. Parts may come from
-//! any levels and runs, and go to any: several runs of several levels in one plan.
+//! - A *merge* takes parts (tables, or ranges of tables) out of the tree and routes the merged
+//!   keys: consecutive ranges, each with its destination.
+//! - A *move* takes a part to another place in the tree, or out of it, by metadata alone. Moves
+//!   stand alone or go along with a merge.
 //!
-//! The level, run and stream of a route are its *destination*. Each destination has one table at a
-//! time that is being written; where several workers share a merge, each worker has one. Unless a
-//! [`Cut`] ends it, the table goes on from a route to the next one of the same destination, also
-//! over routes of other runs in between: with routes that alternate between two runs, tables can
-//! get as large as with one. Of two destinations of one run, the table of one ends where the other
-//! gets its first key, because the tables of a run must not overlap. The engine may end tables
-//! earlier where memory, space or open zones are short.
+//! Parts may come from several levels and runs, and go to several. A plan must keep the order of
+//! age: of two entries of one key, the newer one must be found first afterwards, too.
+//! [`Plan::check`](Plan::check) tells what breaks this.
 //!
-//! A merge can say that its tables are a *set*: the engine writes them as one placement group, so
-//! that they lie one behind the other where the store has room for that, and the next merge reads
-//! them in one go. One worker writes a set, in key order. Each table remembers its set for as long
-//! as it lives, wherever it moves in the tree ([`SetView`]). Of a merge that is carried out in
-//! instalments, the tables of each instalment are a set of their own, because a set's size is
-//! recorded with its first table; all of them are one placement group. Where space is short, the
-//! engine writes the tables as those of any other merge.
+//! The *destination* of a route is its level, run and stream. Each destination has one open table
+//! at a time, or one for each worker. The table goes on from a route to the next route of the same
+//! destination, until a [`Cut`] ends it. Two destinations of one run end each other's tables,
+//! because tables of a run must not overlap. The engine may also end tables earlier, or carry out a
+//! large merge in *instalments*, front to back, each with its own commit.
 //!
-//! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
-//! found first. [`Plan::check`](Plan::check) tells what breaks it. A large merge may be carried out
-//! in *instalments*, front to back, each of them committed by itself.
-//!
-//! Reserved: a plan will say where the values lie that indirect entries of its inputs name, and
-//! which of them move along; and that a part is merged because its entries expire. Both kinds of
-//! entries are reserved in the format, and no plan speaks of them yet.
+//! The tables of a merge may be a *set*: the engine then writes them one behind the other, in key
+//! order, where there is room for that. Each table remembers its set ([`SetView`]). Each instalment
+//! is a set of its own.
 
 use std::cmp::Reverse;
 use std::fmt;

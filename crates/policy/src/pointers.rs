@@ -1,11 +1,10 @@
-//! [`Pointers`]: the state of leveled compaction. For each level it holds the key at which the
-//! level's next compaction begins.
+//! [`Pointers`]: the state of leveled compaction: for each level the key at which its next
+//! compaction begins.
 //!
-//! In bytes: version (1), number of levels (1), then per level its pointer, a full key with its
-//! length (4); empty for none. Bytes that are not understood count as none: each level begins with
-//! its first key. Nothing in them tells other deciders' state apart; the engine hands over only
-//! state that was left under the same text of the system. [`Pointers::decode`] is told how many
-//! levels the tree has; of a level beyond, the pointer is lost.
+//! Encoded: version (1 byte), number of levels (1), then per level its pointer, a full key with its
+//! length (4); empty for none. Bytes that are not understood count as none: each level then begins
+//! with its first key. [`Pointers::decode`] is told how many levels the tree has, and drops
+//! pointers of levels beyond.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,25 +1,16 @@
-//! [`Reclaim`]: the choice of the zone that is emptied next, and of where its live extents go.
+//! [`Reclaim`]: chooses the zone that is emptied next, and where its live data goes.
 //!
-//! When blocks have died or a writer waits for space, the file system asks the policy whether
-//! reclaim is due. As long as it is, the file system asks for victims; when a client asks for
-//! reclaim, also if it is not due. It keeps zones ordered by live bytes and shows
-//! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
-//! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand. A
-//! policy may ask for all, as a reference for such a sample. While somebody waits and no zone holds
-//! anything dead, the file system shows partly written zones instead, whose room could be gathered.
-//! A victim that was not shown counts as none.
+//! The file system asks two questions: whether reclaim is due, and which zone is the victim. The
+//! view shows at most [`ReclaimView::CANDIDATES_MAX`] zones, ordered by live bytes: the first ones,
+//! or a sample, as the policy wants it ([`Sight`]). So a choice costs the same on ten zones and on
+//! fifty thousand. [`Sight::All`] shows all zones, as a reference for such a sample.
 //!
-//! New data should find some *spare* zones ([`Supply::spare_min`]). While reclaim works,
-//! compactions leave half of these to logs and flushes.
+//! If a writer waits and no zone holds dead bytes, the view shows partly written zones instead:
+//! emptying them gathers their room.
 //!
-//! A policy that chooses no victim is asked again only when more blocks have died, a writer or a
-//! victim has ended with a zone, a first writer has begun to wait, or a client asks for reclaim.
-//! Each victim that is emptied gives its gain back, and one that cannot be read or moved is left
-//! alone until the next mount. So reclaim comes to an end under any policy, unless data goes on
-//! dying.
+//! Some zones should be *spare*: free for new data ([`Supply::spare_min`]).
 //!
-//! Both questions are asked under the lock of the pool: a policy must not wait or call the file
-//! system.
+//! A policy is called under the lock of the pool: it must not wait or call the file system.
 
 use std::fmt::Debug;
 

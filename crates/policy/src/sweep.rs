@@ -1,45 +1,38 @@
 //! Lifetime-leveling compaction: a pointer sweeps each level, and the tables that it passes die in
 //! the order in which they were written (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for
-//! ZNS SSD", HotStorage '22). The slides say little; these are the steps. `CP(i)` is the pointer of
-//! level `i`.
+//! ZNS SSD", HotStorage '22). `CP(i)` is the pointer of level `i`.
 //!
-//! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In any other level `i`,
-//!    the first table at or behind `CP(i)`, going round.
-//! 2. Of level `i+1`, every table from `CP(i)` up to the next `CP(i)` takes part: those that
-//!    overlap are merged, the others are carried along, that is, read and written anew in their
-//!    place. So no long-lived table is left behind in a zone that otherwise dies. Exceptions are
-//!    below.
-//! 3. Further tables of level `i`, as long as they make the ratio of what comes from level `i` to
-//!    what comes from level `i+1` better, up to a limit.
-//! 4. The next `CP(i)` is the smaller of the smallest keys of the next table of level `i` and of
-//!    the next one of level `i+1`.
-//! 5. Outputs end at `CP(i+1)`, so that the next level's pointer never falls into a table, and at
-//!    the next `CP(i)`. What lies behind that, the *tail*, is consumed by the very next compaction
-//!    of the level: it goes to the T-zone, a stream of its own, and leaves no hole (without
-//!    `tzone`: to the level's stream).
-//! 6. So a zone holds one interval of keys in the pointer's order, and dies whole behind it, where
-//!    one worker writes the merge (`in_order`).
+//! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In another level `i`,
+//!    the first table at or behind `CP(i)` is taken, going round.
+//! 2. Of level `i+1`, the tables from `CP(i)` up to the next `CP(i)` take part. Those that overlap
+//!    are merged. The others are *carried along*: read and written anew, so that no long-lived
+//!    table is left in a zone that otherwise dies. Exceptions are below.
+//! 3. Further tables of level `i` join, up to a limit, while they improve the ratio of what comes
+//!    from level `i` to what comes from level `i+1`.
+//! 4. The next `CP(i)` is the smaller of two keys: the first key of the next table of level `i`,
+//!    and that of the next one of level `i+1`.
+//! 5. Outputs end at `CP(i+1)` and at the next `CP(i)`. What lies behind the next `CP(i)` is the
+//!    *tail*: the next compaction of the level consumes it. So it goes to zones of its own stream,
+//!    the T-zone (without `tzone`: to the level's stream).
+//! 6. So a zone holds one interval of keys, and dies whole behind the pointer, if one worker writes
+//!    the merge (`in_order`).
 //!
 //! # Where the slides are silent
-//! - Tables that overlap nothing move down by metadata alone, as in LevelDB, and nothing is carried
-//!   along with them, unless more than a quarter of the entries of one of them are tombstones.
-//!   Sequential tables move in key order, so their zones keep step 6.
-//! - A part of level `i+1` that nothing overlaps is carried along only if it is smaller than a
-//!   zone, and not at all where there are no zones. A larger one fills zones of its own but for its
-//!   ends, and copying it at each round would cost more than these.
-//! - Before the first overlap, only tables behind the last one that is newer than the first table
-//!   of level `i` taken are carried along: a compaction that ended early, for lack of space, has
-//!   just written the newer one. Without this rule the compaction would write the same tables again
-//!   and again, and might never get to those that give space back. Behind the last table of level
-//!   `i` the rule does not apply.
+//! - Tables that overlap nothing move down by metadata alone, and nothing is carried along with
+//!   them, unless more than a quarter of the entries of one of them are tombstones.
+//! - A part of level `i+1` is carried along only if it is smaller than a zone. A larger part fills
+//!   zones of its own, and copying it at each round costs more than it gains. Where there are no
+//!   zones, nothing is carried along.
+//! - Before the first overlap, tables are carried along only behind the last one that is newer than
+//!   the first input of level `i`. Otherwise a compaction that ended early would have its outputs
+//!   written again and again.
 //! - With the last table of level `i`, the rest of level `i+1` is carried along if it is smaller
-//!   than a zone, so that the round ends with the last key and not in the middle of a zone.
-//! - Some compactions ignore the pointer: those of tables that are mostly tombstones, manual
-//!   compactions, those that merge the runs another system has left, and, when space is short,
-//!   those of all tables that hide something. These merges are [`Leveled`]'s, and may leave holes;
-//!   their outputs end at the pointers as well.
+//!   than a zone.
+//! - Some compactions ignore the pointer: those of tables with many tombstones, manual ones, those
+//!   that merge runs of another system's layout, and those for lack of space. They are
+//!   [`Leveled`]'s, and may leave holes in zones. Their outputs end at the pointers as well.
 //!
-//! One plan is under way at a time. The state is the pointers, as [`Leveled`] has them.
+//! One plan is under way at a time. The state is the pointers.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,24 +1,23 @@
-//! Tiered compaction over one leveled last level: few rewrites, more runs to consult.
-//!
-//! Every level but the last holds runs as they came, newest first.
+//! Tiered compaction over one leveled last level: few rewrites, but more runs to read. Every level
+//! above the last holds runs as they came, newest first.
 //!
 //! 1. Of the levels above the last, the one with the most runs goes down as a whole, if it has at
-//!    least as many as `runs` says; of two such levels the upper one. All its runs become one new
-//!    run of the next level, the newest there.
+//!    least `runs` of them; of equals the upper one. All its runs become one new run of the next
+//!    level, the newest there.
 //! 2. Into the last level they are merged with what they overlap there, so that it stays one run.
-//! 3. Where nothing overlaps anything, they go down by metadata alone - unless of the entries of a
-//!    segment at least half are tombstones, which the merge may drop.
-//! 4. Where no level is due, a level above the last with such a segment goes down as well, the
-//!    uppermost first.
-//! 5. When space is short and nothing of this is due, the deepest level above the last one that
-//!    holds anything goes down.
+//! 3. If nothing overlaps, they go down by metadata alone, unless at least half of the entries of a
+//!    segment are tombstones.
+//! 4. If no level is due, a level above the last with such a segment goes down, the uppermost
+//!    first.
+//! 5. If space is short and nothing of this is due, the deepest level above the last one that holds
+//!    anything goes down.
 //!
-//! Where several compactions may be under way, another one is the uppermost level that is due by
-//! step 1 and free of the claims of the others.
+//! Several compactions: another one is the uppermost level that is due by step 1 and that the
+//! claims of the others allow.
 //!
-//! Other layouts are drained: the last level is that of the options, or the deepest of the tree if
-//! that is deeper; and while it has several runs, the oldest two are merged. That comes before all
-//! steps, and one plan at a time. There is no state.
+//! Other layouts are drained before all steps, by one plan at a time: while the last level has
+//! several runs, the oldest two are merged. If the tree is deeper than the options say, its deepest
+//! level is the last. There is no state.
 
 use terrace_env::ByteCount;
 

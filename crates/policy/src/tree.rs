@@ -1,11 +1,11 @@
-//! The view of a tree: levels of sorted runs of segments.
+//! [`TreeView`]: the view of a tree that deciders get: levels of sorted runs of segments.
 //!
-//! Level 0 is the newest. Within a level, runs are listed newest first and have falling ids; the
-//! segments of one run are listed in key order and do not overlap. Of two entries of one key, the
-//! newer lies in the earlier level or in the earlier run of a level, or both lie in one segment.
+//! Level 0 is the newest. Within a level, runs are listed newest first and have falling ids.
+//! Segments of a run are in key order and do not overlap. Of two entries of one key, the newer one
+//! lies in a newer level, in a newer run of the level, or in the same segment.
 //!
-//! Keys are full keys, and ranges hold their start and not their end. A view is of one moment and
-//! never changes; sizes and counts of segments are estimates.
+//! Keys are full keys. A range holds its start and not its end. A view shows one moment. Sizes and
+//! counts of segments are estimates.
 
 use std::fmt;
 use std::sync::Arc;

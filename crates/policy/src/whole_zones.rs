@@ -1,20 +1,17 @@
-//! Placement of tables in zones of their own (BlueFS, section 4, "Data placement": complete zones
-//! for tables; section 2.3: when a table is deleted, its zones are empty).
+//! [`WholeZones`]: places tables in zones of their own (BlueFS, sections 2.3 and 4, "Data
+//! placement"). When such a table is deleted, its zones are empty.
 //!
-//! 1. A table of level 0 goes on where the one before it ended, from zone to zone. How large it
-//!    becomes nobody knows before: a memtable takes more memory than its entries have bytes, and
-//!    tables compress. Those that share a zone often die nearly together: overlapping runs of level
-//!    0 are merged together, and tables that move down by metadata alone follow one another in the
-//!    order of keys, in which levels are merged.
-//! 2. Any other goes where the rest of it fits: behind tables of its own stream and level, in the
-//!    zone that has the least room for that. A table that fills a zone finds none. Small ones share
-//!    a zone, and each of them is whole in it, but for steps 4 and 5.
-//! 3. Where there is no such zone, or nobody knows how much is still to be written, the table opens
-//!    a free zone, even if another has to be finished for that.
-//! 4. A table that became larger than it should have puts the rest behind others of its stream and
+//! 1. A table of level 0 goes on where the one before it ended, from zone to zone. Its size is not
+//!    known before, because of compression. Tables of level 0 that share a zone often die nearly
+//!    together.
+//! 2. Another table goes to the zone with the least room that holds the rest of it, behind tables
+//!    of its own stream and level. So small tables share a zone, and each of them is whole in it.
+//! 3. If there is no such zone, or the size of the rest is not known, the table opens a free zone,
+//!    even if another zone has to be finished for that.
+//! 4. A table that became larger than announced puts the rest behind others of its stream and
 //!    level.
-//! 5. Without a free zone it takes any room there is, first where its own level is, then where
-//!    there is most: two tables that share a zone are better than a job that cannot end.
+//! 5. Without a free zone it takes any room, first in a zone of its own level, then where there is
+//!    most.
 //!
 //! Data without a level (logs, client files) and what reclaim moves go as in [`LevelSeparated`].
 

@@ -1,15 +1,13 @@
-//! The view of zones: where the tables of a tree lie, and how full their zones are.
+//! [`ZonesView`]: where the tables of a tree lie, and how full their zones are.
 //!
-//! The engine knows nothing of zones. A decider that looks at them is handed a [`ZonesSource`] when
-//! it is made, asks it for the tables of a level at most once per choice, and decides by a pure
-//! function of tree, zones and state.
+//! A decider that looks at zones gets a [`ZonesSource`] when it is made, and asks it during a
+//! choice. The engine itself knows nothing of zones.
 //!
-//! Reclaim may move an extent while a choice is made. A source may also look at a few files at a
-//! time. So a view may be out of date, and need not be of one moment. It may decide which tables
-//! go, and never whether a plan is legal: plans are legal wherever tables lie. Files that lie in no
-//! zone, or are gone, are not in the view.
+//! Reclaim may move data during a choice, so a view may be out of date, and need not show one
+//! moment. It may influence which tables a plan takes. Whether a plan is legal does not depend on
+//! it. Files that lie in no zone, or are gone, are not in the view.
 //!
-//! A source takes locks of the file system: call it with none held.
+//! A source takes locks of the file system: call it with no lock held.
 
 use std::fmt::Debug;
 

@@ -1,5 +1,5 @@
 //! [`Load`]: fills a drive in random order, then checks the files and reads everything back. It
-//! shows how long writers had to wait, and how much memory the engine and the process took.
+//! shows how long the writer had to wait, and how much memory the engine and the process took.
 //!
 //! 1. *load*: one writer puts all entries, each once, in random order.
 //! 2. *wait_idle*: wait until no flush and no compaction is due. Then close the store.

@@ -3,7 +3,8 @@
 //! They are constants, measured once:
 //!
 //! - engines: RocksDB 11.8, fjall 3.1, and LevelDB's main branch of late 2026;
-//! - machine: two shared virtual processors, 24 GiB of memory, files in a directory in memory;
+//! - machine: a shared one with two virtual processors and 24 GiB of memory, files in a directory
+//!   in memory;
 //! - options: keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
 //!   10 bits, blocks of 4 KiB, a log that is not synced, two background threads;
 //! - metric: processor microseconds (user and system, all threads) per operation, the median of

@@ -5,7 +5,7 @@
 //!   one, on a few zones, after writing these as far as the job says.
 //! - The first reads and writes are not counted, because caches are still filling.
 //! - A sequential job over the whole drive works at several places, spread evenly, and moves the
-//!   same bytes at each. The mean rate is then that of a pass over the drive.
+//!   same bytes at each. The mean rate is then about that of a pass over the drive.
 //! - Reads need no data to be there: the model takes the time of a real read all the same.
 //!
 //! Each measurement starts a simulation of its own, so do not call it inside one.

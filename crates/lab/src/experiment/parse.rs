@@ -1,7 +1,7 @@
 //! Reads an [`Experiment`] from its file, or refuses the file at the first error.
 //!
-//! The error names file, line and column. In a file that has the right form it also names the
-//! field, what was expected and what was found. Otherwise it has the message of the TOML library.
+//! An error in the text names line and column. If the file has the right form, the error says what
+//! was expected and what was found. Otherwise it has the message of the TOML library.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

@@ -1,8 +1,9 @@
 //! [`play`]: does each operation of a script on the store and on the model, and compares the
 //! answers.
 //!
-//! A write, a flush, a compaction or a new key space may fail for lack of space, and must then
-//! change nothing. Any other error is a failure. So is lack of space in the other operations.
+//! A write, a flush, a compaction, a new key space, or waiting for the jobs may fail for lack of
+//! space. It must then change nothing. Any other error is a failure. So is lack of space in the
+//! other operations.
 //!
 //! All entries of all key spaces are compared after every opening and at the end. The file system's
 //! check must be clean whenever the store was closed or the power was cut. After a close, the file

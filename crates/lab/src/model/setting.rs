@@ -4,9 +4,9 @@
 //! The store is opened with the first set of options. Operations that open it again choose a set by
 //! number.
 //!
-//! [`Setting::metamorphic`] has fixed settings, under which a script must read back the same.
-//! [`Setting::any`] draws a setting from a seed: its drive may be so small that writes are refused
-//! for lack of space.
+//! [`Setting::metamorphic`] has fixed settings, under all of which a script of kind `Determined`
+//! must read back the same. [`Setting::any`] draws a setting from a seed: its drive may be so small
+//! that writes are refused for lack of space.
 
 use std::time::Duration;
 

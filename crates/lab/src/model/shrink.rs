@@ -5,7 +5,7 @@
 //! 2. Do the same with the changes of each batch.
 //!
 //! The script given must fail, and a script must always fail or always pass. The result may fail
-//! for another reason than the script given. It is not the shortest possible script.
+//! for another reason than the script given. A shorter one may exist.
 
 use super::operation::Operation;
 

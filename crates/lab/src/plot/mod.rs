@@ -1,8 +1,8 @@
 //! Plots of experiments, as SVG.
 //!
 //! A drawing scales to the width that a page gives it, and takes its colours from the page, light
-//! or dark. It has a description in words. Series differ in dashes, hatches or shapes as well as in
-//! colour. The same outcomes give the same bytes.
+//! or dark. It has a description in words. Up to eight series, or five in plots of points, can be
+//! told apart without colour. The same outcomes give the same bytes.
 //!
 //! | part | content |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! [`Metrics`]: the metrics of a phase, by which runs are compared.
 //!
 //! Times and sizes of requests are converted to the full drive. Counts of zones are those of the
-//! scaled run. A metric that a phase does not have is absent, not zero: read amplification, for
-//! example, if nothing was read.
+//! scaled run. Some metrics are absent where there is nothing to measure, such as read
+//! amplification if nothing was read.
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 //! *Valid* bytes are those of tables that the tree refers to. *Live* bytes are those of the newest
 //! versions of records. Both are compared with the space in use:
 //!
-//! - With zones, it is the capacity of all zones that hold a byte of a table or log that a file
-//!   refers to or a reader pins. Zones of journal and superblock are not counted.
+//! - With zones, it is the capacity of all zones in which files have live or pinned bytes. Zones of
+//!   journal and superblock are not counted.
 //! - Without zones, it is what is not free, plus *fragments*: free runs that are too short to be
 //!   useful. Like SEALDB's authors (MSST '18, section IV-C), we take a run of fewer than seven
 //!   tables as too short.

@@ -2,8 +2,7 @@
 //!
 //! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash covers
 //! what the phase depends on: the [engine], and the plan as far as this phase, with the drive's
-//! parameters and the seed. If one of these changes, the file has another name, so a result is
-//! never out of date.
+//! parameters and the seed. If one of these changes, the file has another name.
 //!
 //! The hash leaves out the names of experiment, variant and phases, which phases are measured, and
 //! later phases. So experiments that begin with the same load share its result. A result that is

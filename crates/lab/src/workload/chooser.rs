@@ -1,7 +1,7 @@
 //! [`Chooser`]: chooses the record of the next operation, in order or by a distribution.
 //!
-//! A chooser has a state, so each sequence of operations needs its own. The number of records may
-//! grow between choices. `Shuffled` takes each record once as long as it does not grow.
+//! A chooser may have a state, so each sequence of operations needs its own. The number of records
+//! may grow between choices. While it does not grow, `Shuffled` takes each record once in a round.
 
 use std::fmt;
 use std::str::FromStr;

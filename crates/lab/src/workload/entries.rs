@@ -8,7 +8,7 @@
 //! generation and a check of all four, and then bytes from a pool of random bytes. So making or
 //! verifying a value is one copy or comparison. Values hardly compress.
 //!
-//! Sizes outside of the limits of this module panic.
+//! Making a key or a value of a size outside of this module's limits panics.
 
 use terrace_env::random::{Random, RngCore};
 

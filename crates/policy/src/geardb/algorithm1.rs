@@ -1,33 +1,21 @@
 //! Algorithm 1 as the paper prints it (section 3.3), without repairs.
 //!
-//! 1. A compaction begins in level 0, when it has its number of runs (the engine's own requests are
-//!    below): the runs of level 0 that are due merge with what they overlap in level 1, which is
-//!    all window. A run that overlaps nothing is copied, too.
-//! 2. Level i + 1 joins if level i, with what the merge brings, reaches its limit, and level i + 1
+//! 1. A compaction begins when level 0 has its number of runs. The runs that are due merge with
+//!    what they overlap in level 1, which is all window.
+//! 2. Level i + 1 joins if level i reaches its limit with what the merge brings, and level i + 1
 //!    has 1/k of its own limit, which is the size of its window (equation 2).
 //! 3. A window is whole zones in rotation, as many as hold 1/k of the level's limit. The next zones
-//!    follow when it is empty, and not before.
-//! 4. The merged data is divided as printed: see [`division`](super::division).
+//!    follow when it is empty.
+//! 4. The merged data is divided as printed: [`Gaps::Printed`].
 //!
 //! # Outcome
-//! - *A level without a full window does not join.* A new store has nothing in level 2. So level 2
-//!   never joins, level 1 grows with the store, and each compaction rewrites what it overlaps
-//!   there: of a random load nearly all of level 1. While there is space, writes do not hang, since
-//!   a full level 0 always has a plan; each costs more than the last: 116 bytes are written for one
-//!   of the first eighth of GearDB's load, where the code writes 11 (`geardb/fig10a --scale 1/64
-//!   --share 1/8`). A sequential load stays in level 1 as well: moves of whole zones (section 4)
-//!   are no part of the algorithm.
-//! - In a store whose levels another variant has filled, gears turn. Data collects above the first
-//!   level without a full window, and above a level whose window is left with tables that no input
-//!   overlaps: such a window is never renewed. Three keys at the end of all keys are enough,
-//!   because the level above has no table that reaches over them.
-//! - Nothing gathers data out of zones that are mostly dead, and tombstones wait for a merge that
-//!   meets them.
-//!
-//! The engine's own requests are no part of it either, and are answered as [`Leveled`] answers
-//! them: manual compactions, those for lack of space, and those that merge several runs of a level.
-//!
-//! [`Leveled`]: crate::Leveled
+//! - In a new store level 2 is empty, so it has no window and never joins. Level 1 grows with the
+//!   store, and each compaction rewrites what it overlaps there. Each costs more than the last.
+//!   Sequential loads stay in level 1 as well.
+//! - In a store that another variant has filled, gears do turn. But data collects above the first
+//!   level without a full window. It also collects above a level whose window is left with tables
+//!   that no input overlaps, because such a window is not renewed.
+//! - Nothing gathers live data out of zones that are mostly dead.
 
 use terrace_env::ByteCount;
 

@@ -1,20 +1,20 @@
-//! Gear compaction, planned (section 3.3, algorithm 1).
+//! [`Cascade`]: a gear compaction over several levels, planned as one merge (section 3.3, algorithm
+//! 1).
 //!
-//! The paper merges level by level and keeps in memory what goes on. Which range of keys ends at
-//! which level follows from the ranges of tables alone, though: here the whole cascade is planned
-//! before the first byte is read, and is one merge with many routes.
+//! The paper merges level by level, and keeps in memory what goes on. But which keys end at which
+//! level follows from the ranges of tables alone. So here the whole cascade is planned before
+//! anything is read.
 //!
-//! A cascade holds *pieces*: ranges of keys, in all of which it takes whatever the tree has from
-//! the level where the cascade begins down to its level. Going down one level divides each piece by
-//! the next level's tables. The ranges that go on, and the tables of the window that they overlap,
-//! are the pieces there; ranges that stay or are dumped get routes.
+//! A cascade holds *pieces*: ranges of keys from which it takes everything between the level where
+//! it began and its present level. A step down divides each piece by the tables of the next level:
+//! - Ranges that stay, or are dumped into the next level, get a route there.
+//! - Ranges that go on are the new pieces, together with the tables of the window that they
+//!   overlap.
 //!
-//! A piece takes all tables of its level within its keys. A range that goes on or is dumped
-//! overlaps no table of the next level but those that are taken, too. So no output overlaps a table
-//! that stays, and the order of age is kept.
+//! Invariant: no output overlaps a table that stays in the tree, so the order of age is kept.
 //!
-//! A plan sends each key to one place. Where a table of the window reaches over a range whose data
-//! ends above, that range is left out of it, and stays in the tree as the rest of the table.
+//! A plan sends each key to one place. A table of the window may reach over a range whose data ends
+//! above. This range of the table is then not taken, and stays in the tree.
 
 use std::collections::BTreeMap;
 

@@ -1,35 +1,27 @@
 //! Gear compaction as the authors' code does it, as far as that is known.
 //!
-//! 1. A compaction is LevelDB's: the level with the highest score of at least 1 goes first, level 0
-//!    or any other; of level 0 the runs that are due, of any other level the table whose turn it
-//!    is, with its neighbours ([`LeveledOptions::growth`]). These merge with all that they overlap
-//!    in the next level, i, in its window or not.
-//! 2. Every merge may turn into a gear compaction: level i + 1 joins if level i is full, and level
-//!    i + 1 has 1/k of the limit *of level i*. Both count before the merge.
-//! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones,
-//!    whole: the number of its zones divided by k (`windows`), rounded down. So with k = 4 a level
-//!    of fewer than four zones has no window. As soon as fewer zones of the window hold anything,
-//!    it is chosen anew.
-//! 4. Data out of the range of level i + 1 is dumped there all at once if it makes a table, or not
-//!    at all: also where level i + 1 does not join.
-//! 5. A zone of the level of step 1 goes down unread if nothing in it overlaps the next level, it
-//!    holds no other level's tables, and at most a quarter of it is unwritten: 64 MiB of a zone of
-//!    256 MiB. A single table out of a zone is copied; only compactions that are not gear
-//!    compactions (see the [module](super)) move it. This is tried before the merge of step 1; then
-//!    there is no merge, and the pointer stays.
+//! 1. A compaction begins as in LevelDB, in the level with the highest score of at least 1. Of
+//!    level 0 it takes the runs that are due. Of another level it takes the table at the pointer,
+//!    with its neighbours ([`LeveledOptions::growth`]). These merge with all that they overlap in
+//!    the next level, i, in its window or not.
+//! 2. Level i + 1 joins if level i is full, and level i + 1 has 1/k of the limit *of level i*. Both
+//!    count before the merge.
+//! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones: the
+//!    number of its zones divided by k (`windows`), rounded down. It is chosen anew when some of
+//!    its zones have become empty.
+//! 4. Data out of the range of level i + 1 is dumped there if all of it makes a table. Otherwise it
+//!    stays. This also happens where level i + 1 does not join.
+//! 5. If the level of step 1 is not level 0, the following is tried before the merge: a zone of the
+//!    level goes down unread if no table in it overlaps the next level, it holds no other level's
+//!    tables, and at most a quarter of it is unwritten. Then there is no merge.
 //!
-//! So most compactions take their first tables outside of windows, and zones of all levels have
-//! dead tables in them. Nothing is repaired: zones come back when they happen to be empty, and
-//! where space is short a collector has to move data.
+//! So most compactions take tables outside of windows, and zones of all levels have dead tables in
+//! them. Zones become empty by chance; where space is short, a collector moves data.
 //!
 //! # Not known of the code, and chosen here
-//! - A level without a table has no range, and nothing is dumped into it: else a new store's first
-//!   data would fall to the last level.
-//! - Outputs of the merges of step 1 end at ten overlapping tables of the level behind, as
-//!   LevelDB's do, with its counter, which goes on where a table ends for its size.
-//! - Where a table lies in no known zone, it is a zone of its own, and step 5 does not take it.
-//! - A zone that went down partly written stays the writing zone of the level above, so that two
-//!   levels share it.
+//! - A level without a table has no range, so nothing is dumped into it.
+//! - Outputs are cut where they overlap ten tables of the level behind, as LevelDB's are.
+//! - A table in no known zone is a zone of its own, and does not go down by step 5.
 //!
 //! [`LeveledOptions::growth`]: crate::LeveledOptions::growth
 

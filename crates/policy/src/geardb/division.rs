@@ -1,17 +1,12 @@
 //! Sorted data division (section 3.3): which of the merged keys go on to the next level.
 //!
-//! The tables of level i + 1 divide the data that a compaction holds at level i into three kinds:
-//! - *within its window*: over tables of the window, and between two of them where no other table
-//!   lies. It goes on.
-//! - *out of its window*: over the other tables, and between two of them. It stays.
-//! - *out of its range*: where neither is. It is dumped into the next level as it is.
+//! The tables of level i + 1 divide the data that a compaction holds at level i:
+//! - *Within the window* (over its tables): it goes on.
+//! - *Out of the window* (over other tables): it stays.
+//! - *In a gap* (over no table): the variant decides, see [`Gaps`]. Usually a gap is dumped into
+//!   level i + 1 if its data makes a table, because small tables are to be avoided.
 //!
-//! A dump of less than a table stays or, by [`Gaps::Closed`], may go on with the window, so that
-//! few small tables come about. By [`Gaps::Together`] all dumps of a compaction count as one. The
-//! caller says how large a table is, and may let any size be dumped. How gaps are judged beside
-//! that is the variant's: see [`Gaps`].
-//!
-//! Bytes in a range are estimates: keys count as evenly spread.
+//! The bytes of a range are estimates: keys count as evenly spread over a table.
 
 use terrace_env::ByteCount;
 

@@ -1,11 +1,11 @@
-//! [`Layout`]: the tables of a level, grouped by the zones they lie in (section 3.1), oldest zone
-//! first.
+//! [`Layout`]: the tables of a level, grouped by the zones in which they begin (section 3.1),
+//! oldest zone first.
 //!
-//! A table belongs to the zone where it begins, even if it reaches into the next one. A zone is as
-//! old as the oldest table that the level still has in it. If the zone of a table is not known, the
-//! table counts as a zone of its own; in a plain directory, every table does. [`Spread`] counts
-//! otherwise: by extents, so that a table which reaches into a second zone is in both, and a table
-//! whose zone is not known in none.
+//! A zone is as old as the oldest table that the level has in it. A table whose zone is not known
+//! counts as a zone of its own.
+//!
+//! [`Spread`] counts by extents instead. A table that reaches into a second zone is in both; a
+//! table whose zone is not known is in none.
 
 use std::collections::BTreeMap;
 

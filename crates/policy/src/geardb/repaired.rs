@@ -1,32 +1,29 @@
-//! Gear compaction as the paper means it, with what is missing there.
+//! Gear compaction as the paper means it, with what is missing there. [`GearRepairs`] has the
+//! constants.
 //!
-//! A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in a level above
-//! its bound (below). A level joins if the one above it reaches its limit with what the merge
-//! brings. A run of level 0 that overlaps nothing in levels 0 and 1 goes down as it is, unless more
-//! than a quarter of the entries of one of its tables are tombstones. So do whole zones of a level
-//! above its limit ([`Gear::zone_down`]), which is how sequential writes go down unread (section
-//! 4).
+//! - A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in a level above
+//!   its bound (below).
+//! - A run of level 0 that overlaps nothing in levels 0 and 1 moves to level 1 unread, unless many
+//!   of its entries are tombstones.
+//! - A whole zone of a level above its limit goes down unread ([`Gear::zone_down`]): this is how
+//!   sequential loads go down (section 4).
 //!
-//! # What the paper leaves open, and what it gets wrong
-//! - By algorithm 1 as printed a level without a full window does not join, and the level above
+//! # What is repaired
+//! - By algorithm 1 as printed, a level without a full window does not join, and the level above
 //!   grows without bound. Here a level of at most 1/k of its limit is all window.
-//! - The last tables of a window may overlap no input, and their zones then never become empty.
-//!   When a window is nearly empty, the next zones therefore join it. After more than k compactions
-//!   in a row that overlapped nothing of the window, the window is replaced by zones whose tables
-//!   overlap the input; the tables left wait for their next turn. A compaction that begins in a
-//!   level above its limits does not wait for that: the window of the next level is replaced at
-//!   once. Data left in zones that lost their turn is written anew when a level spreads over more
-//!   zones than its windows explain ([`Gear::gather`]).
-//! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
-//!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
-//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). Tables
-//!   that overlap nothing of the next level and wait for their zone to fill do not count: they go
-//!   down with the zone, unread.
-//! - A window is 1/k of the level's bytes, and not of its limit unless `window_of_limit` says so:
-//!   else a level of a quarter of its limit would be half dead. It is whole zones, and of the last
-//!   one as much as is missing, as equation 2 counts bytes.
-//!
-//! How much each of these takes is in [`GearRepairs`].
+//! - The last tables of a window may overlap no input, so that their zones never become empty. When
+//!   a window is nearly empty, the next zones join it. After more than k compactions in a row that
+//!   overlapped nothing of the window, it is replaced by zones whose tables overlap the input. Its
+//!   remaining tables wait for their next turn.
+//! - A level may hold more than its limit, because 1/k of what passes stays in each. Where it
+//!   exceeds its bound, a gear compaction begins there ([`Gear::overfull`]). It does not wait for
+//!   the window of the next level: a window that it does not overlap is replaced at once. Tables
+//!   that wait to go down with their zone are not counted.
+//! - Data left in zones that lost their turn is rewritten when a level spreads over more zones than
+//!   its tables and windows explain ([`Gear::gather`]).
+//! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):
+//!   otherwise a level of a quarter of its limit would be half dead. It is whole zones, and of the
+//!   last zone as many tables as are missing.
 
 use terrace_env::ByteCount;
 

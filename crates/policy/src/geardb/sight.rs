@@ -1,9 +1,8 @@
-//! Everything that one choice looks at: the tree, the zones where the tables of each level lie, and
-//! the state that gear compaction remembers.
+//! [`Sight`]: what one choice of gear compaction looks at: the tree, the zones of its tables, and
+//! the state.
 //!
-//! The zones of a level are asked for once, when the choice first looks at the level. Reclaim may
-//! move tables in between, so the views of two levels may be of different moments.
-//! [`Sight::choose`] makes the state as it has become a part of the choice.
+//! The zones of a level are asked for once per choice, when the choice first needs them. Reclaim
+//! may move tables meanwhile, so the zones of two levels may be of different moments.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,17 +1,20 @@
-//! State of gear compaction between two choices: the windows, and which zones take their turn next.
+//! [`GearState`]: what gear compaction remembers between two choices: the windows, and which zones
+//! have had their turn.
 //!
-//! A window is stored as *id ranges*. An id range is the tables of one zone whose ids lie between
-//! two bounds. Ids only grow and are never used twice. So an id range of a zone that was emptied
-//! and written anew holds no table; and a table that reclaim has moved to another zone has left the
-//! window, unless an id range of that zone happens to hold its id.
+//! A window is stored as *id ranges*: the tables of one zone whose file ids lie between two bounds.
+//! File ids are not reused. So an id range of a zone that was emptied and written anew holds no
+//! table. A table that reclaim has moved has left its window, unless an id range of its new zone
+//! happens to hold its id.
 //!
-//! Encoded, with the bytes of each field, integers little-endian: version (1), the largest id of a
-//! table when the last gear compaction was chosen (8), number of levels (1); then per level the
-//! turn (8), the end of the round (8), misses (1), number of id ranges (4), and per id range its
-//! zone (4), first id (8) and last id (8); then the pointers of leveled compaction with their
-//! length (4), empty unless the variant is `code`. Zone 2^32 - 1 stands for none. State that is not
-//! understood counts as none: windows are chosen anew. A tree may have become deeper or flatter:
-//! [`GearState::decode`] adds empty turns, or leaves turns out.
+//! Encoded, with the bytes of each field, integers little-endian:
+//! - version (1), the largest table id when the last gear compaction was chosen (8), number of
+//!   levels (1);
+//! - per level: the turn (8), the end of the round (8), misses (1), number of id ranges (4), and
+//!   per id range its zone (4), first id (8) and last id (8);
+//! - the pointers of leveled compaction, with their length (4); empty unless the variant is `code`.
+//!
+//! Zone 2^32 - 1 means no zone. State that is not understood counts as none: windows are chosen
+//! anew.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{FileId, ZoneId};

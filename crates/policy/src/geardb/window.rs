@@ -1,16 +1,15 @@
-//! The compaction window of a level (section 3.2): the tables of the level that gear compactions
-//! may take. So tables of the level die in the zones of its window only, but for those that other
-//! compactions or a variant's exceptions take ([`super`]) and that range deletes hide.
+//! [`Window`]: the compaction window of a level (section 3.2), as the tables of the level that gear
+//! compactions may take.
 //!
-//! 1. It is a group of zones. How many, and whether of the last zone only a part, is the variant's.
-//! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again;
-//!    what is written while a round goes on is younger, and waits for the next. Where the zones
-//!    left in a round are too few for the window, others join it, oldest first.
-//!    [`Window::of_oldest`] knows no rounds.
+//! 1. It is a group of zones. The variant says how many, and whether it takes the last zone whole
+//!    or in part.
+//! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again.
+//!    What is written during a round waits for the next one. If too few zones are left in a round,
+//!    others join, oldest first. [`Window::of_oldest`] knows no rounds.
 //! 3. When all its tables are compacted, a zone that it had whole holds nothing live of the level,
-//!    unless the level has written to that zone since.
+//!    unless the level has written there since.
 //!
-//! A window is remembered by its tables' zones and ids: see [`state`](super::state).
+//! A window is remembered by the zones and ids of its tables: see [`state`](super::state).
 
 use std::collections::BTreeSet;
 

@@ -1,63 +1,39 @@
 //! `bluefs`: a table owns whole zones (Aghayev et al., "Reconciling LSM-Trees with Modern Hard
 //! Drives using BlueFS", CMU-PDL-19-102).
 //!
-//! 1. Tables are as large as zones (section 2.3; 256 MiB in section 5.1), and a table is assigned
-//!    complete zones (section 4, "Data placement"). See [`WholeZones`]. Exceptions are below.
-//! 2. Compaction is that of the engine above, unmodified: leveled, see [`Leveled`].
-//! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning as long
+//! 1. Tables are as large as zones (section 2.3), and a table is assigned complete zones (section
+//!    4, "Data placement"). See [`WholeZones`].
+//! 2. Compaction is that of the engine above: leveled, see [`Leveled`].
+//! 3. When a table is deleted, its zones hold nothing and are reset. There is no cleaning as long
 //!    as free zones last and tables share none.
-//! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
+//! 4. Logs and the journal go to sequential zones of their own (sections 3.3 and 4).
 //!
-//! # Where it departs from the paper
-//! There, what is flushed is assigned complete zones as well. But a memtable of 256 MiB makes a
-//! smaller table: it takes more memory than its entries have bytes, and tables compress. A quarter
-//! or half of such a zone would be empty, and under a sequential load, whose tables only move down,
-//! would stay so. Here tables of level 0 follow one another, across the ends of zones. Those that
-//! share a zone die nearly together: level 0 is merged as a whole (section 2.1), and what has moved
-//! down is merged in the order of its keys.
+//! # Where it departs from the paper Flushed tables follow one another across zones here. In the
+//! paper they get complete zones as well. But a memtable of 256 MiB makes a smaller table, so part
+//! of each such zone would be empty. Tables of level 0 that share a zone die nearly together,
+//! because level 0 is merged as a whole (section 2.1).
 //!
 //! # Where the paper is silent
-//! - It has zones of 256 MiB and drives of 52,000. Where zones are small, a table owns several;
-//!   where they are larger than 256 MiB, or too large for the merges of a small store, a zone is
-//!   divided evenly among several tables, all of one level and each of them whole.
-//! - Small tables of one level share zones, each of them whole. A zone is then empty when the last
-//!   of them is deleted.
-//! - Where no free zone is left, tables share whatever room there is, and a collector empties zones
-//!   that give a quarter or more before writers have to wait, and any that give something while one
-//!   waits: otherwise a store would be full that is not. It has nothing to do as long as the layout
-//!   holds.
-//! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as their
-//!   tables are compacted, or by the collector.
+//! - It has zones of 256 MiB. Where zones are small, a table owns several. Where they are too
+//!   large, or too large for a small store, a zone is divided evenly among several tables of one
+//!   level.
+//! - Small tables of one level share a zone, each of them whole. The zone is empty when the last of
+//!   them is deleted.
+//! - Without a free zone, tables share what room there is, and a collector empties zones.
+//! - What another system wrote stays as it is, until it is compacted or collected.
 //!
-//! # Where the rest of the paper is
-//! Every system here has the properties that BlueFS has below its layout, because file system and
-//! engine provide them:
+//! # Where the rest of the paper is File system and engine have these properties for all systems:
+//! - superblock in a conventional zone, and a journal as the only copy of metadata (section 4):
+//!   `fs`, `superblock/` and `journal/`;
+//! - a log whose records have their length in line and are padded to blocks, so that a synchronous
+//!   insert is one write (sections 3.3 and 4): `fs`, `frame/` and `file/log_writer.rs`;
+//! - logs allocated before they are needed (section 4): `lsm`, `writing/preallocated_log.rs`;
+//! - asynchronous writes in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs` and
+//!   `file/data_writer.rs`;
+//! - large compaction reads (section 5.1): `lsm`, `table/read_ahead.rs`;
+//! - a write-through cache of tables (sections 4 and 5.5): `fs`, `cache/`.
 //!
-//! - The superblock in a conventional zone, if the drive has one, and a journal that has the only
-//!   copy of all metadata and is compacted to a new place (section 4): `fs`, `superblock/` and
-//!   `journal/`.
-//! - Records of the log that have their length in line and are padded to 4 KiB, so that the log can
-//!   be in sequential zones (sections 3.3 and 4): `fs`, `frame/` and `file/log_writer.rs`.
-//! - A synchronous insert is one write (section 4, "Journaling"): `fs`, `file/log_writer.rs`.
-//!   BlueFS recycles logs so that their size does not change; ours say their length themselves, and
-//!   the journal has what they may take instead.
-//! - Logs that are allocated before they are needed (there): `lsm`, `writing/preallocated_log.rs`.
-//! - Asynchronous writes, in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs`, four of 1
-//!   MiB at a time, smaller ones where memory is short; `file/data_writer.rs`, two.
-//! - Compaction reads of 2 MiB (section 5.1), by default: `lsm`, `table/read_ahead.rs`.
-//! - A write-through cache of tables, first in, first out by file (sections 4 and 5.5): `fs`,
-//!   `cache/`, by block, and by what will be read next; the paper's way is a choice.
-//!
-//! Not here: 256 KiB extents in conventional zones for small files that are updated at random
-//! (section 4, "Data placement"). RocksDB has such files beside tables and logs. Our engine has
-//! none, since all that it must remember of a table is in the journal, and the files below it can
-//! only be appended to. They come with a client that overwrites; until then, conventional zones
-//! hold the superblock and are otherwise unused.
-//!
-//! Cost of its layout: the rest of the last zone of each table that a merge wrote. A merge ends
-//! with a table that is half full on average, of about eleven. Small ones that share a zone leave
-//! less than one of them takes. Flushed tables leave no rest: all zones of a sequential load are
-//! valid, but for the rest of the last one.
+//! Not here: extents in conventional zones for small files that are overwritten (section 4).
 
 use std::sync::Arc;
 

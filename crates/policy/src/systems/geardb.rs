@@ -1,45 +1,34 @@
-//! `geardb`: gear compaction over level-pure zones, which empty themselves (Yao et al., "GearDB: A
-//! GC-free Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19).
+//! `geardb`: gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store
+//! on HM-SMR Drives with Gear Compaction", FAST '19).
 //!
-//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1), with the
-//!    exceptions that are below. See [`LevelSeparated`].
-//! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; section 3.2 has 4), and
-//!    go down level by level as far as windows overlap (section 3.3). [`Gear`] lists the
-//!    compactions that do not keep to windows.
-//! 3. When the last table of a window has been compacted, its zones are empty, but for the last
-//!    one, of which the window may have had only a part, and for zones that another level shares.
-//! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
+//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1). See
+//!    [`LevelSeparated`].
+//! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; 4 in section 3.2), and
+//!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
+//! 3. When the last table of a window has been compacted, its whole zones are empty, unless another
+//!    level shares them.
+//! 4. Tables and levels have LevelDB's sizes (section 5), see [`leveldb`].
 //!
-//! # Variants
-//! `variant=repaired`, which is the row's own, is all of the above, with what was found to be
-//! missing in the paper. The other two are for comparisons; [`GearVariant`] has the differences.
-//! - `variant=code` is gear compaction as the authors' code does it. Its tables are a memtable's,
-//!   but of 4 MiB at most, and its compactions grow as LevelDB's do (`growth=25`).
-//! - `variant=algorithm-1` is algorithm 1 as printed, without repairs. In a new store level 1 takes
-//!   all data and is rewritten at every compaction, so it is for small stores and for stores that
-//!   another variant has filled.
+//! # Variants [`GearVariant`] has the differences.
+//! - `variant=repaired` is the row's own: the paper, with what is missing there.
+//! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB,
+//!   and its compactions grow as LevelDB's do (`growth`).
+//! - `variant=algorithm-1` is algorithm 1 as printed. In a new store level 1 takes all data and is
+//!   rewritten by the compactions, so it is for small stores, and for stores that another variant
+//!   has filled.
 //!
-//! Under both, writers are slowed by LevelDB's rule (`throttle=leveldb`) from 8 runs in level 0 on,
-//! and stopped at 12, and each choice that only moves tables is a commit (`moves_together=1`),
-//! unless parameters say otherwise: the authors built on LevelDB.
-//!
-//! The authors ran their code with memtables of 8 MiB, tables of 4 MiB and 20 MiB in level 1, which
-//! is two and a half memtables, with about 990 whole tables - 4 GB - cached in memory, and only
-//! tables on the drive. The cache and the place of the log are settings of an experiment; the
-//! geardb experiments of the lab keep the settings of the paper's text, with memtables of 4 MiB.
+//! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
+//! `moves_together=1`), unless parameters say otherwise.
 //!
 //! # Where the paper is silent
-//! - The engine can write a merge by several workers, each to a zone of its own. Here one worker
-//!   writes it, so that a level writes to one zone.
-//! - If no free zone is left, or the device allows no further open zone, tables share a zone with
-//!   another level. They leave it when they are compacted.
-//! - As long as zones hold one level each, a level takes zones for its tables, three eighths more
-//!   with `windows=4`, and four zones. A store may have less than that for all levels together, and
-//!   be full although much of it is dead. Then writers wait for space, and a collector empties
-//!   zones for them ([`LastResort`]). Before that it works only when a client asks for it. Zones
-//!   that lost tables by range deletes are counted at the next merge.
-//! - After another system's layout, tables in mixed zones are rewritten level by level, until no
-//!   level spreads over more zones than that.
+//! - One worker writes a merge, so that a level writes to one zone.
+//! - Without a free zone, or where the device allows no further open zone, a table goes to a zone
+//!   of another level.
+//! - A level needs more zones than its tables fill: for its window, for parts of zones, and for the
+//!   zone that is written. A small store may be full although much of it is dead. Then writers
+//!   wait, and a collector empties zones for them ([`LastResort`]).
+//! - Tables in mixed zones of another system are rewritten level by level, where a level spreads
+//!   over too many zones.
 
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
-//! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): tables of a
-//! memtable's size, but of 16 MiB at most; level 1 as large as two and a half memtables, each
-//! further one ten times - 4 MiB and 10 MiB at memtables of 4 MiB - and, for rows that take it, a
-//! collector that starts at 20 % free. These are what a system has of its own: parameters of the
-//! system that are given come before them.
+//! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): the sizes
+//! of tables and levels, and a collector that begins at 20 % free zones. Parameters that are given
+//! replace these values.
 //!
-//! The rows that are LevelDB ([`row`]) also slow and stop writers, grow compactions, cut tables,
-//! check and commit moves and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6). The
-//! other rows keep the engine's own ways; of these, two variants of `geardb` slow and stop writers
-//! and commit moves as LevelDB does, and one of them grows compactions as it does.
+//! Tables are as large as a memtable, but at most 16 MiB. Level 1 is as large as two and a half
+//! memtables, each further level ten times as large. With memtables of 4 MiB these are LevelDB's 4
+//! and 10 MiB.
+//!
+//! Rows made by [`row`] also slow writers, grow compactions, cut tables, check and commit moves,
+//! and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6).
 
 use std::sync::Arc;
 

@@ -1,20 +1,11 @@
 //! `leveldb-cost-benefit`: LevelDB over log-structured zones with a cost-benefit collector (Yao et
 //! al., "GearDB", FAST '19, section 2.3 and equation 1).
 //!
-//! 1. Compaction and placement are those of `leveldb-greedy`: LevelDB's, and one log of zones for
-//!    tables of all levels.
-//! 2. When less than 20 % of the zones is free, few are spare, or a writer waits, the zone of the
-//!    largest benefit over cost is emptied; while nobody waits, only if it gives 10 % of a zone.
-//!    The benefit is what comes free, weighted with the levels of all tables that were written to
-//!    the zone, added up, because what lies deep is rewritten rarely; the cost is reading the zone
-//!    and writing what is live in it. See [`CostBenefit`].
-//!
-//! The paper finds it almost as slow as the greedy collector: in zones with tables of all levels
-//! the sums hardly differ.
-//!
-//! # Where the paper is silent
-//! - As in `leveldb-greedy`: which zones are open at once, and when a collector should rather not.
-//! - Worth of a zone without deep tables, and which tables make its age: see [`CostBenefit`].
+//! 1. Compaction and placement are those of `leveldb-greedy`.
+//! 2. The collector is due as in `leveldb-greedy`. It empties the zone of the largest benefit over
+//!    cost: the benefit is what comes free, weighted with the age of the zone; the cost is reading
+//!    the zone and writing what is live in it. See [`CostBenefit`], also for what the paper leaves
+//!    open.
 
 use std::sync::Arc;
 

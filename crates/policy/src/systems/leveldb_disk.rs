@@ -1,23 +1,17 @@
-//! `leveldb-disk`: LevelDB on a device that is written anywhere, the comparator of the papers that
-//! measure LevelDB on a disk or on a drive-managed shingled drive (Yao et al., "SEALDB", MSST '18,
-//! section IV; Pitchumani et al., "SMRDB", SYSTOR '15; Yao et al., "GearDB", FAST '19).
+//! `leveldb-disk`: LevelDB on a device without zones, for comparison with papers that measure
+//! LevelDB on a disk or on a drive-managed shingled drive (Yao et al., "SEALDB", MSST '18, section
+//! IV; Pitchumani et al., "SMRDB", SYSTOR '15; Yao et al., "GearDB", FAST '19).
 //!
-//! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]: the same choices
-//!    and the same parameters as in `leveldb-greedy`.
-//! 2. On a device without zones, the file system chooses where a table lies, as a file system
-//!    below LevelDB does; the blocks of a deleted table are free at once. Nothing is collected.
-//!    Placement and collector of this row have no say there.
-//! 3. On a device of zones, it is `leveldb-greedy`: one log of zones, emptied by a greedy
-//!    collector. So every store can be opened under it.
+//! 1. Compaction is LevelDB's, with the parameters of `leveldb-greedy`: see
+//!    [`Leveled`](crate::Leveled) and [`leveldb`].
+//! 2. On a device without zones, tables are placed by the `fit`, and the blocks of a deleted table
+//!    can be used again. There is no collector.
+//! 3. On a device with zones, tables are placed and collected as in `leveldb-greedy`. So every
+//!    store can be opened under this row.
 //!
-//! # One row for disks and for fixed bands
-//! SEALDB measures LevelDB on fixed bands, where an overwrite within a band costs a rewrite of the
-//! band. LevelDB makes the same choices there. The device alone tells the two apart: an ordinary
-//! disk, or a drive-managed one. Therefore there is no second row.
-//!
-//! # Why not `leveldb-greedy`
-//! Reports and stores name the row. A figure of LevelDB on a disk must not name a collector that
-//! does not exist there; and parameters of how space is found on a disk belong to this row.
+//! An ordinary disk and a drive-managed shingled one have the same row, because LevelDB makes the
+//! same choices on both. The row has a name of its own so that results on a disk do not name a
+//! collector.
 
 use std::sync::Arc;
 

@@ -1,32 +1,22 @@
 //! `leveldb-greedy`: LevelDB over log-structured zones with a greedy collector (Yao et al.,
-//! "GearDB", FAST '19, section 2.3, where it is the baseline "Ldb-Greedy").
+//! "GearDB", FAST '19, section 2.3, baseline "Ldb-Greedy").
 //!
-//! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled): a pointer per level that goes
-//!    round, trivial moves, outputs cut at ten overlapping tables of the level two below. Tables
-//!    are as large as memtables, but 16 MiB at most; level 1 is as large as two and a half
-//!    memtables, each further one ten times: at memtables of 4 MiB, the parameters that the papers
-//!    use. Writers are slowed from eight runs in level 0 on and stopped at twelve, and by no other
-//!    debt of compaction: under a load that the drive limits, levels grow beyond their targets, and
-//!    compactions write less. See [`leveldb`] for what else is LevelDB's.
+//! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled). [`leveldb`] has its parameters.
+//!    Writers are slowed by the runs of level 0 alone, so under a heavy load deeper levels grow
+//!    beyond their targets, as in LevelDB.
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
-//! 3. When less than 20 % of the zones is free, few are spare
-//!    ([`Supply::spare_min`](crate::Supply::spare_min)), or a writer waits, the zone with the
-//!    fewest live bytes is emptied, its valid data going to other zones ("passive" collection). Of
-//!    full zones that is the one with the most invalid data. See [`Greedy`].
+//! 3. The collector is due when less than 20 % of the zones is free, when few are spare
+//!    ([`Supply::spare_min`](crate::Supply::spare_min)), or when a writer waits. It empties the
+//!    zone with the fewest live bytes ("passive" collection). See [`Greedy`].
 //!
 //! # Where the paper is silent
-//! - Several jobs write at once here, a flush and the workers of a merge: then as many zones are
-//!   open, each with tables of all levels.
-//! - Moved data goes to zones of its own, and so do logs, as long as a zone is free or partly
-//!   written for them; otherwise they go to any zone with room. The paper's implementation kept its
-//!   log and manifest elsewhere.
-//! - If zones were emptied while anything is invalid, then with more than 80 % valid the collector
-//!   would copy without end and never have 20 % free. The paper reports that collecting takes 80 %
-//!   of the time at 76 % valid. Unasked, a zone is emptied only if a tenth of it comes back
-//!   (`gain_min`; 1 for the paper's). When a writer waits for space, whatever gives any is emptied,
-//!   so that all that is dead comes back before a writer is told that the store is full.
-//! - Opened on what another system wrote, it goes on in the zones that are partly written.
+//! - Several jobs may write at once. Then several zones are open, each with tables of all levels.
+//! - Moved data and logs go to zones of their own, where that is possible. The paper keeps its log
+//!   elsewhere.
+//! - While nobody waits for space, a zone is emptied only if a tenth of it comes free (`gain_min`).
+//!   Otherwise a store that is more than 80 % valid would copy without end. When a writer waits,
+//!   any zone that gives something is emptied.
 
 use std::sync::Arc;
 

@@ -1,20 +1,16 @@
-//! `leveldb-sets`: LevelDB whose merges write sets, the middle one of three systems in figure 14 of
+//! `leveldb-sets`: LevelDB whose merges write sets, the second of three systems in figure 14 of
 //! SEALDB (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic Recording Drives with
-//! Dynamic Band", MSST '18). With `leveldb-disk` and `sealdb`, it says what sets bring, and what
-//! dynamic bands bring.
+//! Dynamic Band", MSST '18). Between `leveldb-disk` and `sealdb`, it shows what sets bring by
+//! themselves.
 //!
-//! 1. Compaction is LevelDB's, see [`Leveled`] and [`leveldb`]: the victim is the
-//!    table at the level's pointer.
+//! 1. Compaction is LevelDB's, see [`Leveled`] and [`leveldb`].
 //! 2. What a merge writes into level 2 or a deeper level is a set (section III-A): its tables are
-//!    written one behind the other, as one placement group ([`Merge::set`](crate::Merge::set)). So
-//!    one worker writes it. The next merge of these keys reads them as one stretch. There are no
-//!    sets in levels 0 and 1.
-//! 3. Space comes back by table, when the table is deleted. Where tables lie, and what a collector
-//!    does on a device of zones, is as in `leveldb-disk`.
+//!    written one behind the other, as one placement group ([`Merge::set`](crate::Merge::set)).
+//!    There are no sets in levels 0 and 1.
+//! 3. Placement and collector are those of `leveldb-disk`.
 //!
-//! # Where the paper is silent
-//! Whether LevelDB with sets prefers sets with dead tables. Here it does not: `sealdb` on fixed
-//! bands, without dynamic bands, does.
+//! The paper does not say whether LevelDB with sets prefers sets with dead tables as victims. Here
+//! it does not.
 
 use std::sync::Arc;
 

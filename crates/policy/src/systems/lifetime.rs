@@ -1,31 +1,25 @@
 //! `lifetime`: LL-compaction (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD",
 //! HotStorage '22).
 //!
-//! 1. A pointer sweeps each level in key order, taking whatever lies between it and its next place
-//!    in the level below along; so tables die in the order in which they were written. The steps,
-//!    and the compactions that ignore the pointer, are those of [`Sweep`].
-//! 2. Each level has its own open zone, and a zone holds one interval of keys in that order. What
-//!    the very next compaction will consume goes to the T-zone. See [`ByLifetime`].
-//! 3. Zones die whole behind the pointer. There is no collector: only when somebody waits for
+//! 1. A pointer sweeps each level in key order, so that tables die in the order in which they were
+//!    written. See [`Sweep`] for the steps, and for compactions that ignore the pointer.
+//! 2. Each level has its own open zone, which holds one interval of keys in that order. What the
+//!    next compaction will consume goes to the T-zone. See [`ByLifetime`].
+//! 3. Zones die whole behind the pointer, so there is no regular collector. When a writer waits for
 //!    space, or a client asks for it, the zone with the fewest live bytes is emptied
 //!    ([`LastResort`]).
 //!
-//! Space that it takes under loads that come to all keys: its tables, a quarter of them that is
-//! dead between the pointers, and four zones for each level. A load that stays with few keys at a
-//! time leaves dead data where no pointer comes for long, up to as much as there is live data. A
-//! store that has less room than that needs step 3's exception.
+//! Dead data lies between the pointers until they come by. With random writes this is about a
+//! quarter of the live data, besides some zones for each level. With a load that stays with few
+//! keys for long, it may be as much as the live data.
 //!
 //! # Where the slides are silent
-//! - Step 3's limit: one further table. With the ten that each of them meets that is what LevelDB
-//!   takes for a compaction that it enlarges, 25 tables (`extra_tables`).
-//! - How many write at once: one, as in LevelDB. The engine can carry out a large merge by several
-//!   workers, and each of them writes to a zone of its own. An interval of keys is then spread over
-//!   as many zones, and so many instead of one are partly dead behind the pointer that writes them,
-//!   partly dead behind the one that takes from them, and partly written: with four workers some
-//!   four zones more for each level, whatever the size of the store. Where zones are plenty and
-//!   processors are what is short, `in_order=off` is the better choice.
-//! - After another system's layout, it leaves mixed zones as they are: they become empty as the
-//!   pointers pass over their tables.
+//! - The limit of step 3 of [`Sweep`]: one further table (`extra_tables`).
+//! - One worker writes a merge (`in_order`). Several workers would each write to a zone of their
+//!   own. An interval of keys would then be spread over several zones, and more zones would be
+//!   partly dead. Where there are many zones and few processors, `in_order=off` is better.
+//! - Mixed zones of another system stay as they are, and become empty as the pointers pass over
+//!   their tables.
 
 use std::sync::Arc;
 

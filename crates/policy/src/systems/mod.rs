@@ -1,5 +1,5 @@
-//! The systems: each a row of choices - where tables go, what is merged, how space comes back - and
-//! of their parameters.
+//! The systems: each is a row of deciders (where tables go, what is merged, how space comes back)
+//! and their parameters.
 //!
 //! | file | content |
 //! |---|---|
@@ -10,9 +10,9 @@
 //! | `parameter`, `text` | ranges of parameters; systems as text |
 //! | `shape` | the store that parameters are fitted to |
 //!
-//! A system can change at each opening of a store, and so can its parameters: a decider must accept
-//! every legal tree and any state, as [`Compaction`](crate::Compaction) says. The name of a system
-//! is remembered on the medium, so a name must not be given to another system later.
+//! A store may be opened under another system, or with other parameters, each time. So every
+//! decider must accept every legal tree and any state. The name of a system is stored on the
+//! medium: do not reuse the name of a removed one.
 
 mod bluefs;
 mod geardb;

@@ -1,11 +1,9 @@
-//! Parameters of systems: name, kind, range with its reason, and how a parameter is read and
-//! written.
+//! [`Parameter`]: a parameter of systems: its name, kind and range, the reason for the range, and
+//! how it is read and written as text.
 //!
-//! Reading checks the range at once. A [`System`] that a program makes by its fields is checked
-//! when a store is opened under it ([`System::check`]). A parameter that the row does not have is
-//! neither read nor written, and its range is not checked; a program that sets one by its field may
-//! change the deciders all the same. The relations of `level0_runs`, `level0_slow` and
-//! `level0_stop` are checked in every row.
+//! Reading checks the range. A [`System`] that a program makes by setting fields is checked by
+//! [`System::check`]. A parameter that a row does not have is neither read, written nor checked,
+//! except that the order of the `level0_` parameters is checked in every row.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

@@ -1,8 +1,8 @@
 //! [`RowParts`]: the parts of a row of the table of systems.
 //!
-//! The functions must be pure: the same system and store give the same deciders, because a store
-//! that is opened again has to go on where it was. The decider of compaction may look at zones
-//! through the source that it is handed, and only when it is asked for a choice.
+//! Its functions must be pure: the same system and store give the same deciders, because a store
+//! that is opened again has to go on where it was. A compaction decider may look at zones through
+//! the source that it is given.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Shape of a store, to which a system's parameters are fitted when the store is opened.
+//! [`StoreShape`]: the store to which the parameters of a system are fitted.
 //!
-//! It is taken anew at each opening. Opened with other memtables, a store gets tables of another
-//! size; those that are there stay as they are. All sizes are in bytes.
+//! It is taken anew at each opening. For example, with other memtables a store may get new tables
+//! of another size; existing tables stay as they are.
 
 use terrace_env::ByteCount;
 

@@ -1,8 +1,8 @@
-//! [`System`]: a row of the table of systems, with the parameters that were chosen for it.
+//! [`System`]: a row of the table of systems, with chosen parameters.
 //!
-//! The deciders are made by [`System::placement`], [`System::reclaim`] and [`System::compaction`].
-//! These do not check parameters: a caller calls [`System::check`] first, with the store that the
-//! deciders are for. With a parameter that is out of its range, writes may fail later.
+//! [`System::placement`], [`System::reclaim`] and [`System::compaction`] make the deciders. They do
+//! not check the parameters: call [`System::check`] first, with the store that the deciders are
+//! for.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
 //! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 //!
-//! Only parameters that the row has, and that are other than its own, are written; `None` is not
-//! written, and means the row's own. A parameter that the text leaves out has the row's own value,
-//! as the version that reads the text has it. A parameter that the row does not have is an error;
-//! of a parameter that comes twice, the last one counts.
+//! Parameters with the row's own value are not written. Reading gives a parameter that is left out
+//! the row's own value, as the reading version has it. A parameter that the row does not have is an
+//! error. If a parameter comes twice, the last one counts.
 
 use std::collections::BTreeSet;
 use std::fmt;

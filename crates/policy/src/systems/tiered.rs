@@ -1,18 +1,16 @@
-//! `tiered`: tiers of runs over one last run, with a zone for each level.
+//! `tiered`: tiers of runs over one last run, with a zone for each level. It is not a system of a
+//! paper, but a simple case of few rewrites, for comparison.
 //!
-//! Not a system of the papers: it is what few rewrites look like at their simplest, for comparison.
+//! 1. Levels collect runs. A level with `tier_runs` runs or more goes down as a whole, and becomes
+//!    one run of the next level. The last level is one run. See [`Tiered`].
+//! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier are written one
+//!    after the other and die at once, so most zones of a tier die whole.
+//! 3. The number of levels is chosen so that the deepest tier, when it is full, is at most an
+//!    eighth of the store; there are at least two levels. A smaller tier would cause more rewrites
+//!    of the last run. A larger one would hide more entries.
+//! 4. A greedy collector works when a writer waits, or few zones are spare.
 //!
-//! 1. Levels collect runs. A level with `tier_runs` runs or more goes down whole, merged into one
-//!    run or, where nothing overlaps, moved as one. The last level is one run. See [`Tiered`].
-//! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier come one after
-//!    the other and go at once. So the zones of a tier die whole, but for the last one that each
-//!    worker wrote, as long as no table is moved and each level finds zones of its own.
-//! 3. There are as many levels as keep the deepest tier, when it is full, within an eighth of the
-//!    store; two at least. With a smaller deepest tier, the last run would be rewritten more often.
-//!    With a larger one, more of the space would hold entries that tiers hide.
-//! 4. A collector works when it must: where zones are few, or after another system's layout.
-//!
-//! Cost: as many runs to consult as there are, and the space of the entries that the tiers hide.
+//! Cost: a read may have to look into many runs, and tiers hide entries that take space.
 
 use std::sync::Arc;
 

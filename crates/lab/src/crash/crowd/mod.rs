@@ -6,9 +6,9 @@
 //!    error, and gives up after several. The first writer also tries to resume the store.
 //! 2. The medium is healed. Everything acknowledged must be readable. After a lasting failure
 //!    reading may fail with an error instead.
-//! 3. The power is cut twice, each time on a copy: at some moment of step 1, and at the end. The
-//!    store is opened on the copy. What was acknowledged as synced must be there. Other writes may
-//!    be there or not. No batch may be there in part.
+//! 3. The power is cut twice, each time on a copy: at a random moment, and at the end. The store is
+//!    opened on the copy. What was acknowledged as synced must be there. Other writes may be there
+//!    or not. No batch may be there in part.
 //!
 //! The test runs on threads and in simulations, over any [`Medium`] with an empty store.
 
