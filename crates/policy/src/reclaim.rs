@@ -5,7 +5,7 @@
 //! or a sample, as the policy wants it ([`Sight`]). So a choice costs the same on ten zones and on
 //! fifty thousand. [`Sight::All`] shows all zones, as a reference for such a sample.
 //!
-//! If a writer waits and no zone holds dead bytes, the view shows partly written zones instead:
+//! If space is wanted and no zone holds dead bytes, the view shows partly written zones instead:
 //! emptying them gathers their room.
 //!
 //! Some zones should be *spare*: free for new data ([`Supply::spare_min`]).

@@ -1,47 +1,42 @@
-//! The contract between a device and its users.
+//! [`Device`]: the contract between a device and its users.
 //!
-//! The rules are those of ZBC, ZAC and NVMe ZNS as the Linux block layer shows them:
+//! The rules are those of ZBC, ZAC and NVMe ZNS, as the Linux block layer shows them.
 //!
-//! - A sequential zone is written at its write pointer and nowhere else, in whole physical blocks;
-//!   writing opens it implicitly, unless it is open. The pointer moves by what was written; at the
-//!   capacity the zone is full.
-//! - Open zones, and active (open or closed) zones, are limited. A device may close an implicitly
-//!   opened zone to make room for another; an explicitly opened one it must not. Power-on closes
-//!   all open zones.
-//! - Reset empties a sequential zone; finish makes it full. A read-only zone can still become
-//!   offline; no request makes either kind writable again.
-//! - A read or a write stays within one zone. Reads below the pointer return what was written,
-//!   unless a power cut has taken it or the block is bad; beyond it zeros (some devices: 0xff). An
-//!   offline zone cannot be read.
-//! - A completed write is *volatile* until a flush that covers it completes, unless it was forced
-//!   (`fua`). A power cut keeps, drops or tears volatile writes block by block; zone resets and
-//!   finishes are volatile too. A forced write makes nothing durable but itself and the reset of
-//!   its own zone: volatile blocks before it in the zone may be lost although the pointer is behind
-//!   them.
-//! - A flush covers what had completed when it was submitted. A request that nobody has waited for
-//!   has not completed, however long ago it was submitted.
-//! - A request against these rules changes nothing. Of a write that fails otherwise, the first
-//!   blocks may have been written: the report on the zone tells where its pointer is. After a flush
-//!   that failed, all volatile changes may be lost.
+//! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks.
+//!   Writing opens the zone implicitly. The pointer moves by what was written; at the capacity the
+//!   zone is full.
+//! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
+//!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
+//!   closes all open zones.
+//! - *Reset and finish.* Reset empties a sequential zone, and finish makes it full. A read-only
+//!   zone may become offline; no request makes either writable again.
+//! - *Reading.* A read or a write stays within one zone. A read below the pointer returns what was
+//!   written, unless a power cut has taken it or the block is bad. A read beyond the pointer
+//!   returns zeros, or 0xff on some devices. An offline zone cannot be read.
+//! - *Durability.* A completed write is *volatile* until a flush that covers it completes, unless
+//!   it was forced (`fua`). Resets and finishes are volatile, too. A power cut keeps, drops or
+//!   tears volatile writes, block by block. A forced write makes itself durable, and the reset of
+//!   its zone, but not the blocks before it: they may be lost although the pointer is behind them.
+//! - *Flush.* It covers what had completed when it was submitted. A request has completed when
+//!   somebody has waited for it, not before.
+//! - *Errors.* A request against these rules changes nothing. A write that fails for another reason
+//!   may have written its first blocks: the zone's report tells where its pointer is. After a
+//!   failed flush all volatile changes may be lost.
 //!
-//! A device with the layout [`Plain`](crate::Layout::Plain) has no zones. It is one conventional
-//! zone: blocks are read and written anywhere and overwritten in place, zone operations and appends
-//! are refused. It is written in whole logical blocks. The rules about volatile writes are the
-//! same: after a power cut, each physical block of a volatile overwrite is new or old.
+//! A [`Plain`](crate::Layout::Plain) device is one conventional zone: blocks are read and written
+//! anywhere, in whole logical blocks. It refuses zone operations and appends. After a power cut,
+//! each physical block of a volatile write is new or old.
 //!
-//! A device with the layout [`Tracks`](crate::Layout::Tracks) is used like a plain one, but a write
-//! destroys the blocks that [`Tracks::harmed`](crate::Tracks::harmed) names, up to the device's
-//! end. To leave a guard before blocks that are still wanted is the host's business; no request is
-//! refused. A destroyed block reads as other bytes than it held, which may be zeros, or the read
-//! fails with [`DeviceError::Medium`]. It stays destroyed until it is written again. A write
-//! destroys what earlier writes wrote, and never what a later one does. The destruction is as
-//! volatile as the write: after a power cut, the blocks that a volatile write destroyed are old or
-//! destroyed, and all of them old if nothing of the write was kept.
+//! A device of [`Tracks`](crate::Layout::Tracks) is used like a plain one, but a write destroys the
+//! blocks that [`Tracks::harmed`](crate::Tracks::harmed) names. No request is refused for that: the
+//! host must leave a guard before blocks that it still wants. A destroyed block reads as other
+//! bytes than it held, maybe zeros, or the read fails with [`DeviceError::Medium`], until the block
+//! is written again. The destruction is as volatile as the write: after a power cut, a block that a
+//! volatile write destroyed is old or destroyed. It is old if nothing of the write was kept.
 //!
-//! # Threads
-//! All methods may be called from any actor. Requests to one zone are carried out in the order in
-//! which they were submitted. No lock may be held over a report, a submission or a wait. Each
-//! ticket must be waited for, once, by any actor.
+//! # Threads All methods may be called from any actor. Requests to one zone are carried out in the
+//! order in which they were submitted. No lock may be held over a report, a submission or a wait.
+//! Each ticket must be waited for once, by any actor.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};

@@ -1,12 +1,10 @@
 //! [`DeviceLayer`]: a device on top of another one, from which it differs in some calls.
 //!
-//! A layer names the device below it, and implements only the calls in which the two differ. All
-//! other calls are passed on to the device below. A layer can change the geometry, reports,
-//! submissions and waits. Claims are always those of the device below. [`Device::read`],
-//! [`Device::write`] and their like submit and wait through the layer.
+//! A layer names the device below it, and implements the calls in which the two differ: geometry,
+//! reports, submissions and waits. All other calls go to the device below; claims always do.
 //!
-//! A ticket that the layer hands out must be one that its own `wait` takes: by default, one of the
-//! device below. Threads: as for the device below.
+//! If a layer hands out tickets of its own, its `wait` must take them. Threads: as for the device
+//! below.
 
 use terrace_env::{Users, ZoneId};
 

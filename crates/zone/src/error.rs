@@ -1,17 +1,17 @@
-//! [`DeviceError`]: errors of devices and of the images that emulated drives are kept in.
+//! [`DeviceError`]: errors of devices, and of the images that emulated drives are kept in.
 //!
-//! - An error that says which rule a request broke: nothing has changed.
+//! - An error that names a broken rule of the device: nothing has changed.
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
-//!   [`HostFull`](DeviceError::HostFull): part of a write may have been done. A caller that tries a
-//!   write to a sequential zone again writes at the pointer that the zone's report gives.
-//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): writes, resets
-//!   and finishes that had completed since the last flush may be lost. After the second, the image
-//!   takes no changes until it is opened again.
+//!   [`HostFull`](DeviceError::HostFull): a part of a write may have been done. To try again in a
+//!   sequential zone, write at the pointer that the zone's report gives.
+//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): what had
+//!   completed since the last flush may be lost. After `HostSync`, the image takes no changes until
+//!   it is opened again.
 //! - [`ZoneReadOnly`](DeviceError::ZoneReadOnly), [`ZoneOffline`](DeviceError::ZoneOffline): the
-//!   zone is never writable again. A read-only zone may still go offline.
-//! - [`PowerLost`](DeviceError::PowerLost): every request fails until the power is back.
-//! - [`Unmounted`](DeviceError::Unmounted) comes from no device: handles of a store return it after
-//!   its end.
+//!   zone will not be writable again.
+//! - [`PowerLost`](DeviceError::PowerLost): requests fail until the power is back.
+//! - [`Unmounted`](DeviceError::Unmounted): a store returns it to handles that are used after it
+//!   was unmounted. Devices do not.
 
 use std::sync::Arc;
 

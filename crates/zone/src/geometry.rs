@@ -1,9 +1,8 @@
-//! The shape of a device: [`Layout`], [`Tracks`] and [`Geometry`].
+//! [`Geometry`]: the shape of a device, with its [`Layout`] and its [`Tracks`].
 //!
-//! Anybody can make a geometry field by field. [`Geometry::validate`] checks it, as the emulator
-//! does before it makes a drive. The other methods expect a valid shape and a zone below
-//! [`Geometry::zones`]; they check neither. Blocks are logical blocks, unless a name says
-//! otherwise.
+//! A geometry can be made field by field. [`Geometry::validate`] checks it. The other methods
+//! expect a valid shape, and a zone below [`Geometry::zones`]. Blocks are logical blocks, unless a
+//! name says otherwise.
 
 use std::ops::Range;
 

@@ -1,16 +1,18 @@
 //! Layer 1: devices, zoned, plain and of shingled tracks.
 //!
-//! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
-//! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
-//! the emulator joins it with a medium (memory or a file), a volatile cache and faults;
-//! [`DeviceLayer`] changes single calls of another device; [`timing`] holds models of when real
-//! drives complete what they are asked. The conformance suite is a library function, so that any
-//! back-end can be run through it.
+//! - [`Device`] is the contract that back-ends keep. [`Geometry`] is the shape of a device,
+//!   [`DeviceError`] its errors.
+//! - [`ZoneTable`] is the zone state machine: pure, without bytes.
+//! - [`Emulator`] is a device in memory or in a file, with a volatile cache, power cuts and faults.
+//! - [`timing`] has models of when real drives complete requests. They can be attached to an
+//!   emulator.
+//! - [`DeviceLayer`] changes single calls of another device.
+//! - [`conformance`] is a suite of rules that any back-end can be run through.
+//!
+//! This crate does not know files or keys.
 //!
 //! A device may be called from any number of actors, but not from within its own observer or timing
 //! model. No lock of [`sync`](terrace_env::sync) may be held over a report, a submission or a wait.
-//!
-//! zone does not know files or keys.
 
 pub mod conformance;
 mod device;

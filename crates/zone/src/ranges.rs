@@ -1,7 +1,7 @@
-//! [`Ranges`]: a set of numbers, kept as the ranges that it consists of.
+//! [`Ranges`]: a set of numbers, kept as ranges.
 //!
-//! Ranges that touch are joined, so a set that grows at one end is one range. Each call costs
-//! O(log n) in the number of ranges, and O(1) for each range that it replaces or returns. Pure.
+//! Ranges that touch are joined, so a set that grows at one end is one range. A call takes O(log n)
+//! time in the number of ranges, and as much again for each range that it replaces. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,24 +1,19 @@
-//! The zone state machine: checks whether a request is allowed in a zone's state, and applies its
-//! effects, on other zones as well.
+//! [`ZoneTable`]: the zone state machine. It checks whether a request is allowed in a zone's state,
+//! and applies the effects, which may concern another zone as well.
 //!
-//! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
-//! request against geometry, state and limits. It gives the [`Transition`] that the request causes,
-//! or the typed error; for a read, which changes nothing, it tells how many of the blocks are
-//! written (of a conventional zone: all). [`ZoneTable::apply`] carries a transition out. Between
-//! plan and apply, the table must not change. Every emulated drive uses this machine.
-//! [`ZoneTable::set`] checks no rule: it is for states that were found or forced.
+//! Pure: it holds states and write pointers, and no bytes. A `plan_*` function checks a request and
+//! returns the [`Transition`] that it causes, or the error. [`ZoneTable::apply`] carries the
+//! transition out; the table must not change in between. [`ZoneTable::set`] checks no rule: it is
+//! for states that were found on a medium or forced.
 //!
-//! Rules that ZBC and NVMe leave to the device, and what is chosen here:
+//! ZBC and NVMe leave some rules to the device. Here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is
-//!   closed to make room, for an explicit open as for a write. If there is none, the request fails
-//!   with `TooManyOpen`. A write that fills an empty zone at once needs the slots, too.
-//! - Opening and finishing full zones: opening fails, finishing does nothing.
-//! - Closing a closed zone does nothing; closing an empty or full one fails. An open zone that
-//!   holds nothing is empty once it is closed.
-//! - Reads must stay within a zone; they may go beyond its pointer and its capacity.
-//!
-//! Each request costs O(log n) in the number of open zones and of runs of conventional zones. The
-//! table takes a few words for each zone of the device.
+//!   closed to make room. If there is none, the request fails with `TooManyOpen`. A write that
+//!   fills an empty zone needs the slots, too.
+//! - Opening a full zone fails. Finishing it does nothing.
+//! - Closing a closed zone does nothing. Closing an empty or full one fails. An open zone that
+//!   holds nothing becomes empty when it is closed.
+//! - Reads may go beyond the pointer and the capacity of a zone, but not beyond its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! Rules about how many zones may be open and active. A rule about a limit that the device does not
-//! have passes at once. The others fill all slots and need further sequential zones: the head of
-//! [`conformance`](super) says how many.
+//! Conformance rules about how many zones may be open and active.
+//!
+//! A rule passes at once if the device does not have its limit. Otherwise it fills all slots and
+//! then needs further sequential zones; the head of [`conformance`](super) says how many.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

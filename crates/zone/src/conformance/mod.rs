@@ -1,34 +1,34 @@
-//! The conformance suite: the rules of [`Device`](crate::Device), for any back-end to be run
-//! through. Left out are power cuts, what is durable, and calls from several actors.
+//! The conformance suite: rules of [`Device`](crate::Device) that any back-end can be run through.
 //!
-//! [`run`] takes a function that makes a new device of a given shape, and tries every rule on each
-//! of [`geometries`], each rule on a device of its own; zoned devices, plain ones and those of
-//! tracks have rules of their own. [`run_reopening`] does the same and has the device closed and
-//! opened again wherever that makes no difference but that open zones are closed. [`check`] tries
-//! all rules on one device as it is, a real drive for instance, whose contents are lost. The device
-//! should be small: the suite writes every zone whole, several times, and holds a whole zone, or a
-//! whole plain device, in memory.
+//! - [`run`] tries each rule on each shape of [`geometries`], on a new device that the caller
+//!   makes.
+//! - [`run_reopening`] does the same, and has the device closed and opened again at many points.
+//! - [`check`] tries all rules on one device as it is, for instance a real drive. Its contents are
+//!   lost.
 //!
-//! | part | what it holds |
+//! Zoned devices, plain ones and those of shingled tracks have rules of their own. Not covered:
+//! power cuts, durability, and calls from several actors.
+//!
+//! | part | content |
 //! |---|---|
 //! | `rules` | the list of rules, and what tries them |
 //! | `shape`, `writing`, `zones`, `limits`, `plain`, `tracks` | the rules |
 //! | `shapes` | the shapes of devices that [`run`] tries |
 //! | `subject` | the device under test, with short methods for requests |
 //!
-//! Each rule begins with a device whose zones are all empty, and may leave it in any state. For
-//! [`check`] the device needs, beside its conventional zones (of 6 blocks or more), sequential
-//! zones of 4 physical blocks or more: at least two, 3 more than the active limit, and 1 more than
-//! the open limit. The last zone may be smaller, but needs 2 physical blocks. The active limit is 2
-//! or more. A plain device needs 6 physical blocks, one of tracks 3 tracks more than a write
-//! destroys. No zone may have failed, and nobody else may use the device.
+//! A device for [`check`] should be small: zones are written whole several times, and held in
+//! memory. Nobody else may use it, and no zone may have failed. It needs:
 //!
-//! Where real devices differ, each behaviour that was seen is allowed: the pointer of a zone is
-//! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that was
-//! opened and closed with nothing written is empty or closed.
+//! - zoned: conventional zones, if any, of 6 blocks or more; sequential zones of 4 physical blocks
+//!   or more: at least two, 3 more than the active limit, and 1 more than the open limit. The last
+//!   zone may have 2 physical blocks. The active limit is 2 or more.
+//! - plain: 6 physical blocks.
+//! - tracks: 3 tracks more than a write destroys.
 //!
-//! When a device breaks a rule, the suite panics, and prints the name of the rule and the shape to
-//! standard error.
+//! Where real devices differ, the suite allows each behaviour. For example, blocks beyond the write
+//! pointer may read as zeros or as 0xff.
+//!
+//! A broken rule is a panic. Its name and the shape of the device are printed to standard error.
 
 mod limits;
 mod plain;

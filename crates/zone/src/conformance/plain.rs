@@ -1,6 +1,8 @@
-//! Rules of plain devices: blocks are written anywhere and in place, a request may be as long as
-//! the device, requests keep their order, and appends are refused. They need a device of 6 physical
-//! blocks, and memory for all of it.
+//! Conformance rules of plain devices: blocks are overwritten in place, a request may be as long as
+//! the device, requests keep their order, and appends are refused.
+//!
+//! Some of them are also tried on shingled tracks. The device needs 6 physical blocks, and fits in
+//! memory.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -1,7 +1,8 @@
-//! The list of all rules, and the functions that try each of them on devices.
+//! The list of all conformance rules, and the functions that try them on devices.
 //!
 //! [`run`] and [`run_reopening`] make a new device for each rule and shape. [`check`] uses one
-//! device for all rules, and empties it before each. The first broken rule ends all by a panic.
+//! device for all rules, and empties it before each rule. The first broken rule ends everything
+//! with a panic.
 
 use std::sync::Arc;
 

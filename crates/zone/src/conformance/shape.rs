@@ -1,5 +1,7 @@
-//! Rules about the device's shape: what it reports, and requests that do not fit it. These are
-//! refused with the right error, and no zone's report and no conventional zone's end changes.
+//! Conformance rules about the shape of a device: what it reports, and requests that do not fit it.
+//!
+//! Such requests must be refused with the right error, and must change nothing. That is checked by
+//! the reports of all zones and the last blocks of conventional zones.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

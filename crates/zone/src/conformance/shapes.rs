@@ -1,5 +1,5 @@
-//! The shapes of devices that the rules are tried on. None has more than 1 MiB: the rules fill each
-//! of them.
+//! The shapes of devices on which the conformance rules are tried. Each device is small, because
+//! rules fill it.
 
 use terrace_env::ByteCount;
 

@@ -1,8 +1,7 @@
-//! Subject of the conformance rules: the device under test, which can also be closed and opened
-//! again, with short methods for the requests that rules send.
+//! [`Subject`]: the device under test, with short methods for the requests that rules send.
 //!
-//! At a [`pause`](Subject::pause) the device may be closed and opened again. A rule has waited for
-//! all of its tickets by then, and takes into account that open zones may be closed.
+//! At a [`pause`](Subject::pause) the device may be closed and opened again. By then a rule must
+//! have waited for all of its tickets, and it must expect that open zones have been closed.
 
 use std::sync::Arc;
 

@@ -1,9 +1,11 @@
-//! Rules of devices of shingled tracks: a write destroys the tracks behind it and nothing else, so
-//! the device is read back after a pass from front to back, and a guard before valid blocks
-//! protects them.
+//! Conformance rules of shingled tracks: a write destroys the tracks behind it, and nothing else.
 //!
-//! A destroyed block reads as anything but what it held, or the read fails with a medium error. The
-//! rules need 3 tracks more than a write destroys, and memory for the whole device.
+//! - A pass from front to back reads back.
+//! - A guard before valid blocks protects them.
+//! - A destroyed block does not read as what it held: it reads as other bytes, or with a medium
+//!   error. It is there again once it is written.
+//!
+//! The rules need 3 tracks more than a write destroys, and memory for the whole device.
 
 use terrace_env::Lba;
 

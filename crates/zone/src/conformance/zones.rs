@@ -1,5 +1,5 @@
-//! Rules about opening, closing, finishing and resetting, which conventional zones and plain
-//! devices refuse.
+//! Conformance rules about opening, closing, finishing and resetting zones. Conventional zones and
+//! devices without zones refuse these operations.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

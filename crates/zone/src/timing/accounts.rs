@@ -1,18 +1,17 @@
-//! [`DeviceTime`]: the time of requests and of the mechanism, by cause. The two do not add up to
-//! each other:
+//! [`DeviceTime`]: where the time of a modelled drive went, by cause. It has two kinds of time that
+//! do not add up to each other:
 //!
-//! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap when
+//! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap if
 //!   several requests are under way. A write that the cache takes at once has almost none. A
-//!   request is counted when its completion is decided, also one that is refused.
-//! - [`Work`] is time of the mechanism. A disk's head does one thing at a time, so its work is at
-//!   most the time that has passed. A cached write is counted here, under its cause, when it
-//!   reaches the medium. An SSD's work is summed over its dies, and counted when the dies take it:
-//!   that can be a little ahead of the clock.
+//!   request counts when its completion is decided, also if it is refused.
+//! - [`Work`] is time of the mechanism. A cached write counts here when it reaches the medium,
+//!   under its own cause. The work of an SSD is summed over its dies; it counts when the dies take
+//!   it, which can be a little ahead of the clock.
 //!
-//! Bytes are counted by drives with a [translation layer](super::Translated) alone: what the host
-//! wrote, and what the medium took for it.
+//! Drives with a [translation layer](super::Translated) also count bytes: what the host wrote, and
+//! what the medium took for it.
 //!
-//! All begins at zero when the model is attached.
+//! All counters begin at zero when the model is set.
 
 use std::time::Duration;
 

@@ -1,8 +1,11 @@
-//! Drives as data: geometry, parameters and published measurements, read from a small file.
+//! [`Drive`]: a real drive as data: geometry, parameters and published measurements, read from a
+//! small file.
 //!
-//! [`Drive::find`] takes the name of a drive of the project, or the path of a TOML file. Values
-//! that no drive can have are refused there, so the models check nothing. A drive that has no zones
-//! in reality is given some, as its file says; [`Drive::is_zoned`] tells which it is.
+//! [`Drive::find`] takes the name of a drive that comes with the project, or the path of a TOML
+//! file. It refuses values that a drive cannot have, so the models need not check them.
+//!
+//! A drive that has no zones in reality is given some by its file. [`Drive::is_zoned`] tells
+//! whether the real drive has zones.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! Models of when real drives complete requests, and the drives themselves as data.
 //!
-//! | part | what it holds |
+//! | part | content |
 //! |---|---|
 //! | [`Drive`] | a drive of a published experiment: geometry, parameters, published measurements |
 //! | `drives/*.toml` | the drives that come with the project, each value with its source |
@@ -11,17 +11,15 @@
 //! | [`Flash`] | the model of a ZNS SSD |
 //! | [`Work`], [`DeviceTime`] | where the time went, by cause |
 //!
-//! The formulas, and what is not modelled, are in `docs/drives.md`; `terrace lab validate-drives`
-//! holds the models against the published measurements. A model is attached to an emulated drive by
-//! [`Emulator::set_timing`](crate::Emulator::set_timing); what a request does never depends on it.
-//! The emulated drive must have the geometry of the same drive at the same scale
-//! ([`Drive::geometry_of`]), for the model takes its zones and addresses for those of the real one.
+//! A model is attached to an emulated drive by
+//! [`Emulator::set_timing`](crate::Emulator::set_timing). It decides when requests complete, not
+//! what they do. The emulated drive must have the geometry of the same drive at the same scale
+//! ([`Drive::geometry_of`]). `docs/drives.md` has the formulas, and what is not modelled.
 //!
-//! A model is called with the emulated drive's lock held, at times that never go back.
+//! Results are the same on every machine: times are whole nanoseconds, and floating point is used
+//! for few values, with operations that IEEE 754 rounds exactly.
 //!
-//! All times are whole nanoseconds. Floating point is used for the values in drive files, the place
-//! of conventional zones and the seek curve, and only operations that IEEE 754 rounds exactly. So
-//! results are the same on every machine.
+//! A model is called with the emulated drive's lock held, at times that do not go back.
 
 mod accounts;
 mod disk;

@@ -1,7 +1,8 @@
-//! Published measurements of real drives, as drive files state them: the [`Job`] that was measured,
-//! and the [`Metric`] that came of it. The same job can be run on a model, and the two metrics
-//! compared. This module runs nothing. A drive file may leave out size, depth, region and the
-//! written share; the defaults are 0 bytes, 1, the whole drive and 0 %, whatever the job needs.
+//! [`Published`]: a published measurement of a real drive, as a drive file states it: the [`Job`]
+//! that was measured, and the resulting [`Metric`].
+//!
+//! This module runs nothing. A drive file may leave out size, depth, region and written share of a
+//! job. Defaults are 0 bytes, depth 1, the whole drive and 0 %.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,9 +1,8 @@
-//! Values with units as drive files write them, such as `8.2 ms` or `180 MB/s`, each with its
-//! source.
+//! [`Span`], [`Rate`] and [`Size`]: values with units as drive files write them, such as `8.2 ms`
+//! or `180 MB/s`. [`Sourced`] adds where a value is from.
 //!
-//! Times and rates are not negative, and less than 10^18 nanoseconds, or bytes per second. Times
-//! are rounded to whole nanoseconds, rates to whole bytes per second. Sizes are read as
-//! [`ByteCount`] reads them.
+//! Times are rounded to whole nanoseconds, rates to whole bytes per second. Both are not negative,
+//! and less than 10^18.
 
 use std::fmt;
 use std::str::FromStr;

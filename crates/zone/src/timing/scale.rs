@@ -1,11 +1,12 @@
-//! Smaller drives that behave like large ones.
+//! [`Scale`]: how much smaller than the real one a modelled drive is. The small drive is to behave
+//! like the large one.
 //!
-//! At `1/n` every size of a drive is an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
-//! what else shrinks. Blocks stay as they are: 4 KiB remain 4 KiB. Counts stay, too: zones, dies,
-//! commands in a queue; and so does the append limit, as long as it fits a zone.
+//! At `1/n` the sizes of a drive are an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
+//! what else shrinks: delays or bandwidths. Blocks do not shrink, nor do counts: zones, dies,
+//! commands in a queue. The append limit stays unless it exceeds a zone.
 //!
-//! Sizes are rounded down, those of zones to whole physical blocks; a scale at which nothing is
-//! left of a zone is refused with the geometry. Units of flash have at least 512 bytes.
+//! Sizes are rounded down, those of zones to whole physical blocks. If nothing is left of a zone,
+//! the scale is refused. Pages and program units of flash have at least 512 bytes.
 
 use std::fmt;
 use std::num::NonZeroU32;

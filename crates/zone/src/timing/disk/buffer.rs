@@ -1,14 +1,14 @@
-//! [`WriteBuffer`]: the disk's write cache. It holds the *dirty ranges*: parts of the platters that
+//! [`WriteBuffer`]: the write cache of a disk. It holds *dirty ranges*: parts of the platters that
 //! the head has still to write.
 //!
-//! - A write that begins where a range of the same cause ends is joined to that range. So a
-//!   sequential stream is one range, however small its writes are.
-//! - A write that overlaps ranges is merged with all of them.
+//! - A write that begins where a range of the same cause ends is joined to it. So a sequential
+//!   stream is one range.
+//! - A write that overlaps ranges is merged with them.
 //! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers below
-//!   its own. Once a flush waits, a write that merely touches an older range begins a new one.
+//!   its own. Once a flush waits, a write that only touches an older range begins a new one.
 //!
-//! Pure: the model gives the times, and sees to it that writes fit the cache. The bytes of a read
-//! count as cached only if one range holds all of them.
+//! A read is answered from the cache if one range holds all of it. Pure: the model gives the times,
+//! and sees to it that writes fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

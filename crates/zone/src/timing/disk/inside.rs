@@ -1,7 +1,7 @@
-//! Calls of a translation layer on a [`Disk`]: reads and writes of its own, which take neither
-//! controller nor cable, and times of things that it does beside the model of the head.
+//! Calls that a translation layer makes on a [`Disk`]: reads and writes of its own, which use
+//! neither controller nor cable, and work of the head that the layer has timed itself.
 //!
-//! Addresses are bytes of the disk. Times of calls never go back.
+//! Addresses are bytes of the disk. Times of calls must not go back.
 
 use std::ops::Range;
 

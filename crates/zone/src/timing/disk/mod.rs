@@ -7,11 +7,11 @@
 //! | `surface` | the place of a byte (track and angle), and the platter's time over a range |
 //! | `segments` | blocks that were read, and the head's read-ahead |
 //! | `buffer` | blocks that were written and are not on the medium yet |
-//! | `queue` | the commands that wait for the head |
+//! | `queue` | the commands that wait |
 //! | `model` | joins them: chooses the next action of the head |
 //! | `inside` | what a translation layer asks of the disk |
 //!
-//! Places on the platters are bytes, times are nanoseconds. The times of calls never go back.
+//! Places on the platters are bytes, times are nanoseconds. The times of calls must not go back.
 
 mod buffer;
 mod inside;

@@ -1,5 +1,7 @@
-//! Parameters of a disk, as a drive file states them. [`DiskParameters::flaw`] says whether a disk
-//! can have them; [`DiskParameters::settings`] and the model expect that it can.
+//! [`DiskParameters`]: the parameters of a disk, as a drive file states them.
+//!
+//! [`DiskParameters::flaw`] finds values that a disk cannot have. The model expects that there is
+//! none.
 
 use serde::Deserialize;
 

@@ -1,9 +1,8 @@
-//! The commands that wait: reads for the head, writes for room in the write cache, flushes for the
-//! cache to reach the medium.
+//! [`Queue`]: commands that wait: reads for the head, writes for room in the write cache, and
+//! flushes for the cache to reach the medium.
 //!
-//! Each kind is in the order of submission, so tickets grow. Reads behind the first flush are not
-//! eligible, nor those beyond the drive's queue depth. Writes leave from the front alone; the model
-//! takes them out.
+//! Each kind is kept in the order of submission. Reads behind the first flush are not eligible, nor
+//! those beyond the drive's queue depth. The model takes writes from the front.
 
 use std::collections::VecDeque;
 

@@ -1,19 +1,20 @@
-//! The seek curve: time over distance.
+//! [`SeekCurve`]: the time of a seek over its distance.
 //!
-//! A short seek accelerates half the way and brakes the other half, so its time grows with the
-//! square root of the distance; a long one coasts at full speed in between, so that it grows with
-//! the distance itself (Ruemmler and Wilkes, "An introduction to disk drive modeling", 1994):
+//! In a short seek the arm accelerates half the way and brakes the other half, so the time grows
+//! with the square root of the distance. In a long seek it coasts at full speed in between, so the
+//! time grows with the distance itself (Ruemmler and Wilkes, "An introduction to disk drive
+//! modeling", 1994):
 //!
 //! ```text
-//! t(d) = a + b sqrt(d)      for d <= k
-//! t(d) = c + e d            for d >= k, with the same value and slope at k
+//! t(d) = a + b sqrt(d)        for d <= k
+//! t(d) = c + e d              for d >= k, with the same value and slope at k
 //! ```
 //!
-//! Distances are shares of the full stroke. Three published measurements fix the four constants and
-//! the knee: `a` is the track-to-track time, `t(1)` the full stroke, and `k` is chosen such that
-//! the mean over all pairs of cylinders is the published average. The larger `k`, the larger the
-//! mean, so `k` is found by bisection. There is a `k` only if the average is between a third and
-//! 8/15 of the way from `a` to `t(1)`: drive files with others are refused.
+//! Distances are shares of the full stroke. Three published values fix the curve: `a` is the
+//! track-to-track time, `t(1)` the full stroke, and `k` is such that the mean over all pairs of
+//! cylinders is the published average. The mean grows with `k`, so `k` is found by bisection. It
+//! exists if the average is between a third and 8/15 of the way from `a` to `t(1)`; drive files
+//! with other values are refused.
 
 /// Steps of the bisection: more than a double can tell apart.
 const STEPS: usize = 60;

@@ -1,16 +1,17 @@
-//! The disk's read cache: ranges that were read, and the range that the head is reading ahead.
+//! [`Segments`]: the read cache of a disk: ranges that were read, and the range that the head is
+//! reading ahead.
 //!
-//! After a read the head reads on from there, track after track, until it is a segment's size ahead
-//! of the host or has something else to do. The cache holds the last bytes that the head read on
-//! its way, at most a segment's size. A request within them is answered from the cache, and moves
-//! the place where the head will stop. A request that goes on where the head is reading waits for
-//! the platters only.
+//! After a read the head reads on, until it is a segment's size ahead of the host or has something
+//! else to do. The cache holds the last bytes that it read on its way, at most a segment's size. A
+//! request within these bytes is answered from the cache, and moves the place where the head will
+//! stop. A request that goes on where the head is reading waits for the platters alone.
 //!
-//! When the head stops, these bytes are kept; beside them the last such ranges, as many as the
-//! drive has segments, and the oldest falls out first. A request must lie in one range as a whole.
+//! When the head stops, these bytes are kept as a segment. The cache has a fixed number of
+//! segments; the oldest one is dropped. A request is answered from the cache if one range holds all
+//! of it.
 //!
-//! Writes do not go through this cache. A range of bytes that were read is dropped whole if a write
-//! overlaps it. If a write overlaps only what the head has not come to, the head stops before it.
+//! A write drops the ranges of read bytes that it overlaps. If it overlaps only what the head has
+//! not come to, the head stops before it.
 
 use super::surface::Surface;
 

@@ -1,19 +1,17 @@
-//! Model of the dies and channels of an SSD: the times at which each of them is free.
+//! [`Dies`]: the dies and channels of an SSD, and when each of them is free.
 //!
-//! A die does one thing at a time. Programs and erases queue behind each other. Reads queue among
-//! themselves and go first: a read waits for the program under way, or until that program is
-//! suspended, and pushes back the programs behind it. Only the end of all programs of a die is
-//! kept; so the one under way is reckoned as though each took as long as a program, erases
-//! included. A channel carries one transfer at a time.
+//! - A die does one thing at a time, a channel carries one transfer at a time.
+//! - Programs and erases of a die queue behind each other. Reads queue among themselves and go
+//!   first: a read waits for the program under way, or until that is suspended, and pushes back the
+//!   programs behind it.
+//! - The model keeps only the end of all programs of a die. So it assumes that the one under way
+//!   takes as long as any program, also if it is an erase.
+//! - A die keeps the page that it read last until it programs or erases. Reads of this page need no
+//!   second read operation.
+//! - The end of a write has been reported before a later read delays its program. It is not
+//!   corrected.
 //!
-//! A die keeps the page it read last in its register until it programs or erases: reads of the same
-//! page need no second read operation.
-//!
-//! A write's end has been reported before a later read delays its program, and is not corrected:
-//! the delay only moves later programs, and with them the room in the buffer.
-//!
-//! Times are nanoseconds. There is at least one die, and one channel: a drive file without is
-//! refused.
+//! Times are nanoseconds. There must be at least one die and one channel.
 
 /// One die.
 #[derive(Clone, Copy, Debug, Default)]

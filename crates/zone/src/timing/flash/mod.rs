@@ -1,14 +1,14 @@
 //! The model of a ZNS SSD: dies behind channels, a controller, a link and a write buffer.
 //!
-//! | part | what it knows |
+//! | part | content |
 //! |---|---|
-//! | `parameters` | what a drive file says |
+//! | `parameters` | the parameters in a drive file |
 //! | `dies` | what each die and channel is busy with |
 //! | `model` | joins them: when commands complete |
 //! | `plain` | the same as an SSD that is written anywhere |
 //!
-//! The times of calls never go back. An SSD has no conventional zones: a drive file with both is
-//! refused.
+//! An SSD has no conventional zones: a drive file with both is refused. The times of calls must not
+//! go back.
 
 mod dies;
 mod model;

@@ -1,24 +1,22 @@
-//! When the commands of a ZNS SSD complete.
+//! [`Flash`]: when the commands of a ZNS SSD complete.
 //!
-//! - A zone is striped over its dies by program units: unit `u` of zone `z` lies on die `(u + z)
-//!   mod dies_per_zone` of the group of dies that `z` is given to in turn. So the bandwidth of a
-//!   zone is limited by its dies, and that of the drive by all of them.
-//! - A write takes the controller and the link, then waits for room in the write buffer, and is
-//!   acknowledged. As soon as a zone has all bytes of a program unit, or is full or finished, the
-//!   unit goes to its die. If the buffer is lost in power cuts, a forced write waits until its own
-//!   units are programmed, the last one as full as it is. A zone takes appends one by one, each for
-//!   a while.
-//! - A read takes the controller, then each page its die, the channel and the link. Pages whose
-//!   unit has not gone to its die yet come from the buffer.
-//! - A reset takes time in proportion to the bytes that were written. Resets go one after the other
-//!   and delay no other command at first: each die erases its blocks before the zone's next program
-//!   on it.
-//! - A finish takes a fixed time, and as long as programming the rest of the zone. Finishes go one
-//!   after the other; the dies do them while they are otherwise idle.
-//! - If the buffer survives power cuts, a flush takes a fixed time and waits for nothing. Otherwise
-//!   units that are not full are programmed as they are, and the flush waits for all programs.
+//! - *Layout.* A zone is given to a group of dies and striped over them by program units: unit `u`
+//!   of zone `z` lies on die `(u + z) mod dies_per_zone` of the group.
+//! - *Write.* It takes the controller and the link, waits for room in the write buffer, and is
+//!   acknowledged. A program unit goes to its die when the zone has all bytes of it, or is full or
+//!   finished. If the buffer does not survive power cuts, a forced write waits until its own units
+//!   are programmed. A zone takes one append at a time, each for a while.
+//! - *Read.* It takes the controller, and then for each page the die, the channel and the link.
+//!   Pages that have not gone to their die come from the buffer.
+//! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
+//!   other commands later: each die erases its blocks before the next program of the zone on it.
+//! - *Finish.* It takes a fixed time, and the time to program the rest of the zone. Finishes go one
+//!   after the other. Programming the rest does not delay other commands.
+//! - *Flush.* If the buffer survives power cuts, it takes a fixed time. Otherwise units that are
+//!   not full are programmed as they are, and the flush waits for all programs.
 //!
-//! Only reads overtake programs. So the completion of each command is decided when it is submitted.
+//! Reads overtake programs, and nothing else overtakes. So the completion of a command is decided
+//! when it is submitted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,5 +1,7 @@
-//! Parameters of an SSD, as a drive file states them. [`FlashParameters::flaw`] says whether an SSD
-//! can have them; [`FlashParameters::settings`] and the model expect that it can.
+//! [`FlashParameters`]: the parameters of an SSD, as a drive file states them.
+//!
+//! [`FlashParameters::flaw`] finds values that an SSD cannot have. The model expects that there is
+//! none.
 
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
-//! [`Bands`]: how far each band is written, and the bursts that are open.
+//! [`Bands`]: how far each shingled band is written, and the bursts that are open.
 //!
-//! Pure: the model gives the times, and sees to it that bursts fit the drive's buffer. Addresses
-//! are bytes of the drive; no call is given a range of several bands, but for [`Bands::pieces`].
+//! Addresses are bytes of the drive. Except for [`Bands::pieces`], calls take ranges within one
+//! band. Pure: the model gives the times, and sees to it that bursts fit the drive's buffer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

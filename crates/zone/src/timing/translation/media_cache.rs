@@ -1,9 +1,9 @@
-//! [`MediaCache`]: a drive's persistent cache, a log at the outer diameter with a map of what is in
-//! it.
+//! [`MediaCache`]: the persistent cache of a drive: a log at the outer diameter, with a map of what
+//! is in it.
 //!
-//! Entries follow one another; at the end the log begins again at the start. What is overwritten,
-//! or cleaned, is free again, wherever it lies in the log: that real logs can reuse only their
-//! oldest end is not modelled. Pure: the model gives the order of the calls.
+//! Entries follow one another; at its end the log begins again at the start. Bytes that are
+//! overwritten or cleaned are free again, wherever they lie. (Real logs can reuse only their oldest
+//! end. That is not modelled.) Pure.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,10 +1,11 @@
-//! Model of a disk behind a translation layer; the rules are at the head of the [module](super).
+//! [`Translated`]: a disk behind a translation layer. The head of the [module](super) has the
+//! rules.
 //!
-//! The layer has events of its own: a step of a rewrite ends, a burst was not written for long
-//! enough, the host has been idle. Each call first carries out the events that fall due by then, in
-//! the order of their times, between the disk's decisions; so it does not matter when somebody
-//! asks. Host writes that find no room wait in the order in which they came, and later ones behind
-//! them.
+//! The layer has events of its own: a step of a rewrite ends, a burst rests for long enough, the
+//! host has been idle. Each call first carries out the events that are due by then, in the order of
+//! their times. So it does not matter how often the model is asked.
+//!
+//! Writes that find no room wait in the order in which they came; later writes wait behind them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

@@ -1,5 +1,7 @@
-//! Parameters of a translation layer, as a drive file states them. [`TranslationParameters::flaw`]
-//! says whether a drive can have them; the model expects that it can.
+//! [`TranslationParameters`]: the parameters of a translation layer, as a drive file states them.
+//!
+//! [`TranslationParameters::flaw`] finds values that a drive cannot have. The model expects that
+//! there is none.
 
 use serde::Deserialize;
 use terrace_env::ByteCount;

@@ -1,8 +1,8 @@
-//! [`Rewriter`]: reads and writes bands on the disk, one after the other.
+//! [`Rewriter`]: rewrites bands on the disk, one after the other, in the order in which they were
+//! ordered.
 //!
-//! A job reads in pieces, each when the one before has been read, so that the host's reads come
-//! between them. Then it writes all at once and ends when the medium has it: the disk writes large
-//! ranges in pieces, too. The jobs take their turn in the order in which they came.
+//! A job first reads in pieces, each when the one before has been read, so that the host's reads
+//! come between them. Then it writes everything by one request, and ends when the medium has it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

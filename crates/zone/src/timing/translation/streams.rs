@@ -1,5 +1,7 @@
-//! [`Streams`]: tells the writes of sequential streams from others, as a drive does that sends
-//! streams past its persistent cache.
+//! [`Streams`]: tells writes of sequential streams from others. A drive sends streams past its
+//! persistent cache.
+//!
+//! It remembers a few streams. A write that begins where one of them ends goes on with it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
