@@ -1,9 +1,9 @@
-//! [`IoBuf`]: the buffer of all device I/O. Its memory starts at a multiple of 4096 bytes, so that
+//! [`IoBuf`]: the buffer of device I/O. Its memory starts at a multiple of 4096 bytes, so that
 //! direct I/O accepts it.
 //!
-//! A buffer with a capacity of [`MAPPED_MIN`] bytes or more is made of [`Pages`]: its memory goes
-//! back to the operating system when it is dropped. A smaller buffer is the allocator's. A clone
-//! copies all bytes. A buffer that grows beyond its capacity is moved.
+//! A buffer with a capacity of [`MAPPED_MIN`] bytes or more is made of [`Pages`], which go back to
+//! the operating system when it is dropped. A smaller buffer comes from the allocator. A clone
+//! copies the bytes. A buffer that grows beyond its capacity is moved.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

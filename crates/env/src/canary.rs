@@ -1,10 +1,10 @@
-//! [`canary!`](crate::canary!): rules that can be broken on purpose, to prove that the tests would
-//! notice.
+//! [`canary!`](crate::canary!): makes rules that tests can break on purpose, to prove that a broken
+//! rule is noticed.
 //!
 //! A crate names its rules in an enum that is `Copy` and `PartialEq`. With the crate's feature
-//! `canary`, `set` breaks one rule of the enum at a time, for the calling thread alone: a
-//! simulation runs all its actors on one. The rule stays broken until the next `set`. Without the
-//! feature no rule can be broken, and asking costs nothing.
+//! `canary`, `set` breaks one rule of the enum for the calling thread, until the next `set`. A
+//! simulation runs its actors on one thread, so the rule is broken for all of them. Without the
+//! feature no rule can be broken, and the question costs nothing.
 
 /// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
 /// `is_broken`. To be called in the module of the enum.

@@ -1,6 +1,8 @@
-//! [`Cause`]: the job on whose behalf bytes move. Every request to a device carries its cause, and
-//! metrics are split by it. The caller names the cause; nobody checks it. Arrays by cause are
-//! indexed by `cause as usize`, in the order of [`Cause::ALL`].
+//! [`Cause`]: the job on whose behalf bytes move. A request to a device carries its cause, and
+//! metrics are split by it.
+//!
+//! The caller names the cause; it is not checked. Arrays by cause are indexed by `cause as usize`,
+//! in the order of [`Cause::ALL`].
 
 use std::fmt;
 

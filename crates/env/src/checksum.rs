@@ -1,9 +1,9 @@
 //! CRC32C (Castagnoli), by the processor's instruction where there is one.
 //!
-//! All formats of the medium use it. Most of their checksums are *bound* to where they belong: the
-//! caller computes them over more than the bytes themselves, such as the store's UUID or an epoch,
-//! by [`crc32c_append`]. So bytes of another store, or of an earlier life of the same zone, do not
-//! verify, but for one chance in 2^32. A checksum finds damage; it is no defence against forgery.
+//! The formats on the medium use it. Most of their checksums are *bound* to their place: they also
+//! cover the store's UUID or an epoch, for example, by [`crc32c_append`]. So bytes of another
+//! store, or of an earlier life of a zone, do not verify, except by a chance of one in 2^32. A
+//! checksum finds damage, not forgery.
 
 /// The CRC32C of `bytes`.
 #[must_use]

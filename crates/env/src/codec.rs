@@ -1,10 +1,9 @@
 //! The byte codec: fixed-width little-endian integers, varints and length-prefixed bytes.
 //!
-//! A [`Reader`] checks every length before it is used and never panics, whatever the bytes: it is
-//! how bytes from a medium become numbers, but for single fields at fixed places. After an error
-//! the reader's place means nothing. A varint may be longer than it need be.
+//! A [`Reader`] checks lengths before it uses them and does not panic, whatever the bytes. After an
+//! error its place means nothing. It accepts varints that are longer than need be.
 //!
-//! A [`Writer`] only appends. It panics at a length-prefixed field of 4 GiB or more.
+//! A [`Writer`] appends. It panics at a length-prefixed field of 4 GiB or more.
 
 /// Reason why bytes did not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

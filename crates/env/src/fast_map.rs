@@ -1,8 +1,9 @@
-//! Hash tables for hot look-ups, with a hasher that is the same in every run.
+//! [`FastMap`] and [`FastSet`]: hash tables for hot look-ups, with a hasher that is the same in
+//! every run.
 //!
-//! The order of iteration is the same after the same insertions and removals in the same order, but
-//! means nothing: where order can be seen, use a `BTreeMap`. Empty ones are made with `default()`.
-//! Not for keys that an adversary chooses: the hash has no secret.
+//! After the same insertions and removals in the same order, iteration has the same order. But the
+//! order means nothing: where it can be seen, use a `BTreeMap`. Make empty tables with `default()`.
+//! Do not use them for keys that an adversary chooses: the hash has no secret.
 
 use foldhash::fast::FixedState;
 

@@ -1,8 +1,8 @@
-//! Memory gauges: each counts the bytes of one use and their peak, so that a store can keep to one
-//! budget.
+//! [`MemoryGauge`]: counts the bytes of memory that one use takes, and their peak, so that a store
+//! can keep to a budget.
 //!
-//! A gauge counts and refuses nothing: whoever owns the budget reads it and acts. A gauge can be a
-//! part of a whole, which counts the same bytes.
+//! A gauge refuses nothing: the owner of the budget reads it and acts. A gauge can be a part of a
+//! whole, which counts the same bytes.
 //!
 //! Threads: any. A part and its whole are counted one after the other, so a reader may see one
 //! without the other for a moment.

@@ -1,16 +1,15 @@
-//! Layer 0: what every other layer may ask of the world.
+//! Layer 0: what the other layers may ask of the world, and the values that they share.
 //!
-//! Time, chance, threads and waiting come into the code of a store through this crate and nowhere
-//! else, so that the same code runs on real threads and, unchanged, as simulated actors on a
-//! virtual clock. It also holds the vocabulary the layers share: units and ids, buffers, checksums,
-//! the byte codec, the causes of I/O and of waits, limits of options, memory gauges, claims of
-//! users, rules that can be broken on purpose, sequences that share their chunks, and the [`Store`]
-//! trait with its in-memory fake.
+//! Time, chance, threads and waiting come into the code of a store through this crate. So the same
+//! code runs on real threads and, unchanged, as simulated actors on a virtual clock. The crate also
+//! has units and ids, buffers, checksums, the byte codec, causes of I/O and of waits, limits of
+//! options, memory gauges, claims of users, rules that can be broken on purpose, sequences that
+//! share their chunks, and the [`Store`] trait with its in-memory fake.
 //!
-//! No lock of [`sync`] is held over a wait for time, for an event or for an actor, but for the
-//! condition's own lock. Debug builds panic otherwise.
+//! No lock of [`sync`] may be held over a wait for time, for an event or for an actor, except for
+//! the own lock of a condition. Debug builds panic otherwise.
 //!
-//! env does not know devices, zones or keys.
+//! This crate does not know devices or keys.
 
 mod buffer;
 mod canary;

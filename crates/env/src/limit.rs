@@ -1,8 +1,8 @@
-//! [`Limit`]: the range of an option, with the reasons for its ends.
+//! [`Limit`]: the range of an option, with the reason for its ends. Both ends belong to the range.
 //!
-//! Code that takes an option in checks it there, before anything is written. A value out of range
-//! is refused by an error that names the option, the value, the range and the reason; it is not
-//! changed to fit. Both ends belong to the range.
+//! A value out of range is refused with an error, not changed to fit. [`OutOfRange`] names the
+//! option, the value, the range and the reason. An option should be checked before anything is
+//! written.
 
 use std::fmt;
 

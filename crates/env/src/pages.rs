@@ -1,11 +1,9 @@
-//! Large memory, taken from the operating system and given back to it at once.
+//! [`Pages`]: large memory that is mapped from the operating system and goes back to it when it is
+//! dropped.
 //!
-//! An allocator keeps freed memory for the next request. The C library's, once a large buffer was
-//! freed, keeps up to twice its size for each of a dozen threads. A store with a memory budget
-//! cannot afford that. So [`Pages`] maps memory of its own, for buffers of [`MAPPED_MIN`] bytes or
-//! more. When such a buffer is dropped, its memory goes back to the operating system at once. A
-//! fresh page costs about 0.2 us when it is first written: a job that needs a buffer again and
-//! again should keep it.
+//! An allocator keeps freed memory for the next request, and often for each thread. A store with a
+//! memory budget cannot afford that for buffers of [`MAPPED_MIN`] bytes or more. But fresh pages
+//! cost time when they are first written: a job that needs a buffer again and again should keep it.
 //!
 //! Pages do not grow. Threads: any.
 

@@ -1,9 +1,9 @@
-//! Random numbers from a seed: the same seed gives the same sequence on every machine.
+//! [`Random`]: random numbers from a seed. The same seed gives the same sequence on every machine.
 //!
 //! A generator belongs to one user. Parts of a run that draw by themselves get
 //! [forks](Random::fork), taken in a fixed order.
-//! [`runner::fork_random`](crate::runner::fork_random) gives the first one; on threads it comes
-//! from the machine's entropy. Not for secrets.
+//! [`runner::fork_random`](crate::runner::fork_random) gives a first one: from the seed in a
+//! simulation, from the machine's entropy on threads. Not for secrets.
 
 use rand::SeedableRng;
 pub use rand::{Rng, RngCore};

@@ -1,14 +1,12 @@
-//! Which seeds a randomised test runs: for tests, and read by nothing else.
+//! [`test_seeds`]: the seeds that a randomised test runs.
 //!
 //! A test has a default number of seeds, small enough for every run. Three environment variables
-//! change that from outside:
+//! change it:
 //!
-//! - `TERRACE_TEST_SEED=N` runs seed N alone, and the other two count for nothing: this is how a
-//!   failure is repeated.
+//! - `TERRACE_TEST_SEED=N` runs seed N alone, to repeat a failure. The other two are then ignored.
 //! - `TERRACE_TEST_SEEDS=F` runs F times as many seeds.
-//! - `TERRACE_TEST_ROUND=R` runs the R-th batch of seeds instead of the first, counted from 0.
-//!   Rounds of the same F do not overlap. Example: of a test with 10 seeds by default, F = 2 and R
-//!   = 1 run seeds 20 to 39.
+//! - `TERRACE_TEST_ROUND=R` runs the R-th batch of seeds, counted from 0. Example: for a test with
+//!   10 seeds by default, F = 2 and R = 1 run seeds 20 to 39.
 
 use std::ops::Range;
 

@@ -1,5 +1,7 @@
-//! [`Time`]: a moment on the runner's clock, in nanoseconds. Times of different runners, or of two
-//! simulations, do not compare. A difference that would be negative is zero.
+//! [`Time`]: a moment on the runner's clock, in nanoseconds.
+//!
+//! Times of different runners, or of two simulations, cannot be compared. A difference that would
+//! be negative is zero.
 
 use std::fmt;
 use std::ops::{Add, Sub};

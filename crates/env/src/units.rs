@@ -1,8 +1,8 @@
 //! Units and ids as newtypes, so that an address is not taken for a size or for an id. They hold
-//! any number: whether there is such a zone or such a file is for others to check.
+//! any number: they do not check whether such a zone or file exists.
 //!
 //! Texts of sizes: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G and T. A size is
-//! printed in units of 1024, rounded to a tenth where it is no whole number of them.
+//! printed in units of 1024, rounded to a tenth.
 
 use std::fmt;
 use std::str::FromStr;

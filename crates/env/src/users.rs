@@ -1,17 +1,15 @@
-//! Claims on something that one user may change or several may read: a device, a store of files.
+//! [`Users`]: claims on something that one user may change or several may read, such as a device or
+//! a store.
 //!
-//! Two users that write to one device each think that they know all of its contents, and destroy
-//! what the other has acknowledged. So a user of a device or a store takes a [`Claim`] first, and
-//! keeps it until the last request is done: one user alone to write, any number together to read. A
-//! claim that cannot be had is refused at once. A claim ends when it is dropped, also when a panic
-//! drops it.
+//! Two users that write to one device would destroy each other's data. So a user takes a [`Claim`]
+//! first, and keeps it until its last request is done: one user alone to write, or any number
+//! together to read. A claim that cannot be had is refused at once. A claim ends when it is
+//! dropped.
 //!
-//! This keeps users within a process apart, whatever handles they came by, if they ask: a device
-//! carries out the requests of users without a claim, too. Processes are kept apart by a lock on
-//! the file or directory, where there is one.
+//! Claims work within a process, among users that ask for them: a device does not check them.
+//! Processes are kept apart by a lock on the file or directory, where there is one.
 //!
-//! # Threads
-//! Any number; the lock is held for a comparison and a count.
+//! Threads: any.
 
 use std::sync::Arc;
 

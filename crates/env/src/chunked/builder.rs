@@ -2,10 +2,10 @@
 //! sequences.
 //!
 //! New items are collected. When a chunk of another sequence follows, the collected items become
-//! chunks, and the other one is shared. If some items are collected by then, but fewer than 16, the
-//! items of the other chunk are copied behind them instead, as are those of a chunk of which only a
-//! part is wanted. If fewer than 16 are left at the end, the last chunk is divided anew with them.
-//! So no chunk is too small, unless it is the only one.
+//! chunks and the other chunk is shared. The items of the other chunk are copied instead in two
+//! cases: too few items are collected for a chunk of their own, or only a part of the chunk is
+//! wanted. If too few items are left at the end, they are divided anew with the last chunk. So no
+//! chunk is too small, unless it is the only one.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
-//! [`Chunked`]: an immutable sequence, cheap to clone. A change in a few places makes a new
-//! sequence that shares most of the other chunks; [the folder's head](super) has the exceptions.
-//! The places of a change come in order and do not overlap.
+//! [`Chunked`]: an immutable sequence that is cheap to clone. A change in a few places makes a new
+//! sequence that shares most chunks, see the [folder's head](super).
+//!
+//! The places of a change must come in order and must not overlap.
 
 use std::fmt;
 use std::ops::{Index, Range};

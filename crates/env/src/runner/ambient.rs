@@ -1,6 +1,8 @@
-//! Free functions for time, sleep and actors. Inside a simulation they act on that simulation;
-//! anywhere else on the machine. To sleep, to yield and to charge are waits: the caller holds no
-//! lock, or a debug build panics.
+//! Free functions for time, sleep and actors. Inside a simulation they act on the simulation,
+//! elsewhere on the machine.
+//!
+//! Sleeping, yielding and charging are waits: the caller must hold no lock, which debug builds
+//! check.
 
 use std::time::Duration;
 

@@ -1,20 +1,18 @@
-//! A coroutine: code on a stack of its own that can be suspended anywhere and resumed later, by the
-//! `corosensei` crate.
+//! [`Coroutine`]: code on a stack of its own that can be suspended anywhere and resumed later, by
+//! the `corosensei` crate.
 //!
-//! This module adds that [`suspend`] needs no handle: a thread-local names the yielder of the
-//! coroutine that is running. A stack has 1 MiB; code that needs more ends the process. This is the
-//! only file of the crate with unsafe code.
+//! [`suspend`] needs no handle: a thread-local names the coroutine that is running. A stack has 1
+//! MiB; code that needs more ends the process. This is the only file of the crate with unsafe code.
 //!
 //! # Soundness
-//! - `RUNNING` is set by a coroutine itself, to its own yielder: when it starts, and whenever it
-//!   comes back from a suspension. [`Coroutine::resume`] restores the outer value as soon as the
-//!   coroutine gives up control, by suspending, returning or unwinding. So code that reads `Some`
-//!   is being run by the very coroutine whose yielder it names, and that yielder lives further up
-//!   the same stack.
-//! - A coroutine is not `Send`: it never leaves its OS thread, and neither does its pointer.
-//! - A suspended coroutine is never unwound from outside: dropped in that state its stack is
-//!   leaked, as if its thread slept for ever. (Forced unwinding would abort the process where the
-//!   coroutine sits in a destructor of an unwinding frame; the scheduler cancels actors from within
+//! - A coroutine sets `RUNNING` to its own yielder when it starts, and after each suspension.
+//!   [`Coroutine::resume`] restores the outer value when the coroutine suspends, returns or
+//!   unwinds. So code that reads `Some` is run by the coroutine whose yielder it names, and this
+//!   yielder lives further up the same stack.
+//! - A coroutine is not `Send`: it stays on its OS thread, and so does its pointer.
+//! - A suspended coroutine is not unwound from outside. If it is dropped in that state, its stack
+//!   is leaked, as if its thread slept for ever. (Forced unwinding would abort the process if the
+//!   coroutine is in a destructor of an unwinding frame. The scheduler cancels actors from within
 //!   instead.)
 
 use std::cell::{Cell, RefCell};

@@ -1,9 +1,10 @@
-//! The handle of an actor, on either runner.
+//! [`JoinHandle`]: the handle of an actor, on either runner.
 //!
-//! A join waits for the actor's end, and goes on with the actor's value or its panic;
-//! [`JoinHandle::try_join`] returns the panic as a value. The caller holds no lock. A simulated
-//! actor is joined within its simulation. An actor whose handle is dropped runs on; in a simulation
-//! it must end before the root does.
+//! A join waits for the actor's end, and returns its value or goes on with its panic.
+//! [`JoinHandle::try_join`] returns the panic as a value. The caller must hold no lock.
+//!
+//! A simulated actor must be joined within its simulation. An actor whose handle is dropped runs
+//! on; in a simulation it must end before the root does.
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The two runners: real threads, and simulated actors on a virtual clock.
 //!
-//! Code asks for time, sleep and actors through the free functions of this module, and need not
-//! know on which runner it is (`is_simulated` tells): inside [`simulate`] they mean the simulation,
-//! anywhere else the machine. Devices, stores and the engine are therefore written once, for both.
+//! Code asks for time, sleep and actors through the free functions of this module. Inside
+//! [`simulate`] they mean the simulation, elsewhere the machine. So devices, stores and the engine
+//! are written once, for both.
 //!
 //! | | threads | simulation |
 //! |---|---|---|
@@ -10,17 +10,19 @@
 //! | [`now`] | since the process first asked | since the simulation started |
 //! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
 //! | [`charge`] | nothing | a sleep |
-//! | [`processors`] | the machine's | 3 |
+//! | [`processors`] | the machine's | a fixed number |
 //! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
 //!
-//! `ambient` holds these functions, `threads` and `simulation` the runners behind them, `join` the
-//! handle of an actor. `schedule` is the simulation's list of actors and its clock, `coroutine` an
-//! actor's stack.
+//! | part | content |
+//! |---|---|
+//! | `ambient` | these functions |
+//! | `threads`, `simulation` | the runners behind them |
+//! | `join` | the handle of an actor |
+//! | `schedule`, `coroutine` | a simulation's actors and clock; an actor's stack |
 //!
-//! # Threads
-//! All functions but [`simulate`] may be called from anywhere; a simulation within another one
-//! panics. Those that wait must not be called while a lock of [`sync`](crate::sync) is held, which
-//! debug builds check. A simulation lives on one OS thread; a thread that was made otherwise than
+//! # Threads The functions may be called from anywhere, but a simulation must not be started inside
+//! another one. Functions that wait must not be called while a lock of [`sync`](crate::sync) is
+//! held, which debug builds check. A simulation lives on one OS thread. A thread that was not made
 //! by [`spawn`] is outside of it.
 
 mod ambient;

@@ -1,15 +1,15 @@
-//! Scheduler of a simulation: the actors, the reason why each of them waits, and the virtual clock.
-//! It decides which actor runs next.
+//! [`Schedule`]: the actors of a simulation, why each of them waits, and the virtual clock. It
+//! decides which actor runs next.
 //!
-//! Pure bookkeeping: it keeps the coroutines and resumes none. Of all actors that can run, the next
-//! is the one with the smallest (time, id). An actor that waits for a condition or for another
-//! actor's end has no time until it is woken, unless it gave a deadline. Where schedules are
-//! *explored*, chance decides among actors of the same time.
+//! Of all actors that can run, the next is the one with the smallest (time, id). An actor that
+//! waits for a condition, or for another actor's end, has no time until it is woken, unless it gave
+//! a deadline. If schedules are *explored*, chance decides among actors of the same time. The
+//! schedule keeps the coroutines, but does not resume them.
 //!
 //! # Invariants
-//! - The clock never goes back.
-//! - A queue entry counts only while its stamp is its actor's: waking an actor raises the stamp, so
-//!   that its older entries (a deadline that was not needed) are passed over.
+//! - The clock does not go back.
+//! - An entry of the queue counts while its stamp is that of its actor. Waking an actor raises the
+//!   actor's stamp, so its older entries are passed over.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

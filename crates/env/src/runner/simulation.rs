@@ -1,39 +1,33 @@
-//! The simulated runner: actors as coroutines on the calling OS thread, and a virtual clock.
+//! [`simulate`]: the simulated runner: actors are coroutines on the calling OS thread, with a
+//! virtual clock.
 //!
-//! The body of a simulation is its root actor and runs on the caller's stack. Whenever the root has
-//! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id) among those
-//! that can run, sets the clock to that time, and resumes the actor's coroutine, until its own turn
-//! comes. No time passes while an actor computes. The switch points are [`sleep`](super::sleep),
-//! [`sleep_until`](super::sleep_until), [`yield_now`](super::yield_now), [`charge`](super::charge),
-//! the joins of a [`JoinHandle`] and the waits of [`Condvar`](crate::sync::Condvar). Everything
-//! between two of them is atomic for the others, unless schedules are explored.
+//! The body of a simulation is its root actor, and runs on the caller's stack. When the root has to
+//! wait, it becomes the scheduler: it takes the actor with the smallest (time, id) that can run,
+//! sets the clock to that time, and resumes the actor, until its own turn comes. No time passes
+//! while an actor computes. Actors are switched at sleeps, yields, charges, joins, and waits for a
+//! [`Condvar`](crate::sync::Condvar). What an actor does between two of these is atomic for the
+//! others, unless schedules are explored.
 //!
-//! # Explored schedules
-//! [`SimulationOptions::explore`] makes a simulation that looks for orders of events that threads
-//! could have: whenever an actor is about to take a lock and holds none, and at each
-//! [`switch_point`](crate::sync::switch_point), it may rest and let others in between; and of
-//! several actors that can run at the same time, chance takes one. The seed decides all of it, so
-//! that a schedule that breaks something is repeated by its seed. Only builds with debug assertions
-//! can explore.
+//! # Explored schedules [`SimulationOptions::explore`] looks for orders of events that threads
+//! could have. When an actor is about to take a lock and holds none, and at each
+//! [`switch_point`](crate::sync::switch_point), it may rest and let others in between. Of several
+//! actors that can run at the same time, chance takes one. The seed decides, so a schedule can be
+//! repeated. This needs a build with debug assertions.
 //!
 //! # When something goes wrong
 //! - An actor that panics hands the panic to the actor that is joining it. If there is none, the
-//!   root gets it, as soon as it waits or ends; of several such panics the first.
-//! - When nobody can run, the root panics with what each actor waits for. (A root that is unwinding
-//!   already cancels the youngest actor instead.)
-//! - The root also panics when the simulation runs past its limit of virtual time or of turns,
-//!   unless the root is unwinding or the options say `unlimited`: actors that wait for each other
-//!   by polling, a *livelock*, do not end by themselves.
-//! - An actor that outlives the root is a leak: the root's end becomes a panic with its name,
-//!   unless it is one already.
-//! - An actor that still lives when the root has ended is cancelled, youngest first: its wait
-//!   unwinds, and its destructors run as actors, so that they can still stop and join others. An
-//!   actor that is stuck in a destructor, or takes too many turns there, is leaked.
-//! - Destructors that run while an actor unwinds may wait like any other code.
+//!   root gets it when it next waits or ends; of several such panics the first.
+//! - If no actor can run, the root panics with what each actor waits for. If the root is already
+//!   unwinding, the youngest actor is cancelled instead.
+//! - The root panics if the simulation runs past its limit of virtual time or of turns, unless it
+//!   is unwinding or the options say `unlimited`. This finds actors that wait for each other by
+//!   polling.
+//! - If an actor outlives the root, the end of the root becomes a panic with the actor's name.
+//! - An actor that still lives then is cancelled, the youngest first: its wait unwinds, and its
+//!   destructors run as actors, which may wait. An actor that is stuck there is leaked.
 //!
-//! # Threads
-//! A simulation belongs to its OS thread; any number run at once on different threads, and none
-//! inside another. The caller that starts one holds no lock.
+//! # Threads A simulation belongs to its OS thread. Several may run at once on different threads.
+//! The caller that starts one must hold no lock.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

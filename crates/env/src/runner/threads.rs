@@ -1,6 +1,7 @@
-//! The real runner: actors are threads, and the clock is the machine's. The clock begins at zero
-//! when the process first looks at it, and never goes back. A thread that the operating system does
-//! not grant is a panic.
+//! The real runner: actors are threads, and the clock is the machine's.
+//!
+//! The clock is zero when the process first looks at it, and does not go back. If the operating
+//! system does not grant a thread, the caller panics.
 
 use std::sync::OnceLock;
 use std::thread;

@@ -1,9 +1,9 @@
-//! Annotation of a file: facts about it besides its bytes. One part is for placement, the other is
-//! opaque to everyone but the file's owner.
+//! [`Annotation`]: what a store keeps about a file besides its bytes. One part is for placement
+//! ([`PlacementHint`]); the other is opaque to everyone except the owner of the file.
 //!
-//! The hint of [`CreateOptions`](super::CreateOptions) says where the bytes of a new file should
-//! go. The hint of the annotation is the one that is kept. Each change of an annotation replaces
-//! both parts.
+//! A change of an annotation replaces both parts. The hint in
+//! [`CreateOptions`](super::CreateOptions) says where a new file goes; the hint in the annotation
+//! is kept with the file.
 
 /// Facts about a file that placement uses: given when the file is created, and kept as a part of
 /// its annotation.

@@ -1,8 +1,7 @@
 //! Counts by cause for serde: an array in the program, and in JSON an object with a field for each
-//! cause. Used for fields, as `#[serde(with = "by_cause")]`.
+//! cause. Use it as `#[serde(with = "by_cause")]`.
 //!
-//! A cause that is missing in the JSON counts as 0. A name that no cause has is an error. The array
-//! is indexed by `cause as usize`.
+//! A cause that is missing in the JSON counts as 0. An unknown name is an error.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! The [`Store`] trait, and the traits of its handles: readers and writers of files, reservations.
-//! Invariants, and rules for threads, are in the [module](super).
+//!
+//! The [module](super) has the invariants, and the rules for threads.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,13 +1,13 @@
 //! [`StoreError`]: errors of a store, the same for all implementations.
 //!
-//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy) heal when enough space comes
-//!   free: the caller may try again then.
-//! - After [`HostFull`](StoreError::HostFull), writing has to be resumed. After
-//!   [`Stopped`](StoreError::Stopped), reads work and writes do not.
-//! - A call that was refused for its arguments ([`NotFound`](StoreError::NotFound),
-//!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState) and the like) has
-//!   changed nothing. After [`Io`](StoreError::Io), it is not known whether the call has taken
-//!   effect.
+//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy): the caller may try again when
+//!   space has come free.
+//! - [`HostFull`](StoreError::HostFull): free space on the host's disk, then resume writing.
+//! - [`Stopped`](StoreError::Stopped): reads work, writes do not.
+//! - Errors about the arguments, such as [`NotFound`](StoreError::NotFound),
+//!   [`NameTaken`](StoreError::NameTaken) and [`WrongState`](StoreError::WrongState): nothing has
+//!   changed.
+//! - [`Io`](StoreError::Io): it is not known whether the call has taken effect.
 
 use std::borrow::Cow;
 use std::error::Error;

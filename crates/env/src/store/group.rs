@@ -1,25 +1,21 @@
-//! [`PlacementGroup`]: files that are written together and shall lie together.
+//! [`PlacementGroup`]: files that are written together and should lie together.
 //!
-//! A job begins a group and states how much all files of the group take together. It names the
-//! group when it creates each file, writes the files one after the other, and drops the group.
-//! Example: a compaction writes eight tables that the next compaction reads as one request.
+//! A job begins a group, and says how much all files of the group take. It names the group when it
+//! creates each file, writes the files one after the other, and drops the group. Example: a
+//! compaction writes eight tables that the next compaction reads as one request.
 //!
 //! # Rules
-//! - A group is a wish for the time of writing. The store records nothing of it: reclaim may move
-//!   one file of a former group and leave the others.
-//! - Files of a group lie in one run of blocks, in the order in which they are written, if the
-//!   store finds such a run when the group begins. Otherwise the store uses as few runs as it can.
-//!   That is never an error.
-//! - A group is written by one file at a time, from its first write to its
-//!   [`finish`](super::FileWriter::finish). A file that is written at the same time is placed as if
+//! - A group matters while it is written. The store does not record it: reclaim may move one file
+//!   and leave the others.
+//! - If the store finds a run of blocks that is long enough when the group begins, the files lie in
+//!   it in the order in which they are written. Otherwise the store uses as few runs as it can.
+//!   That is no error.
+//! - One file at a time writes to the group, from its first write to its
+//!   [`finish`](super::FileWriter::finish). Another file that is written meanwhile is placed as if
 //!   it had no group.
-//! - A group sets no space aside: it needs a [`Reservation`] where a job must not run out of space.
-//!   Where space, open zones or active zones run short, other writers may take the room of a group
-//!   that nobody writes to. The rest of the group then lies elsewhere.
-//! - Room that the group has not used is free when the group has been dropped and the file that is
-//!   being written is finished. A group that holds no file costs nothing after that.
-//!
-//! Files of the same job that are no part of the group do not disturb it.
+//! - A group sets no space aside: use a [`Reservation`] for that. Where space or open zones run
+//!   short, other writers may take the room of a group that nobody writes to.
+//! - Unused room is free when the group has been dropped and its last file is finished.
 
 use std::any::Any;
 use std::fmt;

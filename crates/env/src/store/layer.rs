@@ -1,11 +1,10 @@
 //! [`Layer`]: a store on top of another one, from which it differs in some calls.
 //!
-//! A layer names the store below it, and implements only the calls in which the two differ. It can
-//! change how files are created, reopened and opened, commits, reservations, and placement groups.
-//! All other calls are passed on to the store below, as are handles, unless the layer wraps them. A
-//! reservation that reaches the store below must be its own.
+//! A layer names the store below it, and implements the calls in which the two differ: how files
+//! are created, reopened and opened, commits, reservations, and placement groups. All other calls
+//! go to the store below. A reservation that reaches the store below must be one of that store.
 //!
-//! Threads: as for the store below. A layer holds no lock over a call of it.
+//! Threads: as for the store below. A layer must hold no lock over a call of it.
 
 use std::sync::Arc;
 

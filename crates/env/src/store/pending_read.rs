@@ -1,14 +1,12 @@
 //! [`PendingRead`]: a read of a file that has been submitted and not been waited for.
 //!
-//! A reader that needs several blocks submits all reads first and waits for each afterwards. So a
-//! device with a queue works on several of them at a time. The read owns its buffer until it ends.
+//! A reader that needs several blocks submits all reads first and then waits for each, so that a
+//! device with a queue works on several at a time. The read owns its buffer until it ends. It may
+//! outlive its reader and its file.
 //!
-//! A store that cannot have reads in flight carries a read out when it is submitted, and hands out
-//! its result: [`PendingRead::done`].
-//!
-//! A pending read may be dropped; the store then waits for the device and forgets the bytes. So the
-//! caller holds no lock when it submits, waits for or drops one. A read outlives its reader and its
-//! file.
+//! A store that cannot have reads in flight reads when the read is submitted, and returns
+//! [`PendingRead::done`]. A pending read may be dropped. Submitting, waiting and dropping may wait
+//! for the device, so the caller must hold no lock.
 
 use std::fmt;
 

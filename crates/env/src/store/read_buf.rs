@@ -1,11 +1,8 @@
-//! [`ReadBuf`]: the memory that a submitted read fills.
+//! [`ReadBuf`]: the memory that a submitted read fills. A read fills its whole length.
 //!
-//! [`ReadBuf::zeroed`] makes a large one, of [`MAPPED_MIN`] bytes or more, of pages of its own, so
-//! that its memory goes back to the system with it. A small one comes from the allocator, and can
-//! be handed on without a copy. A buffer that is made from a vector stays that vector, whatever its
-//! size.
-//!
-//! A read fills the whole length.
+//! [`ReadBuf::zeroed`] makes a buffer of [`MAPPED_MIN`] bytes or more of pages of its own, which go
+//! back to the operating system with it. A smaller buffer is a vector, and can be handed on without
+//! a copy. A buffer made from a vector stays that vector.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,8 +1,8 @@
-//! [`Transaction`]: changes to a store's metadata that take effect together or not at all, and are
+//! [`Transaction`]: changes of a store's metadata that take effect together or not at all. They are
 //! durable when [`Store::commit`](super::Store::commit) succeeds. [`Change`] lists the kinds.
 //!
-//! A transaction is only a list until it is committed: nothing is checked before. Changes are
-//! applied in their order, and each sees those before it.
+//! A transaction is a list until it is committed: it is not checked before. Changes are applied in
+//! order, and each sees those before it.
 
 use super::Annotation;
 use crate::FileId;

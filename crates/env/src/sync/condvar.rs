@@ -1,8 +1,8 @@
 //! [`Condvar`]: a wait for a change of a locked value, on threads and in simulations.
 //!
-//! The waiter holds the lock of the value, and no other. A wait may end without a notification, so
-//! the waiter looks at the value again. Whoever changes the value does so under the same lock and
-//! notifies then. A simulated actor is notified by actors of its own simulation only.
+//! The waiter holds the lock of the value, and no other lock. A wait may end without a
+//! notification, so the waiter must look at the value again. To change the value, take the same
+//! lock, and then notify. A simulated actor is notified by actors of its own simulation.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

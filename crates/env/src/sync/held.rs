@@ -1,12 +1,12 @@
-//! Which locks the calling actor holds: listed in builds with debug assertions, so that a lock held
-//! over a wait is a panic and not a stall that shows once a month.
+//! Keeps a list of the locks that the calling actor holds, so that a lock held over a wait is a
+//! panic and not a rare stall. Only builds with debug assertions do this.
 //!
-//! In other builds all of this is empty. While the thread panics nothing is asserted: a second
-//! panic would abort the process and hide the first.
+//! While the thread panics nothing is checked: a second panic would abort the process and hide the
+//! first.
 //!
-//! # Threads
-//! The list is the OS thread's. Simulated actors share it, which works because none of them may
-//! hold a lock when it is suspended; a condition's own lock is taken off the list for the wait.
+//! # Threads The list belongs to the OS thread. Simulated actors share it. This works because none
+//! of them may hold a lock when it is suspended: a condition's own lock is taken off the list for
+//! the wait.
 
 #[cfg(debug_assertions)]
 mod tracked {

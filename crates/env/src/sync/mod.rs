@@ -1,20 +1,19 @@
-//! Locks and conditions that know the runner. [`Mutex`] and [`RwLock`] are `parking_lot`'s; a
-//! simulated actor that finds one taken panics. [`Condvar`] is `parking_lot`'s on threads, the
-//! schedule's in a simulation. `held` knows which locks the caller holds.
+//! Locks and conditions that know the runner.
 //!
-//! The rule that makes both worlds share one code is that **no lock is held over a wait**: not over
-//! a device call, a sleep, a join, or the wait for a condition (its own lock excepted). Debug
-//! builds panic where it is broken, unless the thread panics already, with the place the lock was
-//! taken at. An actor that has to keep others out for longer takes a role: a flag under the lock,
-//! and a condition that the others wait for.
+//! | part | content |
+//! |---|---|
+//! | [`Mutex`], [`RwLock`] | `parking_lot`'s; a simulated actor that finds one taken panics |
+//! | [`Condvar`] | `parking_lot`'s on threads, the schedule's in a simulation |
+//! | `held` | which locks the caller holds |
+//!
+//! The rule: **no lock is held over a wait**: a device call, a sleep, a join, or the wait for a
+//! condition (its own lock excepted). Debug builds panic where it is broken, and name the place
+//! where the lock was taken. An actor that has to keep others out for longer takes a role: a flag
+//! under a lock, and a condition that the others wait for.
 //!
 //! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
-//! schedules may let others in between.
-//!
-//! A panic under a lock unlocks it; nothing is poisoned. No lock may be taken twice by the same
-//! actor.
-//!
-//! Layers above should use no other locks; atomics and `Arc` are the standard library's.
+//! schedules may let others in between. A panic under a lock unlocks it; there is no poisoning. An
+//! actor must not take a lock that it holds.
 
 mod condvar;
 pub(crate) mod held;

@@ -1,5 +1,6 @@
-//! [`Mutex`]: a lock for short computations. No actor may wait while it holds one. An actor that
-//! locks a mutex that it holds already waits for ever; in a simulation it panics.
+//! [`Mutex`]: a lock for short computations. No actor may wait while it holds one.
+//!
+//! An actor that locks a mutex that it already holds waits for ever; in a simulation it panics.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

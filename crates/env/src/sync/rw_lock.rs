@@ -1,6 +1,8 @@
 //! [`RwLock`]: a lock that many readers, or one writer, can hold at once. No actor may wait while
-//! it holds one. An actor that holds one, for reading too, must not take it again: a writer that
-//! waits in between would stop both.
+//! it holds one.
+//!
+//! An actor that holds the lock, even for reading, must not take it again: with a writer waiting in
+//! between, both would wait for ever.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,6 +1,8 @@
 //! [`WaitCause`]: the reasons why an actor waits, with a name for metrics and a few words for
-//! people. Names are what is kept in files of results: a name that is unknown when it is read is an
-//! error. The order of [`WaitCause::ALL`] is that of reports and of the counters.
+//! people.
+//!
+//! Names are kept in files of results: reading an unknown name is an error. Reports and counters
+//! have the order of [`WaitCause::ALL`].
 
 use std::fmt;
 

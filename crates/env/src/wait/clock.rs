@@ -1,5 +1,7 @@
-//! [`WaitClock`]: measures the waits of one actor, cause by cause. A wait is added to the counts,
-//! and to the open ledgers of the actor, when it ends; a wait of no length is not.
+//! [`WaitClock`]: measures the waits of one actor, cause by cause.
+//!
+//! When a wait ends, it is added to the counts and to the open ledgers of the actor. A wait of no
+//! length is not added.
 
 use super::{WaitCause, WaitCounts, ledger};
 use crate::{Time, runner};

@@ -1,5 +1,6 @@
-//! [`WaitCounts`]: waits by cause, counted as they end. A wait that is still running is not
-//! counted. The numbers are read one by one: while others count, count and time of a cause may
+//! [`WaitCounts`]: counts waits by cause, as they end. A wait that is still running is not counted.
+//!
+//! The numbers are read one by one: if others count meanwhile, number and time of a cause may
 //! differ by a wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};

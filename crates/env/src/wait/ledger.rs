@@ -1,8 +1,7 @@
-//! [`WaitLedger`]: the waits of one actor that ended while the ledger was open.
+//! [`WaitLedger`]: collects the waits of one actor that end while the ledger is open.
 //!
-//! # Threads
-//! The list of open ledgers is the OS thread's. Simulated actors share it, so each entry names its
-//! actor. A ledger is closed by the actor that opened it.
+//! # Threads The list of open ledgers belongs to the OS thread. Simulated actors share it, so each
+//! entry names its actor. The actor that opened a ledger must close it.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

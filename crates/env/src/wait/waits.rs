@@ -1,6 +1,8 @@
-//! [`Waits`]: how often and how long something waited, by cause: a plain value that can be added
-//! and subtracted. The longest wait of a difference is not known: it is that of the later value,
-//! whenever it was.
+//! [`Waits`]: how often and how long something waited, by cause. It is a plain value that can be
+//! added and subtracted.
+//!
+//! The longest wait of a difference is not known: it is that of the later value, even if that wait
+//! was before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,7 @@
-//! Common steps of the checks: make a file, read it, compare its bytes. A step that fails panics,
-//! but for [`try_commit`] and [`read`], which return the store's error. If the two ways to read
-//! disagree, [`read`] panics as well.
+//! Steps that the conformance checks share: make a file, read it, compare its bytes.
+//!
+//! A step that fails panics, except for [`try_commit`] and [`read`], which return the store's
+//! error. [`read`] reads in two ways, and panics if they disagree.
 
 use std::sync::Arc;
 

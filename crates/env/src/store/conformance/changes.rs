@@ -1,5 +1,5 @@
-//! Checks of transactions: the effect of each change, the changes that are refused, and that either
-//! all changes of a transaction take effect or none.
+//! Conformance checks of transactions: the effect of each change, changes that are refused, and
+//! that a transaction takes effect as a whole or not at all.
 
 use std::sync::Arc;
 

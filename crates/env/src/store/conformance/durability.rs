@@ -1,5 +1,7 @@
-//! Checks of what a store finds again after it was closed, after its process ended, and after the
-//! power was cut. A check drops all handles and all clones of the store before.
+//! Conformance checks of what a store finds again after it was closed, after its process ended, and
+//! after a power cut.
+//!
+//! A check drops all handles and clones of the store before.
 
 use std::sync::Arc;
 

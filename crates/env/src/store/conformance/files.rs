@@ -1,4 +1,4 @@
-//! Checks of files: appends, reads, handles and ids. They write whole files of up to 300,001 bytes.
+//! Conformance checks of files: appends, reads, handles and ids.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Checks of names: links, renames, and files that are deleted with their last name. A transaction
-//! that is refused changes no name.
+//! Conformance checks of names: links, renames, and files that are deleted with their last name.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Checks of space: live and pinned bytes, reservations, and writes counted by cause. They expect a
-//! store with nothing in it, that nobody else writes to, and in which 200,000 bytes can be
-//! reserved.
+//! Conformance checks of space: live and pinned bytes, reservations, and writes counted by cause.
+//!
+//! They need an empty store that nobody else writes to, in which 200,000 bytes can be reserved.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Subject of the suite: a store that can also be closed, lose its process or its power, and be
-//! opened again.
+//! [`Subject`]: a store under test that can be closed, lose its process or its power, and be opened
+//! again.
 
 use std::sync::Arc;
 

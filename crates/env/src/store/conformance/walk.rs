@@ -1,10 +1,10 @@
-//! A random walk: the same operations on the subject and on a model, which is the in-memory fake.
+//! A random walk: the same random operations on the store under test and on a model, the in-memory
+//! fake.
 //!
-//! After each operation both have succeeded or both have failed (the errors may differ), and both
-//! list the same files; every few operations the bytes of all files that are not trimmed are
-//! compared. When the store is reopened, its process ended or the power cut, what the subject has
-//! kept of each unsealed file must be something that the model could have kept, and the model is
-//! set to it.
+//! After each operation both must have succeeded, or both failed (the errors may differ), and both
+//! must list the same files. Now and then the bytes of all files are compared, unless they are
+//! trimmed. When the store is reopened, its process ended or the power cut, it must have kept of
+//! each unsealed file something that the model could have kept. The model is then set to that.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

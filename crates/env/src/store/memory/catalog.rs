@@ -1,8 +1,9 @@
-//! The files of a [`MemoryStore`](super::MemoryStore) and what transactions do to them.
+//! [`Catalog`]: the files of a [`MemoryStore`](super::MemoryStore), and what transactions do to
+//! them.
 //!
-//! A transaction is staged first: its changes are applied in order to copies of the records they
-//! touch, and only when all of them have succeeded do the copies replace the originals. The caller
-//! holds the store's lock; the locks of files' bytes are taken here.
+//! The changes of a transaction are applied in order to copies of the records that they touch. When
+//! all have succeeded, the copies replace the originals. So a transaction takes effect as a whole
+//! or not at all. The caller holds the store's lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};

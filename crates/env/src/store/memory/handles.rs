@@ -1,9 +1,8 @@
-//! The handles of a [`MemoryStore`](super::MemoryStore).
+//! Readers and writers of a [`MemoryStore`](super::MemoryStore).
 //!
-//! A call first counts as an operation, takes its time and may fail by plan, all without a lock (a
-//! write-out of nothing does none of it). Then it has its effect under the store's lock; a read
-//! takes the bytes, and a write-out marks them, under the lock of the file's bytes alone. A reader
-//! sees the file's bytes as they grow, and its trims as they were when it was opened.
+//! A call first counts as an operation, takes its time, and may fail as planned, all without a
+//! lock. Then it takes effect. A reader sees bytes that are appended later, and the trims as they
+//! were when it was opened.
 
 use std::sync::Arc;
 

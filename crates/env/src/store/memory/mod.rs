@@ -1,35 +1,30 @@
-//! The fake of [`Store`](super::Store): everything in memory, with the faults a real one can have.
+//! The fake of [`Store`](super::Store): everything in memory, with faults that a real store can
+//! have.
 //!
 //! # Fault model
-//! - **Power cut** ([`MemoryStore::crash`]): committed transactions survive whole and in order,
-//!   with all bytes of the files they sealed. Of an unsealed file that was committed, everything
-//!   synced survives, and of what was appended since, depending on [`CrashMode`], nothing,
-//!   everything, or a random prefix: of a log cut between two appends, of any other file at any
-//!   byte. A file that was not committed is gone. A transaction is durable at one instant within
-//!   [`commit`](super::Store::commit): a cut during the call may fall before or after it.
-//! - **The end of the process** ([`CrashMode::EndProcess`]): of a log, everything that was written
-//!   ([`write_out`](super::FileWriter::write_out)) survives, and of what was only gathered a random
-//!   number of appends; everything else that was committed survives as it is.
+//! - **Power cut** ([`MemoryStore::crash`]): committed transactions survive, with the bytes of the
+//!   files that they sealed. A committed file that is not sealed keeps what was synced. Of what was
+//!   appended since, it keeps nothing, everything, or a random prefix, as [`CrashMode`] says; a log
+//!   is cut between two appends. A file that was not committed is gone.
+//! - **End of the process** ([`CrashMode::EndProcess`]): a log keeps what was written
+//!   ([`write_out`](super::FileWriter::write_out)), and a random number of appends that were only
+//!   gathered. Everything else that was committed survives.
 //! - **Failing operations** ([`MemoryStore::fail_at`]): an append, write-out, sync, finish, commit
-//!   or read fails with [`StoreError::Io`](super::StoreError::Io) and has no effect, once or from
-//!   then on; of the later ones, reads succeed. Other calls do not fail by plan.
-//! - **A full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
+//!   or read fails with [`StoreError::Io`](super::StoreError::Io) and has no effect. It fails once,
+//!   or from then on; in the second case later reads succeed.
+//! - **Full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
 //!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
-//!   (Whole blocks of 4096 bytes that were trimmed are free at once, although readers that are
-//!   older than the trim still see them. Once the file is deleted, such a reader holds all of it.)
+//!   Trimmed blocks are free at once, although older readers still see them.
 //! - **Delay** ([`MemoryStore::with_latency`]): appends, syncs, finishes, commits and reads take
-//!   time, so that in a simulation others run while they are under way.
+//!   time, so that in a simulation others run meanwhile.
 //!
-//! Corruption and lost zones are not modelled: they belong to devices. Nor are places: a placement
-//! group changes nothing.
+//! Not modelled: corruption and lost zones, which belong to devices, and the places of files.
 //!
-//! # Threads
-//! One lock for the store, and one for the bytes of each file, which is taken after it. They are
-//! held for a memory copy or a walk over the files, and never over a delay.
+//! # Threads One lock for the store, and one for the bytes of each file, which is taken after it.
+//! No lock is held over a delay.
 //!
-//! # Modules
-//! `store` is the store and its faults, `handles` its readers and writers, `catalog` its files and
-//! what transactions do to them, `space` its capacity.
+//! # Modules `store` is the store and its faults, `handles` its readers and writers, `catalog` its
+//! files and what transactions do to them, `space` its capacity.
 
 mod catalog;
 mod handles;

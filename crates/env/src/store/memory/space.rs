@@ -1,10 +1,10 @@
 //! The space of a [`MemoryStore`](super::MemoryStore): a capacity, and reserves by rank.
 //!
-//! Ranks give way to each other by a fixed step: the most urgent may use the whole capacity, the
-//! next must leave one step of it free, and so on. Reservations count as used from the beginning.
-//! What a writer takes out of one is not checked again.
+//! The most urgent rank may use the whole capacity. Each less urgent rank must leave one fixed step
+//! more free. A reservation counts as used from the beginning, so what a writer takes from it is
+//! not checked again.
 //!
-//! The caller holds the store's lock, but for reading what is left of a reservation.
+//! The caller holds the store's lock, except to read what is left of a reservation.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! [`MemoryStore`]: the store in memory, with the ways to configure it, to make operations fail,
-//! and to cut the power. The fault model is in the [module](super).
+//! [`MemoryStore`]: the store in memory, with calls to configure it, to make operations fail, and
+//! to cut the power. The [module](super) has the fault model.
 //!
-//! A store that comes of a crash has the capacity and the delays of the old one, no planned
-//! failure, and no handles. The old one lives on beside it.
+//! A crash returns a new store with the capacity and the delays of the old one, without planned
+//! failures and handles. The old store goes on beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
