@@ -1,11 +1,12 @@
-//! Keys and values as text: for people escaped, for JSON without loss.
+//! Keys and values as text: escaped for people, and without loss for JSON.
 //!
-//! In text, backslashes and invisible characters are escaped: control characters, characters that
-//! turn the direction of text, joiners and fillers without width, spaces other than the plain one,
-//! marks without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys
-//! have different texts; only letters of different scripts, or of different forms of one letter,
-//! may still look alike. In JSON, bytes that are not UTF-8 are written as hex, in a field whose
-//! name says so.
+//! - In text, backslashes, invisible characters and bytes that are not UTF-8 are escaped. Example
+//!   of an invisible character: one that turns the direction of text. So different keys have
+//!   different texts. Letters of different scripts may still look alike.
+//! - [`unescape`] takes such a text back to the bytes.
+//! - In JSON, bytes that are not UTF-8 are written as hex, in a field whose name says so.
+//!
+//! Plain functions; no I/O.
 
 use std::fmt::{self, Write};
 

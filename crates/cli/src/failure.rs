@@ -1,10 +1,8 @@
-//! [`Failure`]: the reason why a command failed, and its exit code.
+//! [`Failure`]: the reason why a command failed, and its exit code. The codes are part of the
+//! program's interface; they are listed in `docs/cli.md` and in `terrace --help`.
 //!
-//! The codes are part of the program's interface; they are listed in `docs/cli.md` and in
-//! `terrace --help`.
-//!
-//! Of a store that has stopped, the code is that of the first failure. A reader that closes
-//! standard output early, such as `head`, ends a command with code 0.
+//! - If a store has stopped, the code is that of the first failure.
+//! - If the reader of standard output has gone, as after `head`, the command ends with code 0.
 
 use std::fmt;
 use std::path::Path;

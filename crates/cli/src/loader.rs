@@ -1,13 +1,12 @@
-//! Reads the files of a directory tree and puts them into a store; small files share a batch.
+//! [`Loader`]: puts the files of a directory tree into a store. Small files share a batch.
 //!
-//! The files of a tree go to a key space, its symbolic links to another one that belongs to it
-//! ([`links_of`]). So trees that are imported into different key spaces share nothing. A path is in
-//! one of the two: a file that takes the place of a link deletes the link, in the same batch, and
-//! the other way round. A path that is not in the tree any more is left alone.
-//!
-//! The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered, not
-//! durable: the caller syncs or closes the store. After an error, the batches that were written
-//! before it stay.
+//! - Files go to a key space, and symbolic links to another one that belongs to it ([`links_of`]).
+//!   So trees that are imported into different key spaces share nothing.
+//! - A file that takes the place of a link deletes the link, in the same batch, and the other way
+//!   round. Paths that are no longer in the tree are left alone.
+//! - The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered and
+//!   not durable: the caller syncs or closes the store. After an error, the batches that were
+//!   written before stay.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,8 +1,9 @@
 //! The `terrace` program: one file or folder per subcommand, in `commands`.
 //!
-//! This crate turns words into calls of the library and answers into text or JSON; it decides
-//! nothing about stores. Rules for every command - exit codes, output, how directory trees are
-//! stored - are in `docs/cli.md`.
+//! This crate turns words into calls of the library, and answers into text or JSON. It decides
+//! nothing about stores. Rules for all commands (exit codes, output, how directory trees are
+//! stored) are in `docs/cli.md`. A command works in the main thread, unless the head of its file
+//! says otherwise.
 
 mod commands;
 mod escape;

@@ -4,11 +4,15 @@
 //!      0 >SS····· |JJJJ░░░ |0000111 |2222░░░ >2222···  ······· |333333░
 //! ```
 //!
-//! A cell is a mark for the zone's state and seven letters. The letters divide the zone's capacity
-//! among its contents: each kind of contents that has a byte there gets at least one letter, as
-//! long as there are enough. A free sequential zone that has not been reset yet shows its dead
-//! bytes under a mark of its own. Of a drive with more than 512 zones, several share a cell, whose
-//! mark is the most serious of theirs. Colours say nothing that the letters do not say.
+//! - A cell is a mark for the state of the zone, and seven letters. The letters divide the zone's
+//!   capacity among its contents: each kind of contents that has a byte there gets at least one
+//!   letter, as long as there are enough.
+//! - A zone that is free and has not been reset yet has a mark of its own, and shows its dead
+//!   bytes.
+//! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Its mark is the most
+//!   serious of theirs.
+//!
+//! Colours repeat what the letters say.
 
 use std::io::{self, Write};
 

@@ -1,11 +1,12 @@
-//! Output of the program: results go to standard output as text or JSON, everything else to
-//! standard error.
+//! [`Output`]: results go to standard output, as text or JSON; everything else goes to standard
+//! error.
 //!
-//! With `--json` every line of standard output is one JSON object, and the last one is the
-//! command's result or its error. Exceptions: `completions` prints a script with and without
-//! `--json`, and a command line that asks for help or cannot be parsed is answered in text. Without
-//! `--json` an error goes to standard error. A result that cannot be written ends the command; if
-//! the reader of standard output has gone, without a word.
+//! - With `--json` every line of standard output is one JSON object, and the last one is the
+//!   command's result or its error. Exceptions: the script of `completions`, and the answers to a
+//!   call for help and to a command line that cannot be parsed, are text.
+//! - Without `--json` an error goes to standard error.
+//! - A result that cannot be written ends the command. If the reader of standard output has gone,
+//!   nothing is said about it.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

@@ -1,5 +1,6 @@
-//! Progress bar of long work, drawn on standard error, and only if that is a terminal. It
-//! disappears when it is dropped: drop it before printing a result.
+//! [`Progress`]: the bar of long work. It is drawn on standard error if that is a terminal, and
+//! otherwise not at all. It disappears when it is dropped, so a command drops it before it prints a
+//! result.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,15 +1,15 @@
-//! Directories that a command makes on the side, and removes when it ends: by itself, by Ctrl-C
-//! (SIGINT), by SIGTERM, or because its terminal was closed (SIGHUP). Any other signal, such as
-//! SIGKILL, leaves them. A signal that is ignored, as `nohup` has it, stays ignored.
+//! [`Scratch`]: a directory that a command makes for its work, and that is removed when the command
+//! ends. It is also removed at Ctrl-C (SIGINT), SIGTERM, and when the terminal is closed (SIGHUP).
+//! Other signals, such as SIGKILL, leave it. A signal that was ignored from the start, as under
+//! `nohup`, stays ignored.
 //!
-//! 1. A directory is made and listed under one lock, and is taken off the list once its owner has
+//! 1. A directory is made and listed under one lock. It is taken off the list when its owner has
 //!    removed it.
-//! 2. A signal takes the list for good: no further directory is made. Then the listed directories
-//!    are removed, and the process ends as the signal does by itself.
+//! 2. After a signal no further directory is made. The listed directories are removed, and the
+//!    process ends as the signal does by itself.
 //!
-//! # Threads
-//! An actor waits for the signals from the first directory on. While it removes one, others may
-//! still write there: it tries again for some ten seconds, and then leaves what is there.
+//! Threads: an actor waits for the signals from the first directory on. If others still write to a
+//! directory while it removes it, it tries again for some seconds, and then leaves what is there.
 
 use std::fs;
 use std::io;

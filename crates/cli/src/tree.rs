@@ -1,11 +1,11 @@
 //! A directory tree as entries of a store, and back: the rule of `docs/cli.md`.
 //!
-//! Paths are bytes, relative to the tree's root, with `/` between names. The walk follows no links,
-//! but the root may be a link to a directory. A walk goes on while the tree changes: sizes are
-//! those of the moment when a file was found.
-//!
-//! [`place`] checks the text of a path only. Whoever writes there must also make sure that no
-//! directory on the way is a link.
+//! - Paths are bytes, relative to the root of the tree, with `/` between names.
+//! - A walk follows no links; the root may be a link to a directory. The tree may change during a
+//!   walk: the size of a file is that of the moment when it was found.
+//! - [`place`] turns a path into a place below a directory, and checks the text of the path. It
+//!   does not look at the disk: whoever writes there makes sure that no directory on the way is a
+//!   link.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};

@@ -7,9 +7,10 @@
 //! - [`Error::Closed`]: the engine does not open again; another one can open the store.
 //! - Corruption (`is_corruption`), or another failure of the store: the call has no answer. Calls
 //!   that touch other bytes may succeed. If a job or the log meets it, the engine stops.
-//! - An option, key, value, batch or name that is refused: the call has changed nothing.
+//! - [`Error::Panicked`], [`Error::IllegalPlan`]: a bug. If a job meets it, the engine stops.
+//! - The others refuse a call, such as a key that is too long. The call has changed nothing.
 //!
-//! A write that returns one of the first four may still be there, as a whole.
+//! A write may be there, as a whole, although it has returned an error that is not a refusal.
 
 use std::sync::Arc;
 

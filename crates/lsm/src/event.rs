@@ -1,4 +1,5 @@
-//! [`Event`]s for [`Listener`]s: jobs that begin and end, stalls of writers, failures.
+//! [`Event`]s for [`Listener`]s: jobs that begin and end, stalls of writers, a failure that stops
+//! all writing, and its end.
 //!
 //! - The actor that does the work calls the listeners, with no lock held. So the time that a
 //!   listener takes delays a job, or the call of a client. Several actors may call at once.

@@ -1,9 +1,12 @@
 //! [`Batch`]: writes that are applied together or not at all, in the order in which they were
 //! added.
 //!
-//! Adding checks nothing: a key that is too long, or a key space of another opening, is told when
-//! the batch is written, and nothing of the batch is applied then. A batch is held in memory, and
-//! takes at most [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) of the log. Writing it consumes it.
+//! - Adding returns no error. A key that is too long, or a key space of another opening, is told
+//!   when the batch is written, and nothing of the batch is applied then.
+//! - A batch is held in memory, and takes at most [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) of
+//!   the log. Writing it consumes it.
+//!
+//! One thread builds a batch; it may be written from another one.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Lower layer of a store, and what becomes of it when the store is closed, or dropped without
-//! being closed:
+//! [`Below`]: what a store lies on, and what becomes of it when the store is closed, or dropped
+//! without being closed:
 //!
 //! | layer | closed | dropped |
 //! |---|---|---|
@@ -7,8 +7,9 @@
 //! | a directory, a device | is closed | is closed |
 //! | a file system that the user had mounted | is unmounted | stays mounted |
 //!
-//! The engine ends first, because its last writes go through this layer. Dropped means that the
-//! last `Db` and `KeySpace` are: scans and snapshots do not keep the layer open.
+//! The engine ends first, because its last writes go through this layer. A store is dropped when
+//! its last `Db` and `KeySpace` are: scans and snapshots do not keep the layer open. While a panic
+//! unwinds, a device is given up without the waits of an unmount.
 
 use std::sync::Arc;
 

@@ -1,8 +1,11 @@
 //! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made.
 //!
-//! It stands nowhere until it is moved, beyond either end, and after an error. Key and value can be
-//! asked for only where it stands on a key. While it lives it keeps space from being freed; once
-//! the store is closed, moving it is an error.
+//! - At first, beyond either end, and after an error it stands nowhere. Key and value can be asked
+//!   for while it stands on a key.
+//! - While it lives it keeps space from coming free. Once the store is closed, moving it is an
+//!   error.
+//!
+//! One thread at a time uses it. It has no thread of its own: a move may wait for the device.
 
 use bytes::Bytes;
 

@@ -1,8 +1,12 @@
 //! [`Db`]: a store that is open.
 //!
-//! Clones are the same store, and any thread may use them. A store is open once at a time; for
-//! reading only it can be open any number of times, while nobody has it open for writing.
-//! [`Db::close`] makes everything durable; dropping the last handle does not.
+//! - Clones are the same store, and any thread may use them. A call may wait for the device, for
+//!   background jobs and for other writers.
+//! - A store is open for writing once at a time, or for reading only any number of times.
+//! - [`Db::close`] makes everything durable. If the last handle is dropped instead, writes that
+//!   were not synced are handed to the medium, and a power cut can take them back.
+//!
+//! How a store is opened is in `opening`. What the calls do is in the layers below.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -16,7 +16,7 @@
 //! # }
 //! ```
 //!
-//! A device holds one store, or none. [`Db::create_device`](crate::Db::create_device) loses all
+//! A device belongs to one store at most. [`Db::create_device`](crate::Db::create_device) loses all
 //! data on it; [`Db::open_device`](crate::Db::open_device) opens what is there.
 
 pub use terrace_env::random::Random;

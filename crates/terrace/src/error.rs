@@ -1,7 +1,9 @@
-//! [`Error`]: errors of a store: one type, whichever layer an error comes from.
+//! [`Error`]: errors of a store: one type, whichever layer an error comes from. Its kind is for
+//! programs ([`ErrorKind`]), its text for people.
 //!
-//! A store that has stopped returns the error that stopped it from every write: its kind is
-//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure.
+//! A store that has stopped returns the error that stopped it from its writes: the kind is
+//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure. An error is a
+//! value that is cheap to clone; any thread.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,9 +1,8 @@
 //! [`ErrorKind`]: the kinds of errors that a caller may want to tell apart, and which error of the
 //! layers below is of which kind.
 //!
-//! Many errors of lower layers share a kind: what tells them apart is
-//! [`Error::get_ref`](crate::Error::get_ref). A device error that has no kind of its own is
-//! [`ErrorKind::Io`].
+//! Many errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
+//! error of the layer itself. A device error that has no kind of its own is [`ErrorKind::Io`].
 
 use std::error::Error as StdError;
 use std::io;

@@ -2,14 +2,11 @@
 //!
 //! A key space is known by a number, which means something else in another store. So a handle of a
 //! key space, and a batch that was made with one, carry the identity of their opening, and it is
-//! compared before they are used. Each opening has an identity of its own, because another opening
-//! may have dropped the key space meanwhile.
+//! compared before they are used. Each opening has an identity of its own, because the key space
+//! may be dropped between two openings.
 //!
-//! Identities are numbers that a process gives out one after the other. They are compared and never
-//! shown, so nothing depends on their order.
-//!
-//! # Threads
-//! Any number. Identities are never used again in a process.
+//! Identities are numbers that a process gives out one after the other, and does not use again.
+//! They are compared and not shown. Any thread; no locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

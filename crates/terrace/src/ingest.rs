@@ -1,9 +1,12 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
-//! Keys must come in order, each once, key space by key space in the order in which these were
-//! made; a key that does not is refused, and the ingest goes on. Nothing is visible before
-//! [`Ingest::finish`], and then all of it, durable. Space for the tables is taken while keys come:
-//! an ingest can end with an error for lack of it, and then leaves nothing behind.
+//! - Keys come in order, each once, key space by key space in the order in which these were made. A
+//!   key that is out of order is refused, and the ingest goes on.
+//! - Nothing is visible before [`Ingest::finish`]. After that all of it is, and is durable.
+//! - Space for the tables is taken while keys come. If there is too little, the ingest ends with an
+//!   error and leaves nothing behind.
+//!
+//! One thread at a time uses an ingest; other threads read and write the store meanwhile.
 
 use terrace_lsm::{Ingested, KeySpaceId};
 

@@ -1,8 +1,11 @@
 //! [`KeySpace`]: an ordered map of its own within a store.
 //!
-//! A handle is of one opening of one store; others refuse it. It keeps the store open as a
-//! [`Db`](crate::Db) does. Once the key space is dropped, the handle's reads and writes are errors,
-//! but for scans and cursors that are open already.
+//! - A handle belongs to one opening of one store; others refuse it. It keeps the store open as a
+//!   [`Db`](crate::Db) does.
+//! - Once the key space is dropped, reads and writes by the handle are errors. Scans and cursors
+//!   that are open already go on.
+//!
+//! Clones are the same key space, and any thread may use them.
 
 use std::sync::Arc;
 

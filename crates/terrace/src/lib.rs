@@ -20,10 +20,10 @@
 //! ```
 //!
 //! # Open
-//! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a zoned device
+//! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a device
 //! ([`Db::create_device`], [`Db::open_device`]), or in a [`Store`] that the user brings, such as a
-//! [`MemoryStore`] for tests ([`Db::open`]). [`Options`] say how it is opened; each has a default,
-//! and numbers have a range and the reason of its ends in [`limits`]. The [`System`] chooses where
+//! [`MemoryStore`] for tests ([`Db::open`]). [`Options`] say how it is opened. Each has a default;
+//! numbers have a range, and the reason of its ends is in [`limits`]. The [`System`] chooses where
 //! tables go and how they are merged, and can be another one at each opening.
 //!
 //! # Write
@@ -54,15 +54,14 @@
 //! keys, or from a prefix.
 //!
 //! # Snapshots
-//! A [`Snapshot`] shows what was there at one moment for as long as it lives, and has the same
-//! reads, but for the salvage of damaged tables. A key space that is dropped meanwhile is gone for
-//! it, too.
+//! A [`Snapshot`] shows what was there at one moment. It has the same reads, except for the salvage
+//! of damaged tables. A key space that is dropped meanwhile is gone for it, too.
 //!
 //! # Key spaces
 //! A [`KeySpace`] is an ordered map of its own. [`Db::create_key_space`] makes it, and
-//! [`Db::key_space`] finds it. It has the reads and writes of the `Db`, which mean the key space
-//! `default`. The methods `key_space` of a batch, a snapshot and an ingest show it there; one batch
-//! may write to any of them.
+//! [`Db::key_space`] finds it. It has reads and writes like those of the `Db`, which mean the key
+//! space `default`. A batch, a snapshot and an ingest have a method `key_space` for writing to a
+//! key space or reading it. One batch may write to several.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -82,30 +81,30 @@
 //! ```
 //!
 //! # Durability
-//! [`Durability`] is what a write survives once it has returned: the end of the process, a power
-//! cut, or only a clean end. [`Options::durability`] sets it for a store, [`Db::with_durability`]
+//! [`Durability`] is what a write survives once it has returned: a clean end, the end of the
+//! process, or a power cut. [`Options::durability`] sets it for a store, [`Db::with_durability`]
 //! for a handle, [`Db::write_with`] for a batch. [`Db::sync`] makes everything before it durable,
 //! and so does [`Db::close`].
 //!
 //! # Checkpoints
 //! [`Db::checkpoint_directory`], [`Db::checkpoint_device`] and [`Db::checkpoint`] copy a store
-//! while it is written. The target must be empty, but a device is formatted first and loses what it
+//! while it is written. The target must be empty; a device is formatted first and loses what it
 //! holds. The copy is a store of its own.
 //!
 //! # Errors
 //! Calls that can fail return an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for
-//! people. Writes that find no space are refused by an error that [`is_space`](Error::is_space);
-//! deletes go on. A failure of the medium that the store cannot write around ends all writing;
-//! reads go on, and [`Db::resume`] begins again once its reason is gone. [`Db::stats`] and a
-//! [`Listener`] tell what happens.
+//! people. A write that finds no space is refused, which [`is_space`](Error::is_space) tells of the
+//! error; deletes can still use space that is kept for them. A failure of the medium that the store
+//! cannot write around ends all writing. Reads go on, and [`Db::resume`] begins again once the
+//! reason is gone. [`Db::stats`] and a [`Listener`] tell what happens.
 //!
 //! # Devices
-//! [`device`] has the contract of a [`Device`] and the [`Emulator`], a zoned drive in memory or in
-//! a sparse file. [`fs`] is the file system between the device and the store.
+//! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
+//! sparse file. [`fs`] is the file system between the device and the store.
 //!
 //! # Layer
-//! Layer 3: it joins device, file system, policies and engine, and is the only crate that a user
-//! names.
+//! Layer 3: it joins device, file system, policies and engine. A user names this crate alone. Any
+//! thread may call a `Db`; jobs run in threads of the store.
 
 mod batch;
 mod below;

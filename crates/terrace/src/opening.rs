@@ -1,11 +1,14 @@
-//! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files, under
-//! the system that is asked for or else under the one that the store remembers, or the default one
-//! in a new store.
+//! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files.
 //!
-//! Options are checked against the store before the engine starts. If opening fails, what was
-//! opened for it is closed again, and a file system that was handed over mounted is unmounted.
-//! Making a device a store and opening it are two steps: after an error in the second, its data is
-//! gone.
+//! - The system is the one that is asked for, or else the one that the store remembers, or, in a
+//!   new store, the default one.
+//! - Options are checked against the store before the engine starts.
+//! - If an opening fails, what was opened for it is closed again. A file system that was handed
+//!   over mounted is unmounted.
+//! - Making a device a store and opening it are two steps: if the second fails, the old data of the
+//!   device is gone all the same.
+//!
+//! An opening does its work in the thread of its caller, and may read and replay a whole log.
 
 use std::path::Path;
 use std::sync::Arc;

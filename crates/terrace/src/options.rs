@@ -1,7 +1,7 @@
 //! [`Options`]: how a store is opened, with the default and the trade-off of each option.
 //!
-//! Options are values: nothing is checked before a store is opened with them. They belong to an
-//! opening, and only the system is remembered by the store.
+//! Options are values: nothing is checked before a store is opened, or a device formatted, with
+//! them. They belong to an opening: of these, the store remembers the system. Any thread.
 
 use std::time::Duration;
 

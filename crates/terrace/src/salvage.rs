@@ -1,11 +1,13 @@
 //! [`Salvage`]: reads a range of a store with damaged tables. It gives, in key order, the entries
 //! that are certainly the newest, and lists the ranges of keys in which entries are left out.
 //!
-//! The list is complete before the first entry is given. Within a listed range, entries of newer
-//! runs and of memtables are still given. A read that fails later ends the iteration with an error.
+//! - All tables of the range are read and verified when the salvage is begun. So the list is
+//!   complete before the first entry is given.
+//! - Within a listed range, some entries are still given: those that are newer than the damage.
+//! - A read that fails later ends the iteration with an error.
 //!
-//! To make the list, all tables of the range are read and verified when the salvage is begun: that
-//! takes as long as reading them. It keeps space from being freed while it lives.
+//! While it lives it keeps space from coming free. One thread at a time uses it. It changes nothing
+//! in the store.
 
 use bytes::Bytes;
 use terrace_lsm::LeftOut;

@@ -1,9 +1,11 @@
 //! [`Snapshot`]: a view of the store at one moment.
 //!
-//! It sees the writes that were visible when it was made. While it lives, compactions keep the
-//! entries that it sees, so their space does not come free. Two things end before it does: a key
-//! space that is dropped is gone for it as well, and once the store is closed, its reads are
-//! errors.
+//! - It sees the writes that were visible when it was made. While it lives, compactions keep the
+//!   entries that it sees, so their space does not come free.
+//! - A key space that is dropped meanwhile is gone for it as well. Once the store is closed, its
+//!   reads are errors.
+//!
+//! Any thread may use it and its clones.
 
 use bytes::Bytes;
 use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};

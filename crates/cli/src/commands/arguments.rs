@@ -1,7 +1,7 @@
-//! The command line as a whole: global options, and the list of subcommands.
+//! [`Arguments`]: the command line as a whole: global options, and the list of subcommands.
 //!
 //! A command line that cannot be parsed ends the program here, with exit code 2, before anything is
-//! opened; that is told as text on standard error, also with `--json`.
+//! opened. The reason is told as text on standard error, also with `--json`.
 
 use clap::{Parser, Subcommand};
 

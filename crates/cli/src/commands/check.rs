@@ -1,15 +1,16 @@
-//! `terrace check IMAGE`: verifies a store and changes nothing. Nobody may have it open for writing
-//! meanwhile.
+//! `terrace check IMAGE`: verifies a store and changes nothing. Nobody may have the store open for
+//! writing meanwhile.
 //!
 //! 1. The file system, on an image or in a directory: its structures, their checksums, and the
-//!    invariants between them. The problems that were found are listed.
-//! 2. The store, if step 1 found no problem: every block of every table, the order of its entries,
-//!    and their number. Entries that are only in logs are verified by the replay when the store is
-//!    opened, and are counted. This step ends at the first problem. Damage is told after the
-//!    outcome of step 1. After any other problem, such as a drive that cannot be read, the command
-//!    fails with it and prints no outcome.
+//!    invariants between them. All problems that are found are listed.
+//! 2. The store, if step 1 found no problem: every block of every table that counts, the order of
+//!    its entries, and their number. This step ends at the first problem. Logs are verified by the
+//!    replay when the store is opened.
 //!
-//! What a crash leaves behind - files that nothing names, a store that was not closed - is told and
+//! Damage in step 2 is told after the outcome of step 1. After another failure, such as a drive
+//! that cannot be read, there is no outcome.
+//!
+//! What a crash leaves behind (files that nothing names, a store that was not closed) is told and
 //! is no problem.
 
 use serde::Serialize;

@@ -1,5 +1,5 @@
 //! `terrace compact IMAGE`: flushes the memtable, merges all key spaces, one of them, or a range of
-//! one until it is in one run, and verifies every table of the store afterwards.
+//! one until it is in one run, and then verifies every table of the store.
 //!
 //! If a table does not verify, the command fails, but the compaction is done.
 

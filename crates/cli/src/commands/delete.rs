@@ -1,10 +1,11 @@
 //! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
 //! durable when the command succeeds.
 //!
-//! A key that is not there, or a key space to be dropped, is an error (exit code 5) unless
-//! `--force` is given; a range may be empty. The key space of a key or a range must be there in any
-//! case. A key space of files is dropped together with the one of their symbolic links; a delete of
-//! keys leaves the links.
+//! - A key that is not there is an error (exit code 5) unless `--force` is given. So is a key space
+//!   to be dropped that is not there. A range may be empty.
+//! - The key space of a key or a range must be there in any case.
+//! - A key space of files is dropped together with that of their symbolic links. A delete of keys
+//!   leaves the links.
 
 use std::ffi::OsString;
 

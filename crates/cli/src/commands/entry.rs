@@ -1,9 +1,9 @@
 //! Parses keys and key spaces from the command line: keys as text or as hexadecimal digits, key
 //! spaces by name.
 //!
-//! A command that only reads or deletes finds its key space ([`Space::find`]), and fails if there
-//! is none; one that writes makes it ([`Space::make`]). Keys as text are the bytes of the argument,
-//! without escapes.
+//! A command that reads or deletes finds its key space ([`Space::find`]), and fails if there is
+//! none. One that writes makes it ([`Space::make`]). A key as text is the bytes of the argument;
+//! escapes are not interpreted.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -1,13 +1,13 @@
 //! `terrace export IMAGE DIR`: writes the files and symbolic links of a stored tree into a
 //! directory.
 //!
-//! Nothing is written outside the directory, as long as nobody else changes it meanwhile. Files are
-//! written before links, so no link of the store can redirect a file, and a link that was there
-//! before is not followed.
-//!
-//! A file or link that is there is an error unless `--overwrite` is given. A directory at the place
-//! of a file is an error in any case. After an error, what came before stays. Stored are contents,
-//! targets of links and paths: modes, times and empty directories are not.
+//! - Nothing is written outside the directory, as long as nobody else changes it meanwhile. Files
+//!   are written before links, so no link of the store can redirect a file. A link that was there
+//!   before is not followed.
+//! - A file or link that is there is an error unless `--overwrite` is given. A directory at the
+//!   place of a file is an error in any case. After an error, what came before stays.
+//! - The store has contents, paths and targets of links. It has no modes, times or empty
+//!   directories, so these are not restored.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -1,8 +1,7 @@
 //! `terrace fs ls` lists the files below a store; `terrace fs cat` prints the bytes of one.
 //!
-//! A file is named by one of its names or by its id; a name comes first. The store is opened for
-//! reading only. Bytes come as the store returns them: `cat` verifies nothing that the store does
-//! not.
+//! A file is named by one of its names, or else by its id. The store is opened for reading only.
+//! `cat` prints bytes as the store returns them, and verifies nothing by itself.
 
 use std::io::{self, Write};
 

@@ -1,10 +1,11 @@
-//! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
+//! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory. The store is
+//! then opened once, so that it remembers its system.
 //!
-//! A zoned drive of which a sequential zone is not empty, or a drive without zones that holds a
-//! store, is refused unless `--force` is given. Zones that have failed do not count: a format
-//! cannot change them. A directory that holds anything is refused in any case. The store is then
-//! opened once, so that it remembers its system. On a drive, options are checked before the drive
-//! is touched.
+//! - Without `--force` these drives are refused: a zoned drive of which a sequential zone is
+//!   written, and a drive without zones that holds a store. Zones that have failed do not count: a
+//!   format cannot change them.
+//! - A directory that holds anything is refused in any case.
+//! - On a drive, options are checked before the drive is touched.
 
 use std::path::Path;
 use std::sync::Arc;

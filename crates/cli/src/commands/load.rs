@@ -1,11 +1,11 @@
 //! `terrace load IMAGE [FILE]`: writes entries that `scan --values` has printed, as text or as
-//! JSON, into a store.
+//! JSON, into a store. The entries are durable when the command succeeds.
 //!
-//! It reads one entry a line, and holds one batch of about 1 MiB, or with `--sorted` one table, in
-//! memory. A line that is no entry ends the command, and its number is told; empty lines of text,
-//! and the sums that end a scan in JSON, are passed over. After an error, the batches that were
-//! written before it stay; with `--sorted`, none of the entries is there. With `--sorted` keys must
-//! come in order, each once. The entries are durable when the command succeeds.
+//! - It reads one entry a line. A line that is no entry ends the command, and its number is told.
+//!   Empty lines, and the sums that end a scan in JSON, are passed over.
+//! - It holds a line and a batch in memory, or with `--sorted` a line and a table.
+//! - After an error, the batches that were written before it stay. With `--sorted`, none of the
+//!   entries is there; keys must then come in order, each once.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

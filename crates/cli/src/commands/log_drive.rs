@@ -1,9 +1,10 @@
-//! The log device of a store: a plain drive beside the zoned one, for the journal and the logs.
+//! The log device of a store, as a command finds it: a plain drive beside the zoned one, for the
+//! journal and the logs.
 //!
 //! The store remembers the path of the plain drive. If that lies in the directory of the zoned
-//! drive, or below, the path is as seen from there, so that both images can be moved together;
-//! otherwise it is absolute. A path that is not UTF-8 cannot be remembered, and is an error. A
-//! remembered path is only where to look: a mount checks that the drive is the right one.
+//! drive, or below, the path is relative to that directory, so that both images can be moved
+//! together. Otherwise it is absolute. A path that is not UTF-8 cannot be remembered, and is an
+//! error. A remembered path says where to look; a mount checks that the drive is the right one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

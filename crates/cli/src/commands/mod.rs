@@ -9,10 +9,10 @@
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
 //! | `skip` | reading on behind damage |
 //!
-//! A command that only looks opens the store for reading only, and changes nothing. One that writes
-//! to a store closes it before it prints its result: what it reports is durable. With
-//! `--unsynced-image` it is so only on the emulated drive: the host writes the image to its disk
-//! when it likes.
+//! - A command that looks at a store opens it for reading only, and changes nothing.
+//! - A command that writes to a store closes it before it prints its result: what it reports is
+//!   durable. With `--unsynced-image` it is durable on the emulated drive, but the host writes the
+//!   image to its disk when it likes.
 
 mod arguments;
 mod bench;

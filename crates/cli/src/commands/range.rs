@@ -1,6 +1,6 @@
 //! Parses ranges of keys from the command line: `--from`, `--to` and `--prefix`. `--from` is
-//! included, `--to` is not; `--prefix` stands alone. The caller says whether keys are given as
-//! hexadecimal digits.
+//! included in the range, `--to` is not; `--prefix` stands alone. The caller says whether keys are
+//! given as hexadecimal digits. Without any of the options the range is all keys.
 
 use std::ffi::OsString;
 

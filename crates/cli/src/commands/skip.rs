@@ -1,11 +1,12 @@
 //! `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of keys that it
 //! left out.
 //!
-//! With the option, all tables of the range are read and verified before the first entry, so
-//! everything is read twice. Without it, the first damaged block ends the scan with an error that
-//! names the option. The caller prints the entries, then the result with [`Skip::add`], and last
-//! calls [`tell`], which fails with exit code 3 if anything was left out. It also refuses the
-//! option together with a backward scan: with the option, entries come forward only.
+//! - With the option, all tables of the range are read and verified before the first entry, so
+//!   everything is read twice. Entries come forward; the caller does not offer the option together
+//!   with a backward scan.
+//! - Without it, the first damaged block ends the scan with an error that names the option.
+//! - The caller prints the entries, then the result with [`Skip::add`], and last calls [`tell`],
+//!   which fails with exit code 3 if anything was left out.
 
 use std::io::{self, Write};
 

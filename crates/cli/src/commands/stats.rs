@@ -1,10 +1,8 @@
-//! `terrace stats IMAGE`: prints the counters of a store: levels, space, and bytes written by
-//! cause.
+//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, and bytes written by cause.
 //!
 //! Levels and space are those of the store as it is. The bytes written are those of the store's
-//! life, and those of this process. Counters that are not kept over the store's life begin with
-//! each opening; the command opens the store anew, for reading only, so they show little more than
-//! the opening.
+//! life, and those of this process. Other counters begin with each opening, and the command itself
+//! opens the store, for reading only: they show little more than that.
 
 use std::io::{self, Write};
 

@@ -1,6 +1,6 @@
 //! `terrace systems`: lists the systems that a store can be opened under. For each it prints the
-//! share of a store up to which data can be overwritten without end; then the names of all
-//! parameters, of which a system has only some.
+//! share of a store up to which data can be overwritten without end. At the end it prints the names
+//! of all parameters; a system has some of them.
 
 use serde::Serialize;
 use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};

@@ -1,11 +1,12 @@
-//! Target of a command: an emulated drive in a file, perhaps with a plain one beside it for the
-//! journal and the logs, or a plain directory.
+//! [`Target`]: the store that a command works on: an emulated drive in a file, perhaps with a plain
+//! drive beside it for the journal and the logs, or a plain directory.
 //!
-//! Commands say whether they read or write. A drive or directory that is open for writing is not
-//! opened a second time; one that is open for reading can be opened again for reading. A store is
-//! opened with options that fit its size, and under the system that it remembers unless another is
-//! asked for. As its IMAGE, only `format` takes an empty directory, and makes it a store; other
-//! commands refuse it.
+//! - Commands say whether they read or write. A drive or directory is open for writing once at a
+//!   time, or for reading any number of times.
+//! - A store is opened with options that fit its size, and under the system that it remembers
+//!   unless another one is asked for.
+//! - Commands other than `format` refuse an empty directory, so that a mistyped name makes no
+//!   store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

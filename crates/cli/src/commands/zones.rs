@@ -1,5 +1,6 @@
 //! `terrace zones IMAGE`: draws the zones of a drive as a map of state, levels, live and dead
-//! bytes; with `--list` as a table, with write pointers. A directory has no zones and is refused.
+//! bytes. With `--list` it prints them as a table, with write pointers. For a drive without zones
+//! it prints a line with sums. A directory is refused.
 
 use std::io::{self, Write};
 

@@ -2,7 +2,7 @@
 //!
 //! An actor of compaction gets its tasks here, the first of these that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
-//! 2. A compaction that frees space, if a job or a writer found none.
+//! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider finds none, it is not asked for
 //!    one again before the tree changes, unless a snapshot ends that kept tables.
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
@@ -20,7 +20,7 @@
 //!    beside them. The decider sees the claims. The tasks 1 to 4 wait until no plan is under way.
 //! 4. Choices are numbered. A choice beside others begins with the decider's state that the last
 //!    one left. So a state can be committed before a plan that was chosen earlier ends. If that
-//!    plan fails, the decider comes back to its inputs only in its next round.
+//!    plan fails, its inputs may wait until the decider has gone once round the keys.
 //!
 //! # Threads
 //! Any. One lock and one condition. With the lock held, the board asks the space pressure, the tree

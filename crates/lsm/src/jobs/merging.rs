@@ -6,7 +6,7 @@
 //! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
 //!    the tree, and the merged keys are taken from the inputs.
 //! 3. The decider's state is committed with the last instalment, unless a part of the merge was
-//!    left undone.
+//!    left undone or a later choice has committed its state.
 //!
 //! A merge can take more space than was estimated, or find less:
 //! - A subcompaction that has used up its budget of space ends at the next key. The rest becomes

@@ -8,7 +8,7 @@
 //! | how is a plan chosen and carried out, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
-//! | how is it cut into parts for several workers | `subcompaction`, `worker` |
+//! | how is a merge cut into parts, and who carries these out | `subcompaction`, `worker` |
 //! | how do tables of a merge come to lie together | `set` |
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
@@ -38,8 +38,9 @@
 //!   are not sealed are gone after that.
 //! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
 //!   keeps a delete that hides an older entry elsewhere from such a reader.
-//! - A flush or compaction that finds no space is tried again later. Other errors of a job stop all
-//!   writing until somebody calls `resume`.
+//! - A flush or compaction that finds no space is tried again later. Other errors of a flush or
+//!   compaction stop all writing until somebody calls `resume`, or, after a panic, until the store
+//!   is opened again.
 //!
 //! # Threads
 //! One actor flushes. There is one actor of compaction for each plan that may be under way at once,

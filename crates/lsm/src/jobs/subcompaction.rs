@@ -3,8 +3,8 @@
 //!
 //! - A subcompaction takes about [`TABLES_MAX`] tables at most. If space is short, it takes less,
 //!   but about [`TABLES_MIN`] tables at least.
-//! - With several workers, the number of subcompactions is rounded up to a multiple of theirs,
-//!   unless that makes them smaller than [`TABLES_MIN`] tables.
+//! - With several workers, the number of subcompactions is raised to a multiple of theirs, or as
+//!   far as each keeps about [`TABLES_MIN`] tables.
 //! - No cut lies within a range that the plan moves unread.
 //! - A merge that is small enough is one subcompaction.
 //!

@@ -1,7 +1,8 @@
 //! [`FlushQueue`]: the immutable memtables, oldest first, until their flush is committed.
 //!
-//! - The leader of the writes adds a memtable, the flush's actor takes the oldest as its next work,
-//!   and the commit of the flush removes it. A memtable is in the queue while it is being flushed.
+//! - The leader of the writes adds a memtable, and an opening those that it has replayed. The
+//!   flush's actor takes the oldest as its next work, and the commit of the flush removes it. A
+//!   memtable is in the queue while it is being flushed.
 //! - Readers find the same memtables in their view: a memtable is added to the view first, and
 //!   removed from the view first.
 //! - An entry of the queue also has the log of the memtable, and the space that was set aside for

@@ -33,8 +33,8 @@
 //! - A snapshot is a sequence number that jobs know of. It keeps entries and no files.
 //! - If a key space was dropped, a read that begins afterwards is an error, also by a snapshot from
 //!   before. Scans and cursors that were opened before go on.
-//! - Once the engine is closed, a read that begins is [`Error::Closed`](crate::Error::Closed), and
-//!   so is one that fails while the engine closes.
+//! - Once the engine is closed, a read that begins returns [`Error::Closed`](crate::Error::Closed).
+//!   So does a read that fails while the engine closes.
 //! - A read does not return an older version in the place of a damaged one. It fails, or, in a
 //!   salvage, the range is left out and listed.
 //!

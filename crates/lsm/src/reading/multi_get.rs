@@ -3,8 +3,9 @@
 //!
 //! 1. The keys are looked up in the memtables, with one view and one sequence number for all.
 //! 2. The other keys go on in key order, in groups. For each key of a group the read of a block is
-//!    submitted, in the first run whose filter allows for the key. So a flash drive works on many
-//!    blocks at a time. A group ends when [`READS_MAX`] reads are under way.
+//!    submitted, in the first run whose filter allows for the key, unless the block is in memory.
+//!    So a flash drive works on many blocks at a time. A group ends when [`READS_MAX`] reads are
+//!    under way.
 //! 3. The keys of the group are looked up in run after run, from the newest to the oldest, until a
 //!    run knows the key.
 //!

@@ -5,7 +5,7 @@
 //! - The lengths of the entries are checked when the index is made, so that no search fails. The
 //!   place of a block is checked when the caller decodes it. The order of the keys is not checked.
 //! - A search compares eight bytes per entry, which lie close together in memory: those behind the
-//!   common prefix of all full keys. It compares whole keys if these are equal.
+//!   common prefix of all full keys. It compares whole keys if the eight bytes are equal.
 //!
 //! An index does not change: any number of threads.
 

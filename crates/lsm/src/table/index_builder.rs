@@ -3,7 +3,8 @@
 //!
 //! The order of calls: [`IndexBuilder::add_key`] for each entry, in key order;
 //! [`IndexBuilder::add_block`] for each block but the last, when the next key is known and before
-//! it is added; [`IndexBuilder::add_last_block`]; then [`IndexBuilder::finish`].
+//! it is added; [`IndexBuilder::add_last_block`]; then [`IndexBuilder::finish`]. (A table of range
+//! tombstones alone has no blocks.)
 //!
 //! - The index is cut into partitions as it grows. A small index is joined at the end, with one
 //!   filter. In a larger one each partition has a filter of its own.

@@ -7,8 +7,8 @@
 //! - An index that comes with the end is kept.
 //! - The table is not compared with its annotation here: `tree` does that.
 //!
-//! An opening waits for the device, so the caller holds no lock. The caller lets one opening of a
-//! table begin at a time; two would both read.
+//! An opening may wait for the device, so the caller holds no lock. The caller lets one opening of
+//! a table begin at a time; two would both read.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@
 //!   short, or the walk may end before the next section, that section is read when the walk comes
 //!   to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
-//!   the next section.
+//!   the next section. (A walk backward reads the whole block again.)
 //!
 //! For the cursor:
 //! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. It tells

@@ -2,7 +2,7 @@
 //! readers.
 //!
 //! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
-//!    must be in the current version; claims of plans see to that.
+//!    must be in the current version; claims of plans, or the turn to choose, see to that.
 //! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
 //!    the store's annotation, if a memtable was flushed or the decider has a new state.
 //! 3. The next version is made: its tables can be opened only now.

@@ -7,9 +7,9 @@
 //!    the old decider is dropped.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
-//! 4. If the last log that holds anything is not sealed, writing goes on in it. Otherwise it goes
-//!    on in an empty log behind it, or in a new one. The other memtables wait for their flush, and
-//!    logs without entries are deleted.
+//! 4. Writing goes on in the last log that has entries which are in no table, unless that log is
+//!    sealed. Then it goes on in an empty log behind it, or in a new one. The other memtables wait
+//!    for their flush, and the other empty logs are deleted.
 //!
 //! A read-only opening writes nothing. A damaged annotation or log fails the opening; a damaged
 //! table is found later, by a read of it.

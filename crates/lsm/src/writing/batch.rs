@@ -6,8 +6,8 @@
 //!   not hide what the batch puts after it.
 //! - The bytes of a batch are those of the log, but for the sequence number of the first entry,
 //!   which is filled in later. The entries are numbered consecutively from there.
-//! - If a write makes a key, a value or the batch too large ([`BATCH_BYTES_MAX`]), the batch keeps
-//!   the error and takes no more writes. The engine then refuses it.
+//! - If a key, a value or the whole batch ([`BATCH_BYTES_MAX`]) is too large, the batch keeps the
+//!   error, and takes no more writes until it is cleared. The engine refuses such a batch.
 //!
 //! No locks and no I/O. Whether a key space exists is not checked here.
 

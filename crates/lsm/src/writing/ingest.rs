@@ -13,8 +13,8 @@
 //!    snapshots that were taken before do not see them. One transaction seals them and adds them to
 //!    the tree.
 //!
-//! The decider says to which level each table goes. If the tree does not take one of them there
-//! now, because of a compaction that is under way, all go on top of level 0.
+//! The decider says to which level each table goes. If a compaction that is under way, or other new
+//! data, is in the way of one of them, all go on top of level 0.
 //!
 //! Threads: an ingest belongs to one thread at a time. Others write and read meanwhile, and several
 //! ingests can go side by side.

@@ -6,12 +6,13 @@
 //! - Appended bytes may be in the memory of the process until they are written out or synced.
 //! - A log that is *given up*, because it found no space, has no writer any more: another log must
 //!   begin before the next append.
-//! - A replay checks that sequence numbers grow from batch to batch; they may have gaps. It reports
-//!   a damaged or incomplete batch as corruption, with its offset. It checks batches that are in
-//!   tables already, and passes over them.
+//! - A replay checks that sequence numbers do not go back from batch to batch; they may have gaps.
+//!   It reports a damaged or incomplete batch as corruption, with its offset. It checks batches
+//!   that are in tables already, and passes over them.
 //!
-//! Threads: the leader of the writes has the active log, and no other thread uses it. This module
-//! does not choose when a log begins or is deleted (`room`, `preallocated_log`, `jobs`).
+//! Threads: an opening makes the active log. Then the leader of the writes has it, and no other
+//! thread uses it. This module does not choose when a log begins or is deleted (`room`,
+//! `preallocated_log`, `jobs`).
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};

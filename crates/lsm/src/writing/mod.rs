@@ -29,7 +29,8 @@
 //! # Invariants
 //! - The order of sequence numbers is the order of the log.
 //! - The batches of a group that go to the log are one append: after a power cut the log has all of
-//!   them or none.
+//!   them or none. If the group is refused for lack of space, its deletes are tried again as a
+//!   group of their own.
 //! - No write is durable without the earlier writes that go to the log. A batch that goes to no log
 //!   becomes durable with the flush of its memtable.
 //! - Readers see no entry that goes to the log before it is appended. They may see it before it is

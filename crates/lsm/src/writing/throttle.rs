@@ -8,8 +8,8 @@
 //!
 //! *Work per byte* is how long the jobs have lately been busy for each byte written: compactions
 //! for the pressure of the tree, flushes for that of the memtables. The larger of the two costs
-//! counts. At pressure [`MATCH`](Pressure::MATCH), writers get as slow as jobs that are always
-//! busy.
+//! counts. At pressure [`MATCH`](Pressure::MATCH) a byte costs its writer as much time as it costs
+//! the jobs.
 //!
 //! Work per byte is an average over about [`FLUSHES`] flushes. Short delays are saved up for a
 //! later group ([`DELAY_MIN`]). A group waits for [`DELAY_MAX`] at most, and what it would owe

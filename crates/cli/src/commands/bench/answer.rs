@@ -1,9 +1,9 @@
-//! Metrics of `terrace bench`, as tables and lines that can be pasted into a Markdown page, or as
-//! one JSON object.
+//! The result of `terrace bench`: as tables and lines that can be pasted into a Markdown page, or
+//! as one JSON object.
 //!
-//! Text is printed run by run, JSON once at the end. Times of the processor and latencies are in
-//! microseconds for an operation; sizes have their unit in text, and are in bytes in JSON. The
-//! tables show three digits, or all before the point; JSON has all.
+//! Text is printed run by run, JSON once at the end. Processor times and latencies are in
+//! microseconds for an operation. Sizes have their unit in text, and are in bytes in JSON. Numbers
+//! in tables are shortened; in JSON they are not.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,10 +1,11 @@
 //! `terrace bench [WORK]...`: parses the arguments, makes a plan for each store size and each way
 //! of writing the log, and carries the work of each plan out in the order given.
 //!
-//! The works of one plan share a store as far as each of them allows: one that begins with an empty
-//! store makes a new one, and one that needs a filled store fills it first. With an option about
-//! clients or their operations, a name means the workload of the generator, even where a mix has
-//! the same name; `--clients` together with `--replay` is about the trace alone.
+//! - The works of one plan share a store if they allow it: a work that begins with an empty store
+//!   makes a new one, and a work that needs a filled store fills it first.
+//! - Some names mean both a mix and a workload of the generator. With an option about clients or
+//!   their operations, such as `--operations`, the workload is meant. Exception: `--clients`
+//!   together with `--replay` is about the trace.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! Conditions of a measurement: medium, number and sizes of entries, clients, seed, options, and
-//! the build of the program.
+//! [`Conditions`] of a measurement: medium, number and sizes of entries, clients, seed, options,
+//! and whether the program was built with debug assertions.
 //!
-//! They are what was asked for: what a store made of it, such as smaller memtables, is among the
+//! They are what was asked for. What a store made of it, such as smaller memtables, is among the
 //! metrics.
 
 use clap::ValueEnum;

@@ -1,9 +1,8 @@
 //! Files of a measurement: traces that it reads or writes, and latencies that it writes as text.
 //!
-//! A file to be written that is there is written over, also by the next plan of the same command:
-//! of several plans the last one's file stays. A trace to be replayed is read through once before
-//! anything is measured, so that a damaged one is told at once. It is read twice, so it must be a
-//! file, not a pipe.
+//! - A file to be written is written over if it is there.
+//! - A trace to be replayed is read through once before anything is measured, so that a damaged one
+//!   is told before that. It is read twice, so it must be a file and no pipe.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};

@@ -1,10 +1,9 @@
-//! `terrace bench load`: a random load that nearly fills an emulated drive, with 8 GB on 10 GB
-//! unless other sizes are given. Then it closes, checks and reopens the store, and reads everything
-//! back.
+//! `terrace bench load`: a random load that nearly fills an emulated drive. Then it closes, checks
+//! and reopens the store, and reads everything back.
 //!
 //! It reports times, waits and memory. A check that finds a problem, or an entry that does not come
-//! back as it was put, is an error. The drive's image is not synced to the host's disk and has lost
-//! its name before the load begins: nothing is left behind.
+//! back as it was put, is an error. The image of the drive is not synced to the host's disk. It has
+//! lost its name before the load begins, so nothing is left behind.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;

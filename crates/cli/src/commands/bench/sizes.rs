@@ -1,7 +1,6 @@
-//! Parses sizes of keys and values from the command line: one size, or a distribution.
-//!
-//! [`parse`] takes any size; whoever uses it for keys or values checks their limits with
-//! [`of_keys`] or [`of_values`].
+//! Parses sizes of keys and values from the command line: one size, or a distribution. [`parse`]
+//! takes any size below 4 GiB. [`of_keys`] and [`of_values`] check whether keys, or values, can
+//! have these sizes.
 
 use serde::Serializer;
 use terrace::{ByteCount, KEY_BYTES_MAX};

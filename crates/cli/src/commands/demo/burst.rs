@@ -1,8 +1,10 @@
-//! Burst: writes as fast as possible until the power is cut, between 200 and 600 ms later; one put
-//! in eight is synced. Any error of a put counts as the cut, and ends the burst.
+//! The burst of the demonstration: an actor writes as fast as it can while the main thread cuts the
+//! power of the drive after a fraction of a second. One put in [`SYNC_EVERY`] is synced. Any error
+//! of a put counts as the cut, and ends the burst.
 //!
-//! [`recovered`] fails unless the key space, empty before, has a prefix of the puts.
-//! [`Burst::lost`] counts the synced puts that the prefix lacks: the demo prints the number.
+//! Afterwards [`recovered`] fails unless the key space has a beginning of the puts, without a gap:
+//! 0, 1, 2 and so on. [`Burst::lost`] counts the synced puts that are missing behind its end; the
+//! demonstration prints the number.
 
 use std::time::Duration;
 

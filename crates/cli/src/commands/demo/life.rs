@@ -1,7 +1,7 @@
-//! A store's life while the power is on: a tree is loaded, read back and compared; of its files a
-//! third is overwritten and a third deleted; what is left is scanned and compared.
+//! The steps of the demonstration while the power is on. A tree is loaded, read back and compared.
+//! A third of its files is overwritten and a third deleted. What is left is scanned and compared.
 //!
-//! All of it is durable before the power can be cut: the load and the changes end with a sync. A
+//! The load and the changes end with a sync, so they are durable before the power can be cut. A
 //! file that cannot be read, or is too large for a value, is left out and counted.
 
 use std::path::Path;

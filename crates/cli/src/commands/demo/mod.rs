@@ -10,8 +10,8 @@
 //! | `outcome` | the result, as JSON and as text |
 //!
 //! It needs no hardware and no rights. Unless `--keep` names an image, it leaves nothing behind:
-//! the drive's image has lost its name before the store is made, so that it is gone however the
-//! program ends.
+//! the image of the drive has lost its name before the store is made, so it is gone however the
+//! program ends after that.
 
 mod burst;
 mod command;

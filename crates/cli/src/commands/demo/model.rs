@@ -1,9 +1,8 @@
-//! Expected contents of the store: a digest of each value, by key.
+//! [`Model`]: the expected contents of the store, as a digest of each value, by key. So it holds
+//! the paths in memory and not the contents.
 //!
-//! The model keeps digests instead of values, so that it holds the paths in memory, and not the
-//! contents. It does not compare with the original files, because these may change while the
-//! demonstration runs. The caller tells the model of every put and delete; the links of a tree are
-//! not in it.
+//! It does not compare with the original files, because these may change during the demonstration.
+//! The caller tells it of every put and delete of a file; symbolic links are not in it.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Outcome of the demonstration: a line for each step as it ends, then the map of zones, the levels
-//! and the metrics; or one JSON object at the end. A demonstration that fails has no outcome, only
-//! the lines of the steps before.
+//! The outcome of the demonstration. As text: a line for each step as it ends, then the map of
+//! zones, the levels and the metrics. As JSON: one object at the end. If a step fails, the lines of
+//! the steps before are all there is.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,7 +1,9 @@
-//! Stage of the demonstration: an emulated drive, half as large again as the data and 20 zones
-//! more, and options of a store that fit the amount of data. The image is made in the directory for
-//! temporary files, or where `--keep` says. Parameters of a system that are given stay; without
-//! any, levels grow by four, so that little data makes many levels.
+//! The stage of the demonstration: an emulated drive, half as large again as the data and some
+//! zones more ([`ZONES_BESIDE`]), and options of a store that fit the amount of data.
+//!
+//! - The image is made in the directory for temporary files, or where `--keep` says.
+//! - If a system is given with parameters, they stay. Otherwise each level is [`FACTOR`] times as
+//!   large as the one above it, so that little data makes many levels.
 
 use std::path::Path;
 use std::sync::Arc;

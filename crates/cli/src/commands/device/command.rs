@@ -1,4 +1,4 @@
-//! The subcommands of `terrace device`.
+//! `terrace device`: the list of its subcommands.
 
 use super::create::Create;
 use super::report::Report;

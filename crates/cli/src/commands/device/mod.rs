@@ -1,7 +1,6 @@
-//! `terrace device create` makes an emulated drive in a sparse file; a file that is there is never
-//! overwritten. A drive without zones can also be made on a block device of the host, if the start
-//! of that is all zeros. `terrace device report` prints the geometry of a drive and the state of
-//! its zones.
+//! `terrace device create` makes an emulated drive in a sparse file; a file that is there is not
+//! overwritten. A drive without zones can also be made on a block device of the host, if that holds
+//! nothing. `terrace device report` prints the geometry of a drive and the state of its zones.
 //!
 //! | file | content |
 //! |---|---|

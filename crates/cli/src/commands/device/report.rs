@@ -1,4 +1,8 @@
-//! `terrace device report`, and the summary of a drive that `create` prints, too.
+//! `terrace device report`: prints the geometry of a drive and the state of its zones; neighbours
+//! that are alike share a line. It opens the drive for reading only and knows nothing of the store
+//! on it.
+//!
+//! [`Summary`] has a drive in a few numbers. `create` prints it, too.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
-//! Kinds and shapes of drives, as one types them.
+//! Kinds and shapes of drives, as one types them ([`DeviceKind`], [`Shape`]).
 //!
-//! The kinds that drives know are zones, none, and shingled tracks. `bands` is zones with the
-//! defaults of SMRDB's bands. `drive-managed` and `cached` are drives without zones: the drive
-//! keeps its shingles to itself, and what that costs is time, which an image does not have.
+//! Drives have one of three layouts: zones, no zones, or shingled tracks. The other kinds are built
+//! on these. `bands` is zones with other defaults. `drive-managed` and `cached` are drives without
+//! zones: such a drive hides its shingles, and what they cost is time, which an image does not
+//! have.
 
 use terrace_env::ByteCount;
 use terrace_zone::{Geometry, Layout, Tracks};

@@ -1,11 +1,12 @@
-//! Filter of a dump: parses `--key`, `--from`, `--to`, `--prefix` and `--space` into the range of
-//! keys to print.
+//! The filter of a dump: parses `--key`, `--from`, `--to`, `--prefix` and `--space` into the range
+//! of keys to print.
 //!
-//! Keys are of the key space `default` unless another is given; `--from` is included, `--to` is
-//! not. `--space` alone means all keys of that space. Names of key spaces come from the store's own
-//! annotation: where it has no such name, or is damaged, `--space` is taken for an id. The filter
-//! chooses entries, and the blocks that may hold them. Other parts, such as batches of a log and
-//! range tombstones of a table, are printed in any case.
+//! - Keys are of the key space `default` unless another one is given. `--from` is included, `--to`
+//!   is not. `--space` alone means all keys of that space.
+//! - Names of key spaces come from the store's own annotation. If it has no such name, or is
+//!   damaged, `--space` is taken for an id.
+//! - The filter chooses entries, and the blocks that may hold them. Other parts, such as batches of
+//!   a log and range tombstones of a table, are printed in any case.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

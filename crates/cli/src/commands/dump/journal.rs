@@ -1,8 +1,8 @@
-//! Dumps the journal from the superblock's head on: for each append its frames, then its records in
-//! words.
+//! Dumps the journal from the head on that the superblock names: for each append its frames, then
+//! its records in words.
 //!
-//! Damaged frames are reported, and the dump goes on behind them, with the next frame that
-//! verifies. Frames before the head are not shown: a snapshot roll has replaced them.
+//! Damaged frames are reported, and the dump goes on with the next frame that verifies. Frames
+//! before the head are not shown: a snapshot of the catalog has replaced them.
 
 use std::io::{self, Write};
 

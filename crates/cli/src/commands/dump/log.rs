@@ -1,9 +1,8 @@
-//! Dumps a write-ahead log: for each append its frames, then the batches in it, with `--entries`
-//! also their entries.
+//! Dumps a write-ahead log: for each append its frames, then the batches in it, and with
+//! `--entries` also their entries.
 //!
-//! Damaged frames and batches are reported, and the dump goes on behind them. Behind damage, the
-//! offsets of appends in the log are not certain. All batches are shown; the filter chooses their
-//! entries.
+//! Damaged frames and batches are reported, and the dump goes on behind them; offsets in the log
+//! are not certain there. All batches are shown; the filter chooses their entries.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;

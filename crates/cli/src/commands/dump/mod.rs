@@ -10,8 +10,8 @@
 //! | `place` | file records, extents and roles, in words and in JSON |
 //!
 //! The command mounts nothing and writes nothing. It reports a part that does not verify, and goes
-//! on behind it where something can still be found; at the end it fails with the exit code for
-//! corruption. The store must not be open for writing meanwhile.
+//! on behind it if something can still be found there. At the end it then fails with the exit code
+//! for corruption. The store must not be open for writing meanwhile.
 
 mod command;
 mod filter;

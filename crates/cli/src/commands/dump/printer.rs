@@ -1,8 +1,8 @@
-//! Printer of a dump: writes each part as lines of text or as a JSON object, and counts the damaged
-//! parts. A dump with damaged parts fails at its end: only in [`Printer::finish`], which also
-//! writes what is buffered, so a dump must end with it.
+//! [`Printer`] of a dump: writes each part as lines of text or as a JSON object, and counts the
+//! damaged parts. It also formats keys and entries.
 //!
-//! Also formats keys and entries, which several kinds of parts contain.
+//! A dump ends with [`Printer::finish`]. That writes what is buffered, and fails if a part was
+//! damaged.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};

@@ -1,7 +1,7 @@
-//! Progress of a series: a bar on the terminal for each run under way, and a line when a run has
-//! ended.
+//! [`Bars`]: the progress of a series: a bar on the terminal for each run under way, and a line
+//! when a run has ended.
 //!
-//! [`Bars::notice`] is called from several threads at the same time; the events of one run come in
+//! Threads: [`Bars::notice`] is called from several at the same time. The events of one run come in
 //! order.
 
 use std::sync::OnceLock;

@@ -1,5 +1,6 @@
-//! `terrace lab drives`: lists the modelled drives, or prints the sources of one drive's values. A
-//! drive is given by its name, or by the path of a file that describes one.
+//! `terrace lab drives`: lists the modelled drives, or prints where the values of one drive are
+//! from. A drive is given by its name, or by the path of a file that describes one. Nothing is
+//! measured here: see `validate_drives`.
 
 use std::io::Write;
 

@@ -1,9 +1,10 @@
-//! Findings of a series: metrics and claims, as tables that can be pasted into a Markdown page, or
-//! as one JSON object.
+//! [`Findings`] of a series: metrics and claims, as tables that can be pasted into a Markdown page,
+//! or as one JSON object.
 //!
-//! Claims are compared only if whole runs were carried out, with all operations. A claim about a
-//! system that was not run stands there without a metric of ours. A run that failed is listed with
-//! its error and has no metrics.
+//! - Claims of the papers are compared if whole runs were carried out, with all operations.
+//!   Otherwise they are left out.
+//! - A claim about a system that was not run stands there without a metric of ours.
+//! - A run that failed is listed with its error and has no metrics.
 
 use std::fmt::{self, Display, Formatter};
 

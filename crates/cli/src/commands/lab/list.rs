@@ -1,5 +1,6 @@
-//! `terrace lab list`: lists the experiments that come with the program, or describes some, with
-//! the number of runs and an estimate of the keys and values that clients move at a scale.
+//! `terrace lab list`: lists the experiments that come with the program, or describes some. It
+//! prints the number of runs, and an estimate of the keys and values that clients move at a scale.
+//! It runs nothing.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;

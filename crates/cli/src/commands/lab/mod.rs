@@ -11,8 +11,8 @@
 //! | `validate_drives` | compares the timing models with published metrics |
 //!
 //! With the same engine, the same experiment, system, variant, scale, share of operations and seed
-//! give the same metrics on every machine; only the cost of a run, in time and memory of the host,
-//! is that of the machine.
+//! give the same metrics on every machine. The cost of a run, in time and memory of the host,
+//! depends on the machine.
 
 mod bars;
 mod command;

@@ -1,7 +1,7 @@
-//! The result page: the tables of a series, with the command that prints them, in Markdown.
+//! The result page of a series: its tables in Markdown, with the command that prints them.
 //!
-//! A page that is there is written over. A run that failed is shown as missing. Without claims in
-//! the findings the page has none either.
+//! A page that is there is written over. A run that failed is shown as missing. If the findings
+//! have no claims, the page has none either.
 
 use std::path::Path;
 

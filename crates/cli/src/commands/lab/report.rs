@@ -1,11 +1,11 @@
 //! `terrace lab report`: writes a page of HTML with plots that compares kept results with the
 //! papers. It runs nothing.
 //!
-//! It takes the results of one scale and one seed from a directory; of an experiment that says
-//! nothing at so small a scale, those of its smallest one. The page names the runs without a
-//! result, and those whose result another engine has left: the metrics of such a result are shown,
-//! and may not be this engine's. If there is no result at all, the command fails and writes
-//! nothing.
+//! - It takes the results of one scale and one seed from a directory. Some experiments have a
+//!   smallest scale; if a smaller one is asked for, their results at the smallest scale are taken.
+//! - The page names the runs without a result, and those whose result another engine has left. The
+//!   metrics of the latter are shown.
+//! - If there is no result at all, the command fails and writes nothing.
 
 use std::fs;
 use std::io::Write;

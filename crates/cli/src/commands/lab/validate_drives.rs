@@ -1,8 +1,9 @@
-//! `terrace lab validate-drives`: compares the timing models of drives with published metrics.
+//! `terrace lab validate-drives`: compares the timing models of drives with published metrics, in
+//! virtual time.
 //!
-//! A metric that is more than 10 % off makes the command fail, after everything is printed.
-//! A fixed grid of patterns, published or not, is measured as well and only printed, unless
-//! `--sweep none` is given.
+//! A metric that is more than 10 % off makes the command fail, after everything is printed. A grid
+//! of access patterns is measured as well, and printed without a comparison, unless `--sweep none`
+//! is given.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Validation};
