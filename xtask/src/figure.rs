@@ -1,10 +1,10 @@
-//! One figure of the papers, whole, at 1/64: CI carries it out and compares the trace of every run
-//! with `crates/lab/tests/golden/figure.txt`.
+//! `cargo xtask figure`: runs one figure of the papers in full, at scale 1/64, and compares the
+//! trace hash of every run with `crates/lab/tests/golden/figure.txt`.
 //!
-//! A trace hash covers each request that a drive gets, with its times. So the comparison finds a
-//! change that alters what a system writes or reads in this figure, or when. Where a change means
-//! to, `cargo xtask figure --regenerate` writes the file anew, and the pages of `cargo xtask
-//! series` have to be made again.
+//! A trace hash covers the requests that a drive gets, with their times. So the comparison fails if
+//! a change alters what a system writes or reads in this figure, or when. Where the change is
+//! meant, `cargo xtask figure --regenerate` writes the file anew; the pages of `cargo xtask series`
+//! then have to be made again.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

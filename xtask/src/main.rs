@@ -1,9 +1,9 @@
 //! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`.
 //!
-//! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. A
-//! chore that fails ends with exit code 1, and a command line that cannot be parsed with 2. `tidy`,
-//! `test` and `ci` run all of their steps before they fail. No chore reads standard input. Each
-//! subject has a file or folder; this file knows the command line.
+//! `cargo xtask ci` runs everything that CI checks, so that a developer can find the same faults. A
+//! chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
+//! `test` and `ci` go on after a step that failed, and fail at the end. This file knows the command
+//! line; each chore has a file or folder of its own.
 
 mod bench;
 mod figure;

@@ -1,8 +1,8 @@
 //! Running those tests of a crate whose names contain a word.
 //!
-//! cargo calls a run in which the word matched nothing a success; a check that cannot fail is a
-//! defect. So a caller calls [`Named::find`] first, which fails in that case; [`Named::run`] by
-//! itself does not notice it.
+//! cargo reports success if the word matches no test, so a misspelt word would go unnoticed.
+//! Callers therefore call [`Named::find`] first: it fails if there is no such test. [`Named::run`]
+//! by itself does not check this.
 
 use std::process::Command;
 

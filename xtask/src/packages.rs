@@ -1,9 +1,9 @@
 //! Packages of the operating system that the full suite needs, beyond the Rust toolchain.
 //!
-//! Each entry has a sign that the package is there, and the tests that need it. A missing package
-//! is installed with apt, if the machine has apt and the caller may use it; otherwise an error
-//! names the package. Nothing outside the list is installed, but for what apt adds because these
-//! packages depend on it. Nothing asks a question: where sudo wants a password, the chore fails.
+//! Each entry of the list has a sign that the package is there, and the tests that need it. A
+//! missing package is installed with apt, if the machine has apt and the caller may use it;
+//! otherwise an error names the package. Nothing asks a question: where sudo wants a password, the
+//! chore fails.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,10 @@
-//! `cargo xtask bench reference`: what Terrace costs beside other engines, measured several times
-//! over and laid out as the tables of `docs/benchmarks.md`, which is changed only with `--write`.
+//! `cargo xtask bench reference`: compares Terrace with other engines, and prints the tables of
+//! `docs/benchmarks.md`.
 //!
-//! Two setups are measured in turn: a drive in memory with a log that is gathered, and a directory
-//! with a log that is written, which is how the other engines were measured. The directory must be
-//! one in memory (`--dir`). A metric is the median of the runs; its spread is the range from the
-//! least to the most. The other engines' metrics are those that `terrace bench --reference` prints.
+//! The benchmark is repeated in two setups: a drive in memory, and a directory. The directory must
+//! be one in memory (`--dir`). A table shows the median of the runs, and the range from the least
+//! to the most. The other engines' numbers are those that `terrace bench --reference` prints. The
+//! page is changed only with `--write`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

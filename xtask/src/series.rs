@@ -1,11 +1,13 @@
-//! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`. Named
-//! experiments alone are printed, and the page stays as it is; with another `--scale` the page is
-//! of that scale.
+//! `cargo xtask series`: runs every experiment at scale 1/16 and writes the page
+//! `docs/reproduction.md`.
 //!
-//! It takes hours, and may be interrupted at any time: the runs under way are lost. The outcome of
-//! each run is kept in `target/lab`, under a name that includes a hash of the engine's sources. So
-//! the next call goes on from there, as long as the engine is the same. A smoke test in CI runs the
-//! same commands with less work.
+//! With names of experiments, those are run and printed, and the page stays as it is. With another
+//! `--scale`, the page of that scale is written.
+//!
+//! A series takes hours, and may be interrupted at any time. The outcome of each finished run is
+//! kept in `target/lab`, under a name that includes a hash of the engine's sources. So the next
+//! call goes on from there, as long as the engine is the same. CI runs the same commands with less
+//! work.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

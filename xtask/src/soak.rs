@@ -1,11 +1,10 @@
-//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds, in rounds, until
-//! N minutes are over at the end of a round.
+//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds, round after
+//! round. It ends with the first round that fails, or that ends after N minutes.
 //!
-//! A recipe names tests that take their seeds from `terrace_env::test_seeds`. A soak keeps count in
-//! `target/soak/NAME.json` after each round. So the next soak goes on behind the last round that
-//! came to its end, and tries no seed of these again, unless `--round` names one. Only one soak of
-//! a recipe may run at a time. A round that fails ends the soak and is counted, too; the test's own
-//! output names the seed, and with it the command that repeats it.
+//! A recipe names tests that take their seeds from `terrace_env::test_seeds`. After each round, the
+//! number of the next one is written to `target/soak/NAME.json`. So the next soak goes on there;
+//! `--round` makes it start with another. Run one soak of a recipe at a time, as this file is not
+//! locked. The output of a failed test names its seed, and with it the command that repeats it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

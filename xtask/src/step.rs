@@ -1,9 +1,8 @@
-//! A chore that checks is a list of steps. Every step runs, even after one has failed, so that one
-//! run shows all failures. Each step prints its time, and the last line names the steps that
-//! failed.
+//! Steps of a chore, such as the checks of `cargo xtask tidy`. A step that fails does not end the
+//! chore, so that one run shows all failures.
 //!
-//! All output about steps goes to standard error. Commands have nothing on their standard input.
-//! The caller ends with [`Steps::close`], which is what fails.
+//! Each step prints its time, and [`Steps::close`] fails if a step has failed, with the names of
+//! those. Output about steps goes to standard error. Commands get nothing on their standard input.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

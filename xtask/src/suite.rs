@@ -1,10 +1,9 @@
 //! `cargo xtask test`: the tests of the workspace, its canary runs, the tests on block devices and
-//! the examples; and the demonstration that CI adds. The tests on block devices are left out where
-//! the user may not make a loop device; that is told.
+//! the examples. The demonstration, which CI adds, is here too. Where the user may not make a loop
+//! device, the tests on block devices are left out, and a line says so.
 //!
-//! Canary runs are found by the feature: a crate that declares the feature `canary` has tests with
-//! `canary` in their names. Each breaks a rule on purpose and expects the suite to notice. A crate
-//! with the feature and without such a test is a failure.
+//! A canary run breaks a rule on purpose and expects a test to notice. A crate that declares the
+//! feature `canary` has such tests, with `canary` in their names. If it has none, the step fails.
 
 use std::process::Command;
 

@@ -1,8 +1,8 @@
-//! Where the project lies, which files it consists of, and how its cargo is called.
+//! The project on disk: its root, its files, and calls of cargo in it.
 //!
-//! The root is where this program was built: a copy of the project builds its own. The files are
-//! the regular ones, new ones included, that no rule of git's for ignored files excludes. Calls of
-//! [`Workspace::cargo`] start in the root, so relative paths are seen from there.
+//! The root is the directory that this program was built from. The files are the regular files that
+//! git does not ignore, whether they are committed or new. Commands of [`Workspace::cargo`] start
+//! in the root, so relative paths count from there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
-//! `lib.rs` and `mod.rs` are tables of contents: documentation, module lines and re-exports.
-//! Modules with a body, tests among them, are refused there: they get a file of their own.
+//! Check of `lib.rs` and `mod.rs`: they are tables of contents, made of documentation, module lines
+//! and re-exports. A module with a body is a finding there, even one of tests: it gets a file of
+//! its own.
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
-//! Crates depend on lower layers only.
+//! Check of dependencies: a crate depends on crates of lower layers.
 //!
-//! The table here is a copy of that in ARCHITECTURE.md, kept by hand; a member of the workspace
-//! that is not in it is a finding. A normal or build dependency must point to a lower layer, so
-//! that crates of one layer (zone and policy, fs and lsm) do not know each other; a test may also
-//! reach sideways. Crates from outside the project are free. The check reads what cargo makes of
-//! the manifests, so that renamed and optional dependencies count like any other.
+//! The table of layers is a copy of that in ARCHITECTURE.md, kept by hand. A member of the
+//! workspace that is not in it is a finding, except for xtask itself, which no member may depend
+//! on. A normal or build dependency must point to a lower layer. So crates of one layer, such as
+//! zone and policy, do not know each other; their tests may. Crates from outside the project are
+//! free.
 
 use std::path::{Path, PathBuf};
 

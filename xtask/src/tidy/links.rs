@@ -1,7 +1,8 @@
-//! Links in Markdown that point into the repository lead somewhere.
+//! Check of links in Markdown that point into the repository: the file they name must exist.
 //!
-//! Links to other hosts are not followed, and of a link to a heading only the file is looked for,
-//! on the disk, whether git knows it or not.
+//! Links to other hosts are not followed. Of a link to a heading, the file is looked for and the
+//! heading is not. The file is looked for on the disk, so one that git does not know counts as
+//! well.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: checks that the compiler does not make.
+//! `cargo xtask tidy`: checks that the compiler does not make. It changes no source.
 //!
 //! | file | content |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | `links` | links of pages in Markdown |
 //! | `finding` | one violation |
 //!
-//! These are pure functions over the text of the files, but for `links`, which looks for files;
-//! each is in its own file with a test that shows it can fail. Formatting, lints and documentation
-//! are left to the tools that know them. It never changes a source.
+//! Each check is in its own file, with a test that shows it can fail. Most are pure functions over
+//! the text of a file; `links` looks at the disk, and `layers` at what cargo says about the
+//! workspace. Formatting, lints and documentation are left to cargo's own tools, which `run` calls.
 
 mod finding;
 mod index;

@@ -1,9 +1,8 @@
-//! First words of doc comments: a comment names its subject, and does not begin with a clause that
-//! stands for it.
+//! Check of the first words of doc comments: a comment begins with the name of its subject, not
+//! with a clause that stands for it.
 //!
 //! "What a compaction reads." leaves open what kind of thing that is; "Inputs of a compaction."
-//! says it. The check looks at the first word of each comment only, and refuses those of
-//! [`OPENINGS`].
+//! says it. The words of [`OPENINGS`] are refused as the first word of a comment.
 
 use std::path::Path;
 

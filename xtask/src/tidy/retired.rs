@@ -1,10 +1,10 @@
-//! Retired words: forms of words that standard terms have replaced.
+//! Check of retired words: words of the project that standard terms have replaced.
 //!
-//! The table is in the glossary, under [`HEADING`]: retired word, standard term, and the exact
-//! forms that are refused, each in backticks. Some retired words are ordinary English, such as
-//! "below"; only their forms are refused, such as the name of a former module. A form is found
-//! where it stands as a word of its own, within one line, in any text file of the project. The
-//! glossary itself may name them. A table without rows is a finding.
+//! The table is in the glossary, under [`HEADING`]. A row has the retired word, the standard term,
+//! and the exact forms that are refused, each in backticks. Some retired words are ordinary
+//! English, such as "below"; of these only certain forms are refused, such as the name of a former
+//! module. A form is found as a word of its own within one line, in any text file but the glossary.
+//! A table without rows is a finding.
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
-//! The checks in their order: first those that need no compiler, then the compiler's own.
+//! The checks in their order: first those that need no compiler, then those that do.
 //!
-//! A check that finds something is a failed step, and the others still run. Only a file that cannot
-//! be read ends the chore at once. Files that git ignores, and those that are not UTF-8, are not
-//! looked at.
+//! A check with findings is a failed step, and the others still run. A file that cannot be read
+//! ends the chore at once. Files that git ignores are not looked at, nor those that are not UTF-8.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
-//! Check of Rust sources: refuses lints that are silenced by `allow` (`expect` is allowed),
-//! unfinished code, tests switched off without a reason.
+//! Check of Rust sources: lints silenced by `allow` (`expect` is accepted), unfinished code, and
+//! tests switched off without a reason are findings.
 //!
-//! It looks at the syntax tree, so that a word in a comment or a string is no finding, and inside
-//! macro calls at the tokens.
+//! The check reads the syntax tree, so a word in a comment or a string is no finding. Inside macro
+//! calls it looks at the tokens.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Text rules, checked without a look at the syntax: each Rust source begins with a head, and its
-//! file and lines are not too long; no text file has marks of unfinished work or paths of a
-//! developer's machine. A marked word counts as a word by itself, a path anywhere in a line.
+//! Check of texts, without regard to syntax. Each Rust source begins with a head, and neither the
+//! file nor its lines are too long. No text file has marks of unfinished work, or paths of a
+//! developer's machine. A mark counts as a word of its own, a path anywhere in a line.
 
 use std::path::Path;
 
