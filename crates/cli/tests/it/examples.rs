@@ -25,8 +25,9 @@ use std::process::{Command, Stdio};
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "README.md",
+    "docs/arrivals.md",
     "docs/cli.md",
     "docs/drives.md",
     "docs/experiments.md",
@@ -59,11 +60,12 @@ const PLACEHOLDERS: [(&str, &str); 4] =
     [("COMMAND", "device"), ("DIR", "pages"), ("SHELL", "bash"), ("NAME", "wd-zn540")];
 
 /// Arguments added to a command that begins so, to have it do less; the first that fits.
-const SMALLER: [(&str, &str); 5] = [
+const SMALLER: [(&str, &str); 6] = [
     ("terrace demo", "docs --limit 1MiB"),
     ("terrace bench load", "--bytes 4MB --drive 64MB --zone-size 1MiB"),
     ("terrace bench", "--count 2000 --syncs 10 --memtable-size 1MiB --memory 16MiB"),
     ("terrace lab run", "--scale 1/256 --share 1/256 --first"),
+    ("terrace lab arrivals --thesis", "--duration 30s"),
     ("terrace lab validate-drives", "--sweep none"),
 ];
 

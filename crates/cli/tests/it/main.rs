@@ -1,6 +1,7 @@
 //! The program from outside: command lines in, output and exit codes out.
 
 mod answers;
+mod arrivals;
 mod bench;
 mod device;
 mod directory;

@@ -1,4 +1,4 @@
-//! Plots of experiments, as SVG.
+//! Plots of experiments and of arrivals, as SVG.
 //!
 //! A drawing scales to the width that a page gives it, and takes its colours from the page, light
 //! or dark. It has a description in words. Up to eight series, or five in plots of points, can be
@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`draw`] | draws a [`Plot`](crate::experiment::Plot); file `picture` |
 //! | [`findings`] | the results of a plot in words, where there are some |
+//! | [`draw_arrivals`] | arrivals over time, and their autocorrelation; file `arrivals` |
 //! | [`Svg`] | a drawing, for a page or as a file |
 //! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
 //! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
@@ -18,6 +19,7 @@
 //! The `plotters` library draws shapes, axes and texts.
 
 mod arrangement;
+mod arrivals;
 mod axis;
 mod bars;
 mod error;
@@ -36,6 +38,7 @@ mod timeline;
 mod zones;
 
 pub(crate) use arrangement::Arrangement;
+pub use arrivals::draw_arrivals;
 pub use error::PlotError;
 pub use label::{Label, Unit, number};
 pub use palette::{hatches, style_sheet};

@@ -1,5 +1,6 @@
 //! `terrace lab`: the list of its subcommands.
 
+use super::arrivals::Arrivals;
 use super::drives::Drives;
 use super::list::List;
 use super::report::Report;
@@ -17,6 +18,8 @@ pub(crate) enum Lab {
     Run(Run),
     /// Compare the outcomes of runs with the papers, as one page of HTML with plots
     Report(Report),
+    /// Generate arrivals or read them, and describe them by statistics
+    Arrivals(Arrivals),
     /// List the modelled drives, or say where the values of one are from
     Drives(Drives),
     /// Hold the timing models of drives against published measurements
@@ -29,6 +32,7 @@ impl Lab {
             Self::List(command) => command.run(output),
             Self::Run(command) => command.run(output),
             Self::Report(command) => command.run(output),
+            Self::Arrivals(command) => command.run(output),
             Self::Drives(command) => command.run(output),
             Self::ValidateDrives(command) => command.run(output),
         }

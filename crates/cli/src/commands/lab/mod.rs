@@ -8,16 +8,21 @@
 //! | `bars` | its progress |
 //! | `findings`, `page`, `spreadsheet` | its results: as tables or JSON, in Markdown, as CSV |
 //! | `report` | compares kept outcomes with the papers, in HTML |
+//! | `arrivals` | generates arrivals, or reads them, and describes them |
+//! | `findings_of_arrivals`, `estimates` | its results: statistics, and estimates beside others |
 //! | `validate_drives` | compares the timing models with published metrics |
 //!
 //! With the same engine, the same experiment, system, variant, scale, share of operations and seed
 //! give the same metrics on every machine. The cost of a run, in time and memory of the host,
 //! depends on the machine.
 
+mod arrivals;
 mod bars;
 mod command;
 mod drives;
+mod estimates;
 mod findings;
+mod findings_of_arrivals;
 mod list;
 mod page;
 mod report;

@@ -1,0 +1,200 @@
+//! `terrace lab arrivals`: generates the arrivals of a process, or reads them from a file, and
+//! describes them by statistics. `--thesis` holds processes against published estimates,
+//! `--validate` the estimators against noise whose Hurst parameter is known.
+//!
+//! Arrivals of a process are generated again for each use, and never held in memory; those of a
+//! file are.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::ArgGroup;
+use serde::Serialize;
+use terrace_lab::arrivals::statistics::Analysis;
+use terrace_lab::arrivals::{Process, ProcessError, parse_time, read_instants, write_instants};
+use terrace_lab::plot::draw_arrivals;
+
+use super::estimates::{Thesis, Validation};
+use super::findings_of_arrivals as findings;
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+
+/// Time that is generated, if nobody says how much.
+const DURATION: Duration = Duration::from_secs(600);
+/// Time of the runs behind published estimates.
+const DURATION_OF_THESIS: Duration = Duration::from_secs(3_600);
+const BIN: Duration = Duration::from_millis(100);
+/// More bins than this are a slip of the hand.
+const BINS_MAX: u128 = 1 << 24;
+
+/// Generate the arrivals of a process or read them, and describe them by statistics.
+///
+/// Statistics are of the arrivals in each bin of time, and of the gaps between the first 65,536
+/// arrivals: autocorrelation, and the Hurst parameter by five estimators, which is 0.5 for
+/// independent arrivals and near 1 for arrivals that burst at all scales of time.
+#[derive(clap::Args)]
+#[command(
+    group = ArgGroup::new("what").required(true).args(["process", "analyse", "thesis", "validate"]),
+    after_help = "\
+Examples:
+  terrace lab arrivals --process poisson:5000
+  terrace lab arrivals --process self-similar --bias 0.75 --plot bursts.svg
+  terrace lab arrivals --process sine:1700,period=60,gaps=pareto,shape=1.5 --out arrivals.txt
+  terrace lab arrivals --analyse arrivals.txt --bin 1s
+  terrace lab arrivals --validate"
+)]
+pub(crate) struct Arrivals {
+    /// The process: constant:RATE, poisson:RATE, b-model:RATE,bias=0.75 (or self-similar),
+    /// sine:RATE,amplitude=0.5,period=60,gaps=pareto,shape=1.5 (or diurnal), or
+    /// curve:FILE,step=1; without `:RATE`, the rate is that of --rate
+    #[arg(long)]
+    process: Option<String>,
+    /// Arrivals per second of a process that does not say it
+    #[arg(long, default_value_t = 10_000.0, requires = "process")]
+    rate: f64,
+    /// The bias of the b-model, from 0.5 to 1
+    #[arg(long, requires = "process")]
+    bias: Option<f64>,
+    /// Describe the arrivals in this file: nanoseconds, an arrival a line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "out"])]
+    analyse: Option<PathBuf>,
+    /// Hold the processes of the thesis against the estimates in its table 4.2
+    #[arg(long)]
+    thesis: bool,
+    /// Hold the estimators against fractional Gaussian noise of known Hurst parameters
+    #[arg(long, conflicts_with_all = ["duration", "bin", "seed"])]
+    validate: bool,
+    /// How long arrivals are generated, such as 90s or 2h [default: 10 minutes; an hour with
+    /// --thesis; to the last arrival of a file]
+    #[arg(long, value_parser = duration)]
+    duration: Option<Duration>,
+    /// Time in which arrivals are counted [default: 100ms; a second with --thesis]
+    #[arg(long, value_parser = duration)]
+    bin: Option<Duration>,
+    /// The seed of the arrivals
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the arrivals to this file, in nanoseconds, an arrival a line
+    #[arg(long, value_name = "FILE", requires = "process")]
+    out: Option<PathBuf>,
+    /// Write a plot of arrivals over time and of their autocorrelation to this file, as SVG
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["thesis", "validate"])]
+    plot: Option<PathBuf>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    // Clap says which option it was.
+    parse_time("", text).map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
+}
+
+/// Statistics of arrivals, in JSON.
+#[derive(Serialize)]
+struct Answer {
+    /// The process, or the file.
+    source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(flatten)]
+    analysis: Analysis,
+    files: Vec<PathBuf>,
+}
+
+impl Arrivals {
+    pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
+        if self.validate {
+            let validation = Validation::make();
+            return output.result(&validation, |out| validation.print(out));
+        }
+        if self.thesis {
+            let bin = self.bin.unwrap_or(Duration::from_secs(1));
+            let duration = self.duration.unwrap_or(DURATION_OF_THESIS);
+            self.check_bins(duration, bin)?;
+            let thesis = Thesis::compare(duration, bin, self.seed)?;
+            return output.result(&thesis, |out| thesis.print(out));
+        }
+        if let Some(path) = &self.analyse {
+            return self.analyse(path, output);
+        }
+        let process = self.process()?;
+        let duration = self.duration.unwrap_or(DURATION);
+        let instants =
+            || process.instants(self.seed, Some(duration)).take_while(|at| *at < duration);
+        let mut files = Vec::new();
+        let name = process.to_string();
+        if let Some(path) = &self.out {
+            let origin = format!("{name}, {duration:?}, seed {}", self.seed);
+            let file = File::create(path).map_err(|error| Failure::path(path, &error))?;
+            let written = write_instants(BufWriter::new(file), &origin, instants());
+            written.map_err(|error| Failure::path(path, &error))?;
+            files.push(path.clone());
+        }
+        self.describe(output, name, Some(self.seed), instants, duration, files)
+    }
+
+    fn analyse(&self, path: &Path, output: &Output) -> Result<(), Failure> {
+        let file = File::open(path).map_err(|error| Failure::path(path, &error))?;
+        let wrong =
+            |problem: String| Failure::new(Kind::Failed, format!("{}: {problem}", path.display()));
+        let read = read_instants(BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+        let last = read.last().ok_or_else(|| wrong("expected arrivals, found none".to_owned()))?;
+        let duration = self.duration.unwrap_or(*last + Duration::from_nanos(1));
+        let instants = || read.iter().copied();
+        let name = path.display().to_string();
+        self.describe(output, name, None, instants, duration, Vec::new())
+    }
+
+    fn describe<I: Iterator<Item = Duration>>(
+        &self,
+        output: &Output,
+        source: String,
+        seed: Option<u64>,
+        instants: impl Fn() -> I,
+        duration: Duration,
+        mut files: Vec<PathBuf>,
+    ) -> Result<(), Failure> {
+        self.check_bins(duration, BIN)?;
+        let analysis = Analysis::of(&instants, duration, self.bin.unwrap_or(BIN));
+        if let Some(path) = &self.plot {
+            let title = format!("Arrivals of {source}");
+            let plot = draw_arrivals(&title, &instants, duration, &analysis)?;
+            let written = std::fs::write(path, plot.standalone());
+            written.map_err(|error| Failure::path(path, &error))?;
+            files.push(path.clone());
+        }
+        let answer = Answer { source, seed, analysis, files };
+        output.result(&answer, |out| {
+            writeln!(out, "{}", answer.source)?;
+            findings::print(out, &answer.analysis)?;
+            answer.files.iter().try_for_each(|file| writeln!(out, "{}", file.display()))
+        })
+    }
+
+    fn check_bins(&self, duration: Duration, usual: Duration) -> Result<(), Failure> {
+        let bin = self.bin.unwrap_or(usual);
+        let found = duration.as_nanos() / bin.as_nanos();
+        if found <= BINS_MAX {
+            return Ok(());
+        }
+        let message =
+            format!("--bin {bin:?}: expected up to {BINS_MAX} bins in {duration:?}, found {found}");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
+    /// The process, with the options that complete its text.
+    fn process(&self) -> Result<Process, Failure> {
+        let text = self.process.as_deref().unwrap_or_default();
+        let mut whole = match (text.contains(':'), text.split_once(',')) {
+            (true, _) => text.to_owned(),
+            (false, None) => format!("{text}:{}", self.rate),
+            (false, Some((name, parameters))) => format!("{name}:{},{parameters}", self.rate),
+        };
+        if let Some(bias) = self.bias {
+            whole += &format!(",bias={bias}");
+        }
+        let wrong =
+            |error: ProcessError| Failure::new(Kind::Usage, format!("--process {whole}: {error}"));
+        whole.parse().map_err(wrong)
+    }
+}

@@ -1,0 +1,41 @@
+//! Arrival processes: when the requests of an open loop arrive, and statistics that describe them.
+//!
+//! A [`Process`] has a text form (`poisson:5000`) and gives, for a seed, an iterator of instants
+//! since its beginning. The iterator is pure, and has no end. The processes are Pitchumani's,
+//! "Data Management for Storage on Shingled Disks" (the *thesis* below), chapter 4.
+//!
+//! | part | content |
+//! |---|---|
+//! | [`Process`] | a process by its parameters; `parse` reads and writes its text |
+//! | [`Instants`] | the iterator over its arrivals |
+//! | `cascade` | the b-model, which is self-similar |
+//! | [`Envelope`], [`Gaps`] | a rate that changes with time, and the distribution of gaps |
+//! | [`read_instants`], [`write_instants`] | arrivals as a file |
+//! | [`statistics`] | autocorrelation, and estimators of the Hurst parameter |
+//!
+//! Everything here is pure, and may be called from any thread. Reading and writing files are the
+//! exceptions: `curve:FILE` reads its file while its text is parsed.
+//!
+//! ```
+//! use terrace_lab::arrivals::Process;
+//!
+//! let process: Process = "poisson:5000".parse().unwrap();
+//! let count = process.instants(1, None).take_while(|at| at.as_secs() < 2).count();
+//! assert!((9_500..10_500).contains(&count));
+//! ```
+
+mod cascade;
+mod envelope;
+mod file;
+mod gaps;
+mod instants;
+mod parse;
+mod process;
+pub mod statistics;
+
+pub use envelope::Envelope;
+pub use file::{InstantsError, read_instants, write_instants};
+pub use gaps::Gaps;
+pub use instants::Instants;
+pub use parse::{ProcessError, parse_time};
+pub use process::Process;

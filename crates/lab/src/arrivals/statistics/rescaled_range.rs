@@ -1,0 +1,36 @@
+//! The Hurst parameter by rescaled range, R/S: thesis, section 4.3.3; Taqqu and others 1995,
+//! section 3.5.
+//!
+//! 1. In a block, the sums of the deviations from the block's mean have a range, from the lowest to
+//!    the highest. Divided by the block's standard deviation it is the rescaled range.
+//! 2. For many sizes of blocks, its mean grows as `size^H`.
+//!
+//! Blocks have 64 values or more, and there are 8 or more of a size. Known bias: small blocks have
+//! a larger range than the law says for `H` = 0.5, and a smaller one for `H` near 1; at 65,536
+//! values the estimate is about 0.01 too high at 0.5 and 0.05 too low at 0.9.
+
+use super::regression::{fit_logarithms, sizes};
+use super::series::moments;
+
+const BLOCK_MIN: usize = 64;
+const BLOCKS_MIN: usize = 8;
+
+pub(super) fn estimate(series: &[f64]) -> Option<f64> {
+    let ranges = sizes(BLOCK_MIN, series.len() / BLOCKS_MIN).into_iter().map(|size| {
+        let ranges: Vec<f64> = series.chunks_exact(size).filter_map(rescaled_range).collect();
+        (size as f64, moments(&ranges).0)
+    });
+    Some(fit_logarithms(ranges)?.slope)
+}
+
+/// Rescaled range of one block; `None` where all of its values are alike.
+fn rescaled_range(block: &[f64]) -> Option<f64> {
+    let (mean, variance) = moments(block);
+    let (mut sum, mut least, mut most) = (0.0_f64, 0.0_f64, 0.0_f64);
+    for value in block {
+        sum += value - mean;
+        (least, most) = (least.min(sum), most.max(sum));
+    }
+    let range = (most - least) / variance.sqrt();
+    (variance > 0.0 && range.is_finite()).then_some(range)
+}
