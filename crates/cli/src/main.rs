@@ -2,8 +2,8 @@
 //!
 //! This crate turns words into calls of the library, and answers into text or JSON. It decides
 //! nothing about stores. Rules for all commands (exit codes, output, how directory trees are
-//! stored) are in `docs/cli.md`. A command works in the main thread, unless the head of its file
-//! says otherwise.
+//! stored) are in `docs/cli.md`. The code of a command runs in the main thread, unless the head of
+//! its file says otherwise.
 
 mod commands;
 mod escape;

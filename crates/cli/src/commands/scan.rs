@@ -2,7 +2,7 @@
 //! these.
 //!
 //! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
-//! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`](super::skip).
+//! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`].
 
 use std::io::{BufWriter, Write};
 

@@ -1,6 +1,6 @@
 //! `terrace zones IMAGE`: draws the zones of a drive as a map of state, levels, live and dead
 //! bytes. With `--list` it prints them as a table, with write pointers. For a drive without zones
-//! it prints a line with sums. A directory is refused.
+//! it says so, and prints what is free, live, dead and pinned. A directory is refused.
 
 use std::io::{self, Write};
 

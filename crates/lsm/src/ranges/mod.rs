@@ -10,7 +10,8 @@
 //!
 //! A range tombstone hides an entry from a reader if it covers the entry's key, is newer than the
 //! entry, and is not newer than the reader's sequence. It counts as an entry of every key that it
-//! covers. So a point read ends at the first place that has an entry or a tombstone of its key.
+//! covers. So a point read ends at the first place that has an entry or a tombstone of its key
+//! which the reader sees.
 //!
 //! Memtables, runs and tables say whether they have range tombstones at all. So a store without any
 //! pays next to nothing for them.

@@ -17,8 +17,8 @@
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
 //! immutable memtables, then the runs level by level. It ends at the first place that knows
-//! anything of the key: a value, a delete, or a range tombstone over it. If the key range or the
-//! filter of a table excludes the key, none of its data blocks is read.
+//! anything of the key which the reader sees: a value, a delete, or a range tombstone over it. If
+//! the key range or the filter of a table excludes the key, none of its data blocks is read.
 //!
 //! # Range reads
 //! A cursor merges one source per memtable and one per run by a heap. Of each key, the newest

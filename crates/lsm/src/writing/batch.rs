@@ -4,8 +4,9 @@
 //!
 //! - Later writes of a batch count: of two writes of one key the second, and a range delete does
 //!   not hide what the batch puts after it.
-//! - The bytes of a batch are those of the log, but for the sequence number of the first entry,
-//!   which is filled in later. The entries are numbered consecutively from there.
+//! - The bytes of a batch are those that go to the log, except for its header: that is filled in
+//!   when the first entry gets its sequence number. The entries are numbered consecutively from
+//!   there.
 //! - If a key, a value or the whole batch ([`BATCH_BYTES_MAX`]) is too large, the batch keeps the
 //!   error, and takes no more writes until it is cleared. The engine refuses such a batch.
 //!

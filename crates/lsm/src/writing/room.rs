@@ -6,7 +6,8 @@
 //!   is set aside for a smaller memtable, which is full earlier.
 //! - A large group that would make the memtable exceed its limit goes to a new memtable.
 //! - Puts that need a new memtable wait while the system stops writers
-//!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)).
+//!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)), unless space is short: then the
+//!   jobs may need what writers bring.
 //! - A put fails with `NoSpace` if no background job can free space. While a job is under way that
 //!   may free some, the leader waits for it.
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
