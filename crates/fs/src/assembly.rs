@@ -1,13 +1,13 @@
-//! Assembly of a store from its devices: tells which device is which, and replays the journal.
+//! Assembly of a store from its devices: checks that the given devices belong to one store, and
+//! replays the journal.
 //!
-//! Each device has superblocks of its own. They name the store, the number of the device in it and,
-//! where there are several, all devices with their identities. Device 0 holds the tables. Where
-//! there is a device 1, it is plain, and holds the journal and all logs. The journal begins where
-//! the superblock of its device says; on the other device the superblock never changes.
+//! Device 0 holds the tables. If there is a device 1, it is a plain one, and holds the journal and
+//! all logs. Each device has superblocks of its own, which name the store and the number of the
+//! device in it. With two devices, they also name both devices by their identities. Devices that do
+//! not belong together are refused before the journal is read.
 //!
-//! Devices that do not belong to one store are refused before the journal is read. For a mount that
-//! writes, all devices are flushed first. Nothing here keeps other mounts off: the caller has
-//! claimed the devices, or sees to it that nobody writes.
+//! For a mount that writes, all devices are flushed first. Nothing here keeps writers away: the
+//! caller has claimed the devices, or sees to it that nobody writes.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! The file system's block, and how many of them a zone has.
+//! The file system's block of 4096 bytes, and how many of them a zone has.
 //!
-//! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity
-//! is rounded down to whole blocks. The file system writes whole blocks. So a write pointer in one
-//! of its zones that is not at the start of a block means that a write was torn. (A zone that is
-//! finished has no pointer that means anything.)
+//! A block has this size whatever the device's own blocks are. A zone's capacity is rounded down to
+//! whole blocks. The file system writes whole blocks, so a write pointer within a block means that
+//! a write was torn. A zone that is finished has no pointer that could tell.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};

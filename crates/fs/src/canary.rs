@@ -1,7 +1,7 @@
-//! Rules that can be broken on purpose, to prove that the crash suite would notice.
+//! Rules that can be broken on purpose, to prove that the crash suite notices.
 //!
-//! With the feature `canary`, `set` breaks one rule for all stores used from the calling thread (a
-//! simulation runs all its actors on one). Without it nothing can be broken.
+//! With the feature `canary`, `set` breaks one rule for the stores used from the calling thread. A
+//! simulation runs all its actors on one thread. Without the feature, the rules cannot be broken.
 
 /// A rule that a correct file system keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

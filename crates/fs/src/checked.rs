@@ -1,6 +1,6 @@
-//! [`Checked`]: the result of a check, with everything that was found wrong. What a crash may have
-//! left is listed apart, as leftovers; in a store that was closed it counts as wrong, so `closed`
-//! is set before any is noted.
+//! [`Checked`]: the result of a check: counts of what was verified, and a list of what was found
+//! wrong. Traces that a crash may leave are listed apart, as leftovers. In a store that was closed
+//! they count as wrong; so `closed` is set before any is noted.
 
 use std::collections::BTreeMap;
 use std::fmt;

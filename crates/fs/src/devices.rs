@@ -1,6 +1,6 @@
-//! [`Devices`]: the devices of a store: one of any layout, and perhaps a plain one for the journal
-//! and the logs. Format, mount and check refuse devices that are in each other's place. A claim on
-//! them holds within the process only.
+//! [`Devices`]: the devices of a store. There is one of any layout, and perhaps a plain one for the
+//! journal and the logs. Format, mount and check refuse devices that are in each other's place. A
+//! claim keeps other users of this process away, and not other processes.
 
 use std::sync::Arc;
 

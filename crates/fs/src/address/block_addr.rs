@@ -1,5 +1,8 @@
-//! [`BlockAddr`]: the address of a block: a device, and the number of the block on it. Any 64 bits
-//! are an address; whether a store has it, its [`AddressSpace`](super::AddressSpace) says.
+//! [`BlockAddr`]: the address of a block. It consists of a device's number in the store, and of the
+//! block's number on the device.
+//!
+//! Any 64 bits decode to an address. Whether a store has the block, an
+//! [`AddressSpace`](super::AddressSpace) checks.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Where a block lies: one address for every block of a store, and what follows from it.
+//! Addresses of blocks.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | [`ZonePlace`] | where a zone is written next, which may be its end |
 //! | [`AddressSpace`] | the devices of a store: which addresses there are |
 //!
-//! Everything that is recorded, checked or shown names a block by its address. A zone is computed
-//! where one is needed: for a command to the device, for the counts of zones, and for messages. Why
-//! it is so: decision 0017.
+//! The metadata of a store name blocks by address. The zone of a block is computed from the address
+//! where it is needed, such as for a command to the device or for the counts of zones. Decision
+//! 0017 has the reasons.
 
 mod block_addr;
 mod space;

@@ -1,13 +1,13 @@
 //! [`AddressSpace`]: which addresses a store has.
 //!
-//! A record that is read from the journal names blocks by address. Before any other part of the
-//! file system sees the record, the addresses are checked here: the device is one of the store, the
-//! blocks are on it, and on a device with zones an extent lies in one zone. So the others can
-//! convert addresses without an error. Whether the zone may hold data, and has the blocks within
-//! its capacity, is checked at mount.
+//! Extents in the journal's records name blocks by address, and are checked here when they are
+//! decoded. The device must be one of the store, and the blocks must be on it. On a device with
+//! zones, the blocks must lie in one zone. So later code can convert their addresses without an
+//! error.
 //!
-//! The addresses of the journal itself, such as its head and its links, are checked where the
-//! journal is read.
+//! Not checked here is whether the zone may hold data, and whether the blocks are within its
+//! capacity: a mount does. The addresses of the journal's own zones are checked where the journal
+//! is read.
 
 use terrace_env::{DeviceId, ZoneId};
 

@@ -1,19 +1,18 @@
-//! [`ZoneGrid`]: the zones of a device, as far as addresses are concerned.
+//! [`ZoneGrid`]: converts between block addresses and the zones of a device.
 //!
-//! Blocks are numbered from the start of the device, every zone taking as many numbers as its
-//! *size*, rounded up to whole blocks, has blocks: its *stride*. So block `b` lies in zone `b /
-//! stride`, whatever the zone's capacity is. Numbers behind a zone's capacity name no block that
-//! can be written. Example: a zone of 2 GiB with a capacity of 1077 MiB (NVMe ZNS) has 524,288
-//! numbers, of which 275,712 are used.
+//! Blocks are numbered from the start of the device. Each zone takes as many numbers as there are
+//! blocks in its *size*, rounded up: its *stride*. So block `b` lies in zone `b / stride`, whatever
+//! the zone's capacity is. A zone of 2 GiB with a capacity of 1077 MiB (NVMe ZNS), for example,
+//! takes 524,288 numbers, of which 275,712 are used.
 //!
 //! # Invariants
 //! - The address of a block depends on the zone size alone. It is the same on two devices that
 //!   differ in capacity, in conventional zones or in how short the last zone is.
 //! - Where zones are whole blocks long, block `b` starts at byte `4096 * b` of the device.
 //!
-//! A value without a pointer in it: code that often converts addresses keeps a copy. An address
-//! that is converted must be one of this device: [`has`](ZoneGrid::has) tells, and a conversion
-//! checks no more than the device, in debug builds.
+//! A grid is a small value that can be copied. An address that is converted must be one of this
+//! device, which [`has`](ZoneGrid::has) tells. A conversion does not check this, but for a debug
+//! assertion on the device.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};

@@ -1,12 +1,14 @@
-//! Contents of the cache, and the choice of blocks that leave it: pure, under the cache's lock.
+//! Contents of the cache, and the choice of blocks that leave it. Pure; the cache's lock guards it.
 //!
 //! # Invariants
-//! - What is in the cache is never more than its size, by reckoned bytes: 64 are added for each
-//!   block, and 256 for each file. Before a block comes in, others leave if need be; where the
-//!   policy gives up none for it, the block stays out. Under `FifoByFile`, a file that is next to
-//!   leave when room is needed for a block of its own loses all its blocks, and no more of it come
-//!   in before the cache is resized.
+//! - The contents do not exceed the cache's size. A block counts as 64 bytes more than its data,
+//!   and each file as another 256.
 //! - A file with blocks in the cache is listed once in the order of eviction.
+//!
+//! Before a block comes in, others leave as the policy says. If the policy gives up none, the block
+//! stays out. Under `FifoByFile`, a file may be too long for the cache: it would have to leave for
+//! a block of its own. Such a file loses all its blocks, and further ones stay out until the cache
+//! is resized.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

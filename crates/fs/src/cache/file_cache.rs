@@ -1,23 +1,19 @@
 //! [`FileCache`]: the cache as writers and readers use it.
 //!
 //! # Rules
-//! - A block comes in, if there is room for it, when its write has completed, before the file's map
-//!   names it. Reads bring none in: tables that a compaction reads die with it, and the engine's
-//!   own cache keeps the blocks that clients read.
-//! - A block that is written again replaces the one before, or at least sends it out: the cache has
-//!   the bytes that a reader of the file would find on the medium.
-//! - Code that deletes or trims a file, or takes back appended bytes, has its blocks forgotten.
-//!   Files are never written again under the same id, so nothing else makes a block stale: where
-//!   reclaim moves it, or which zone is reset, does not matter.
-//! - Reads for checks ([`Cause::Recovery`]) go to the medium, and so do those of reclaim, whose
-//!   copies do not come in either.
+//! - A block comes in when its write has completed, before the file's map names it. Reads bring
+//!   none in: tables that a compaction reads are deleted after it, and the engine has a cache of
+//!   its own for clients' reads.
+//! - A block that is written again replaces the one before, or at least removes it. Deleting or
+//!   trimming a file, and taking back appended bytes, removes blocks as well. So the cache holds
+//!   the bytes that are on the medium. Moving a block or resetting a zone changes nothing here, as
+//!   blocks are named by file.
+//! - Reads for checks ([`Cause::Recovery`]) and for reclaim go to the medium. Copies that reclaim
+//!   makes do not come in.
+//! - Logs are not kept: they are usually read once, by a mount, whose cache is empty.
 //!
-//! Logs are not kept: as a rule they are read once, after a crash, by a mount that has an empty
-//! cache.
-//!
-//! # Threads
-//! One reader-writer lock, the innermost of all: nothing moves in the order when a block is found,
-//! so that reads do not exclude each other.
+//! # Threads One reader-writer lock; no other lock is taken under it. A read changes nothing in the
+//! order of eviction, so reads do not exclude each other.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

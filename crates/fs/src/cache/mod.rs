@@ -1,13 +1,12 @@
 //! The file cache: blocks of files in memory, as they were written.
 //!
-//! BlueFS writes past the operating system's cache, and keeps written blocks in a cache of its own,
-//! so that compactions find recently flushed tables in memory (CMU-PDL-19-102, sections 3.1, 4 and
-//! 5.5). A [`FileCache`] is that cache, with its rules and its lock; `contents` is what the lock
-//! guards; [`CachePolicy`] says what leaves it.
+//! BlueFS writes past the operating system's cache, and keeps written blocks in a cache of its own.
+//! So compactions find recently flushed tables in memory (CMU-PDL-19-102, sections 3.1, 4 and 5.5).
+//! [`FileCache`] is that cache, with its rules and its lock. `contents` is the state under the
+//! lock, and [`CachePolicy`] decides which blocks leave.
 //!
-//! It holds whole blocks of tables and clients' files, none of logs. It has no room before somebody
-//! sets its size, and is empty after each mount. What a reader finds in it is what it would find on
-//! the medium.
+//! The cache holds whole blocks of tables and clients' files, but none of logs. It is empty after a
+//! mount, and has no room before its size is set.
 
 mod contents;
 mod file_cache;

@@ -1,6 +1,5 @@
-//! The codec of annotations: level and stream, which placement understands, then the owner's opaque
-//! bytes as they are. Flags that are not known are refused, and so is a level where the flags say
-//! that there is none.
+//! Codec of annotations: level and stream, which placement understands, then opaque bytes of the
+//! owner. Unknown flags are refused, and so is a level where the flags say that there is none.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
-//! The codec of counts: how many entries of one kind follow in a record. A count for which too few
-//! bytes are left is refused, so that a decoder may reserve memory for it.
+//! Codec of counts: how many entries of one kind follow in a record. A count is refused if fewer
+//! bytes are left than so many entries need. So a decoder may reserve memory for it.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,8 +1,9 @@
-//! [`Effects`]: deleted files, and blocks that become free once a transaction is durable.
+//! [`Effects`]: the files that a transaction deletes, and the blocks that it frees.
 //!
-//! The code that commits a transaction carries its effects out; a replay drops them. They are
-//! carried out once the transaction is durable, in the order in which transactions were staged, and
-//! minding readers, who may still hold the map before.
+//! They must wait until the transaction is durable. The code that commits it then carries them out,
+//! in the order in which transactions were staged. Readers may still hold the map of before, so
+//! blocks are freed with regard to them. A replay drops the effects: nobody reads yet, and the
+//! counts are made afterwards.
 
 use std::sync::Arc;
 

@@ -1,15 +1,14 @@
-//! Which blocks of the devices hold which blocks of a file.
+//! Maps of files: which blocks of the devices hold which blocks of a file.
 //!
 //! # Invariants
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
-//! - A piece that is cut loses its checksum: it is then *unknown*, never wrong.
-//! - An extent lies on one device and, if the device has zones, in one zone. This module cannot see
-//!   zones: code that makes an extent, or appends to one, asks the
-//!   [`AddressSpace`](crate::AddressSpace).
+//! - A piece that is cut loses its checksum: it is *unknown* then, and not wrong.
+//! - An extent lies on one device and, if the device has zones, in one zone. This module knows no
+//!   zones, so code that makes or extends an extent asks the [`AddressSpace`](crate::AddressSpace).
 //!
-//! Maps are values: every change makes a new one, and whoever holds the old one can still go by it.
-//! A map keeps no blocks: a reader finds its bytes there as long as it holds the pin of the map's
-//! state, too. Blocks of a sealed file that no piece holds were trimmed.
+//! A map is a value: a change makes a new one, and a reader can go on with the old one. A map does
+//! not keep its blocks from being written again: a reader also needs the pin of the map's state.
+//! Blocks of a sealed file that are in no piece were trimmed.
 
 use terrace_env::DeviceId;
 

@@ -1,8 +1,8 @@
-//! The codec of extents.
+//! Codec of extents. Decoding refuses an extent of blocks that the store does not have, and one
+//! that crosses the end of a zone.
 //!
-//! An extent of blocks that the store does not have is refused, and so is one that crosses the end
-//! of a zone. Whether the zone may hold data is checked at mount, and whether two files claim the
-//! same blocks, by a check of the store.
+//! Whether the zone may hold data is checked at mount. Whether two files claim the same blocks is
+//! checked by a check of the store.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,6 +1,6 @@
-//! [`FileRecord`]: everything that the catalog knows of one file. How far a file that is being
-//! written has come since the last record, only its writer knows: bytes that are not synced, and
-//! the frames of a log.
+//! [`FileRecord`]: the catalog's entry of one file. While a file is being written, the entry is as
+//! the last record left it. Bytes that are not synced, and the frames of a log, are known to the
+//! file's writer alone.
 
 use std::sync::Arc;
 

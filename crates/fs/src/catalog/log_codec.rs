@@ -1,5 +1,5 @@
-//! Codec of the part of a file's record that only logs have: the log's runs, and how far it is
-//! durable. Whether they fit the log's extents and each other is not checked here: the scan of the
+//! Codec of the fields that a file's record has for logs: the log's runs, and how far it is
+//! durable. Whether they fit the log's extents and each other is not checked here; the scan of the
 //! log finds out.
 
 use std::sync::Arc;

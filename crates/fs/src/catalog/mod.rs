@@ -1,10 +1,10 @@
-//! Metadata of all files, as a pure value: no device, no time, no lock.
+//! Metadata of all files, as a value: no device, no time, no lock. The store on devices and the
+//! store in a directory share it.
 //!
 //! The [`Catalog`] changes by [`Record`]s, in the order in which they stand in the journal. A
-//! replay starts from a snapshot of it, and applies the same records that a commit staged. So the
-//! catalog after a crash is by construction the one from before it, but for transactions that were
-//! not durable yet; to that, a mount for writing adds its epoch and the ends of unsealed logs. The
-//! store on zones and the store in a plain directory share it.
+//! commit stages records on it, and a replay applies the same records to a snapshot. So the catalog
+//! after a crash is the one from before it, without the transactions that were not durable yet. A
+//! mount for writing then adds its epoch and the ends of unsealed logs.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -17,13 +17,14 @@
 //! | the others | codecs of what records and snapshots are made of |
 //!
 //! # Invariants
-//! - The id of a file that was committed is never used again, and neither is an epoch that a mount
-//!   for writing has committed.
-//! - Records that are decoded name only blocks that the store has. Whether a zone may hold data is
-//!   checked at mount. Whether two files claim the same blocks, a check of the store finds out; a
-//!   mount notices that on a plain device, and in a zone of which more blocks are claimed than it
-//!   has.
-//! - Its owner locks it: in the store on zones the journal, in a directory the volume.
+//! - A file id that was committed is not used again. Neither is an epoch that a mount for writing
+//!   has committed.
+//! - Decoded records name blocks that the store has. Whether a zone may hold data is checked at
+//!   mount. Two files that claim the same blocks are found by a check of the store; a mount finds
+//!   them on a plain device, or where a zone would have more blocks than it can.
+//!
+//! # Threads None of its own: the owner locks it. On devices that is the journal, in a directory
+//! the volume.
 
 mod annotation;
 mod count;

@@ -1,5 +1,5 @@
-//! Codec of file names: 1 to 4096 bytes of UTF-8. Decoding refuses any other; encoding trusts its
-//! caller, since no record is staged that gives a file such a name.
+//! Codec of file names: 1 to 4096 bytes of UTF-8. Decoding refuses other names. Encoding does not
+//! check: staging has refused such a name before.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
 //! The changes that the journal records.
 //!
-//! A record in the journal is *resolved*: it names ids and blocks, so that applying it needs
-//! nothing but the catalog. Before it is staged, a record that takes away or moves a name may leave
-//! the file open: staging fills it in. Decoding checks the fields alone, and that the store has the
-//! blocks; whether a record fits the files before it, staging finds out. This module says which
-//! fields a record has, and in which order they are written; the codecs of kinds, names, extents
-//! and annotations are in modules of their own. The byte tables are in `docs/format/journal.md`.
+//! A record in the journal is *resolved*: it names ids and blocks, so applying it needs nothing but
+//! the catalog. A record that takes away or moves a name may leave the file open before that;
+//! staging fills it in.
+//!
+//! Decoding checks the fields alone, and that the store has the blocks. Whether a record fits the
+//! files is checked by staging. This module has the fields of each record and their order; names,
+//! extents and other fields have codecs of their own. `docs/format/journal.md` has the byte tables.
 
 use std::sync::Arc;
 

@@ -1,9 +1,11 @@
-//! Applying records to a catalog, all or nothing.
+//! Applying records to a catalog, all of a transaction or none.
 //!
-//! A transaction's records are applied in order, and each sees the changes of those before it.
-//! Every change saves what it replaces; after an error the caller reverts, which puts it all back
-//! in reverse order. While a snapshot is being replayed, the part of a record that is about files
-//! still to come is left out, but for the counters. Space given back is gathered as [`Effects`].
+//! The records are applied in order, and each sees the changes of those before it. Every change
+//! saves what it replaces. After an error the caller reverts, which puts the saved parts back in
+//! reverse order. Blocks and files that the records give up are gathered as [`Effects`].
+//!
+//! While a snapshot is being replayed, some files are still to come. Changes to those are left out,
+//! except that the counters move on and that the mark of a closed store is kept up to date.
 
 use std::sync::Arc;
 

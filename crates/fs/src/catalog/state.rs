@@ -1,14 +1,15 @@
-//! The catalog: all files, their names, and the counters that must never go back.
+//! The catalog: all files, their names, and the counters from which ids and epochs are taken.
 //!
 //! # Invariants
-//! - A name belongs to exactly one file, and the file lists it.
-//! - Every file id in it is below [`next_file`](Catalog::next_file), and every epoch that a mount
-//!   has recorded below [`next_epoch`](Catalog::next_epoch); a catalog that an inspection makes of
-//!   a part of a journal may lack the epochs. Both counters only grow, unless a transaction fails
-//!   and is taken back, so nothing that a record has named is named anew. An id that was given out
-//!   and never committed is not known here.
-//! - While a snapshot is being replayed, it holds only files below the snapshot's cursor; changes
-//!   to others are ignored, because the chunk that is still to come has them.
+//! - A name belongs to one file, and the file lists it.
+//! - The ids of its files are below [`next_file`](Catalog::next_file), and recorded epochs below
+//!   [`next_epoch`](Catalog::next_epoch). (An inspection that reads a part of a journal may lack
+//!   epochs.)
+//! - Both counters grow, unless a transaction fails and is reverted. So an id or epoch that a
+//!   record has named is not given out again. An id that was given out and not committed is not
+//!   known here.
+//! - While a snapshot is being replayed, the catalog holds the files below the snapshot's cursor.
+//!   Changes to others are left out, because a later chunk has them.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;

@@ -1,9 +1,9 @@
-//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie.
+//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie, so that reclaim can weigh a
+//! zone without a walk over the catalog.
 //!
-//! For every zone the files that have a level and a block there are counted, and their levels added
-//! up; a file that lies in several zones counts in each of them. A file that the catalog does not
-//! have yet is not counted. Kept as files change, so that reclaim can weigh a zone without a walk
-//! over the catalog.
+//! For each zone it counts the files that have a level and a block there, and adds up their levels.
+//! A file that lies in several zones counts in each. It is brought up to date as files of the
+//! catalog change; a file that is not committed does not count.
 
 use std::collections::BTreeMap;
 

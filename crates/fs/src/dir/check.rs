@@ -1,5 +1,4 @@
-//! Checking a directory, without changing anything: every known checksum, and the invariants in
-//! this table.
+//! Check of a store in a directory. It changes nothing.
 //!
 //! | what | how |
 //! |---|---|
@@ -10,12 +9,14 @@
 //! | tables, clients' files | the checksum of each extent, where it is known; others are read |
 //! | logs | every frame is verified; a sealed log has the recorded length; zeros follow its end |
 //!
-//! What is wrong is listed, with the path and the byte in the file. A file is left where it cannot
-//! be read, a log at its first error, and a damaged journal ends the check early. Errors of the
-//! call are a directory that is in use by a writer, that holds no store or one that this version
-//! does not know, or of which the list, `CURRENT` or the journal cannot be read. What a crash may
-//! leave, and the next opening removes, is listed apart, unless the store was closed. The directory
-//! must not be open for writing: its lock sees to that, or, of other [`Files`], the caller.
+//! Damage is listed, with the path and the byte in the file. The check leaves a file where it
+//! cannot be read, and a log at its first error. A damaged journal ends the check early. Traces
+//! that a crash may leave, and that the next opening removes, are listed apart, unless the store
+//! was closed.
+//!
+//! The call itself fails if a writer has the directory open; if there is no store, or one that this
+//! version does not know; or if the list of files, `CURRENT` or the journal cannot be read. The
+//! lock of the directory keeps writers away; with other [`Files`] the caller does.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! Closing of a directory's store: records the end of every log in the journal, and the end of the
 //! journal in `CURRENT`.
 //!
-//! A reader finds the end of a log, or of the journal, where frames stop being valid. It cannot
-//! tell by that alone whether the tail was torn or acknowledged frames are damaged. So each group
-//! of commits also records how far logs have become durable since the last one, and closing records
-//! the ends of all. If any file has a writer, that of a log has failed, or the store takes no
-//! commits any more, closing records nothing: the next opening takes the store as after a crash.
+//! A reader finds the end of a log or journal where frames stop being valid. This alone does not
+//! tell a torn tail from damage to acknowledged frames; a recorded end does. Each group of commits
+//! therefore records how far logs have become durable, and closing records the ends of all logs.
+//!
+//! Closing records nothing if a file still has a writer, if the writing of a log has failed, or if
+//! the store takes no more commits. The next opening then treats the store as after a crash.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

@@ -2,30 +2,27 @@
 //!
 //! # Steps
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
-//! 2. If nobody leads, the committer takes the journal and with it the lead. The leader applies the
-//!    queued transactions to the catalog, in order, until their records come to 1 MiB; a
-//!    transaction that cannot be applied fails alone. The leader syncs the directory if the group
-//!    creates or seals files and any were made since the last such sync. The leader appends the
-//!    group, and how far logs have become durable, to the journal by one write, and syncs the
-//!    journal.
-//! 3. The members of the group get their results. Then, still leading, the leader removes deleted
-//!    files, punches out trimmed bytes that nobody reads, and rolls the journal if it has grown
-//!    enough. Files that cannot be removed or punched stay as they are. The next group waits for
-//!    that.
+//! 2. If nobody leads, the committer becomes the leader. It applies the queued transactions to the
+//!    catalog in order, until their records reach 1 MiB. It syncs the directory if the group
+//!    creates or seals files, and any file was made since the last such sync. Then it appends the
+//!    group to the journal by one write and syncs the journal. The group also says how far logs
+//!    have become durable.
+//! 3. The members of the group get their results. The leader then removes deleted files, punches
+//!    out trimmed bytes that nobody reads, and rolls the journal if it has grown enough. Files that
+//!    cannot be removed or punched stay. The next group waits for this step.
 //!
 //! # Failure
-//! After a failed write or sync of the journal, a failed sync of the directory, or a roll that
-//! fails when `CURRENT` is renamed, nobody knows what is on the medium. The store then takes no
-//! more commits, and those that wait fail. Files can still be read. The catalog may include changes
-//! that were never acknowledged.
+//! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot
+//!   be synced.
+//! - After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
+//!   what is on the medium. The same holds for a roll that fails in or after the rename of
+//!   `CURRENT`. The store then takes no more commits, and those that wait fail. Files can still be
+//!   read. The catalog may include changes that were not acknowledged.
+//! - A roll that fails before the rename fails no commit: the old journal goes on.
+//! - Closing the store ends the commits that wait.
 //!
-//! A failed sync of a file that is to be sealed fails its transaction alone. A roll that fails
-//! before that rename fails no commit: the old journal goes on. Closing the store ends the commits
-//! that still wait.
-//!
-//! # Threads
-//! Any number of actors may commit, and none holds a lock over it. The call of a leader returns
-//! only after step 3.
+//! # Threads Any number of actors may commit, and hold no lock meanwhile. A leader's call returns
+//! after step 3.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -1,13 +1,14 @@
-//! Writes tables and clients' files: appends go straight to the file, and the operating system
-//! gathers them.
+//! Writer of tables and clients' files in a directory. An append is written to the file at once;
+//! the operating system gathers.
 //!
-//! # Threads
-//! One writer to a file; readers see every byte that was appended.
+//! A sync makes the appended bytes durable. For a client's file that the catalog has, it also
+//! commits the new length. A file that no commit has created is lost at the next opening, even if
+//! it was synced. `finish` syncs nothing: the transaction that seals the file does.
 //!
-//! A sync makes all of it durable, and commits the new length of a client's file that the catalog
-//! has. A file that no commit has created yet is not found again, synced or not. To finish syncs
-//! nothing: the transaction that seals the file does. An append that fails has taken nothing, and
-//! can be made again; after a failed sync of the file every later append, sync and finish fails.
+//! # Failure An append that fails has taken nothing, and can be made again. After a failed sync,
+//! later appends, syncs and `finish` return its error.
+//!
+//! # Threads One writer to a file. Readers see every byte that was appended.
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
-//! [`Files`]: the seam between the store and a file system of the host. It has few calls, so that a
-//! fake can simulate power cuts behind it.
+//! [`Files`]: the interface between the store and the host's file system. It has few calls, so that
+//! a fake can simulate power cuts behind it.
 //!
 //! | implementation | what it is |
 //! |---|---|
 //! | [`OsFiles`](super::OsFiles) | a directory |
 //! | [`MemoryFiles`](super::MemoryFiles) | the fake, which knows what has been synced |
 //!
-//! Bytes and length of a file are durable after a sync of its handle; that a name is there, moved
-//! or gone, after a sync of the directory. A handle goes on working when its file is renamed or
-//! removed. All calls but `describe` and `unlock` may wait for the disk, so none of them is made
-//! under a lock.
+//! A sync of a file's handle makes its bytes and its length durable. A sync of the directory makes
+//! names durable, whether made, moved or removed. A handle goes on working when its file is renamed
+//! or removed. All calls but `describe` and `unlock` may wait for the disk, so they are made
+//! without a lock.
 
 use std::io;
 use std::ops::Range;

@@ -1,14 +1,13 @@
-//! [`Gate`]: lets writers of files change the directory until the store is closed. After that the
-//! directory is another process's.
+//! [`Gate`]: keeps writers of files from changing the directory once the store is closed, since
+//! another process may own it then.
 //!
-//! A writer holds a [`Pass`] while it changes a file. [`Gate::shut`] gives out none any more, and
-//! waits for those that are out, unless its thread panics. Commits need no pass: the volume waits
-//! for the one under way. A reader only asks whether the gate is shut ([`Gate::check`]), and a read
-//! that has begun may go on behind a close: it changes nothing.
+//! A writer holds a [`Pass`] while it changes a file. [`Gate::shut`] ends the giving of passes and
+//! waits for those that are held; a thread that panics does not wait. Readers hold no pass. They
+//! ask whether the gate is shut ([`Gate::check`]), and a read that has begun may go on. Commits
+//! need no pass either: the volume waits for the one that is under way.
 //!
-//! # Threads
-//! Any thread may use a gate. A thread that has a pass must not shut it: the thread would wait for
-//! itself.
+//! # Threads Any thread may use a gate. A thread that holds a pass must not shut it, as it would
+//! wait for itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

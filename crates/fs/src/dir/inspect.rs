@@ -1,7 +1,9 @@
-//! Finds the superblock, the journal and the files of a directory's store for an inspector, without
-//! opening the store. The bytes are handed on as they are: to verify them is the inspector's
-//! affair. A file that is missing, or ends before the bytes that are read, is corruption; only a
-//! short superblock is filled up with zeros. Nobody may write meanwhile.
+//! Parts of a directory's store for an inspector, which does not open the store: the superblock,
+//! the journal and the files.
+//!
+//! Bytes are handed on as they are; the inspector verifies them. A missing file, or one that ends
+//! before the bytes that are read, is corruption. A short superblock is not: it is filled up with
+//! zeros. Nobody may write to the directory meanwhile.
 
 use std::sync::Arc;
 

@@ -1,10 +1,12 @@
-//! The journal: a file of frames that starts with a snapshot, and the superblock that names it.
+//! The journal of a directory: a file of frames that begins with a snapshot, and the superblock
+//! that names the file.
 //!
-//! The snapshot is durable before the superblock names the journal. The superblock also records up
-//! to where the journal is known to be durable: the end of the snapshot and, once the store is
-//! closed, the end of the journal. A frame before that is never taken for a torn tail.
+//! A new journal's snapshot is durable before the superblock names the file. The superblock also
+//! records a frame up to which the journal is known to be durable: the end of the snapshot or, once
+//! the store is closed, the end of the journal. A missing frame before that is corruption, not a
+//! torn tail.
 //!
-//! One actor at a time has the [`Journal`]: the opening, then the leader of a group commit, or
+//! # Threads One actor at a time has the [`Journal`]: the opening, the leader of a group commit, or
 //! closing. Its calls wait for the disk, and no lock is held over them. After a commit that failed,
 //! nothing more may be written to it.
 

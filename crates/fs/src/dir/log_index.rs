@@ -1,7 +1,8 @@
-//! Index of a log's frames: the bytes of the log in each frame, and the checksum of each payload,
-//! by which a reader verifies a frame each time it reads it. Frames are added in the order of the
-//! log: by its writer, or by a scan when the log is opened. A scan reads and verifies all of the
-//! log, up to where it finds the log's end.
+//! Index of a log's frames: which bytes of the log each frame holds, where they lie in the file,
+//! and their checksum. A reader verifies a frame by that checksum when it reads it from the file.
+//!
+//! Frames are added in the order of the log, by its writer or by a scan. A scan reads and verifies
+//! the log from the start to the end that it finds.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::store::StoreError;

@@ -1,26 +1,24 @@
-//! Writes logs: frames, so that what survives a power cut is a prefix cut between appends.
+//! Writer of logs in a directory. Appends go into frames, so that a power cut leaves a prefix of
+//! the log, cut between two appends.
 //!
-//! 1. Appends gather in memory. A write-out hands them to the operating system as a frame; a sync
-//!    does so too, and syncs the file. Before more than 256 KiB would gather, what has gathered is
-//!    written as a frame, so that the next frame begins with an append. An append that is longer
-//!    than a frame does not gather: it is written at once, in as many frames as it takes.
-//! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
-//!    again, with what has been appended since, as long as it fits the block. So small appends that
-//!    are written out one by one share blocks. An open frame is closed, and not written again, when
-//!    the next bytes do not fit its block, and by a sync or the end of writing.
+//! 1. Appends gather in memory. A write-out writes them to the file as a frame; a sync does so too,
+//!    and syncs the file. If an append would make more than 256 KiB gather, the bytes before it are
+//!    written first. An append that is longer than a frame is written at once, in several frames.
+//! 2. A write-out may leave a frame of one block *open*: the next write-out writes the frame again,
+//!    with the appends since then, if they fit the block. So small appends that are written out one
+//!    by one share blocks. A sync closes the frame, and so does the end of writing.
 //!
-//! Writing an open frame again is safe: a process that ends leaves the old block or the new one,
-//! and a power cut may take the frame anyway, as it was never synced.
-//!
-//! # Threads
-//! One writer to a log; readers see every byte that was appended.
+//! Writing an open frame again is safe. If the process ends, the file has the old block or the new
+//! one. A power cut may take the frame in any case, as it was not synced.
 //!
 //! # Failure
-//! What a failed write may have left is cut off the file, and the cut is synced. If it was the open
-//! frame that was written again, its former bytes are written back; if that fails as well, they are
-//! in memory alone until a write-out succeeds. Gathered bytes stay gathered, an append that failed
-//! has taken nothing, and the call can be made again. If the cut fails, or a sync, nobody knows
-//! what is durable: every later call fails.
+//! - After a failed write, what it may have left is cut off the file, and the cut is synced. If the
+//!   write was one of an open frame, its former bytes are written back. If that fails too, they are
+//!   in memory alone until a write-out succeeds. Appended bytes stay gathered, and the call can be
+//!   made again.
+//! - If the cut or a sync fails, nobody knows what is durable. Later calls return the error.
+//!
+//! # Threads One writer to a log. Readers see every byte that was appended.
 
 use std::sync::Arc;
 

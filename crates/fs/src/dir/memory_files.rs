@@ -2,20 +2,18 @@
 //! synced.
 //!
 //! # Fault model
-//! - After a **power cut** each sector of 512 bytes of a file is, by chance, as it was last synced
-//!   or as it was last written, with zeros where that version has no bytes; the length is one of
-//!   the two or in between. Each name, independently of the others, is as it was when the directory
-//!   was last synced or as it is now.
-//! - A cut can be set to happen at the n-th operation that changes or syncs something. The
-//!   operation fails, though its bytes may be found afterwards; all later ones that read, change or
-//!   sync something fail, too. `power_cut` then gives the directory that is found when the power is
-//!   back, as another one.
-//! - After a **crash of the process** everything is there, and as volatile as before. Handles from
-//!   before it cannot write or sync any more.
+//! - **Power cut**: each sector of 512 bytes of a file is found as it was last synced, or as it was
+//!   last written, by chance. A sector that this version does not have is zeros. The length is one
+//!   of the two, or between them. Each name, independently of the others, is found as it was when
+//!   the directory was last synced, or as it is now.
+//! - A cut can be set to happen at the n-th operation that changes or syncs something. That
+//!   operation fails, though its bytes may be found afterwards. Later ones that read, change or
+//!   sync something fail too. `power_cut` gives the directory that is found afterwards.
+//! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
+//!   it cannot write or sync.
 //! - One operation can be made to fail by itself, without an effect.
 //!
-//! # Threads
-//! Any number; one lock, never held over anything that waits.
+//! # Threads Any number may call. One lock, held over no wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,12 +1,11 @@
-//! The [`Store`](terrace_env::Store) over a plain directory: for machines without zoned devices,
-//! and to compare with.
+//! [`Store`](terrace_env::Store) in a plain directory, for machines without zoned devices, and for
+//! comparison.
 //!
-//! The metadata are the zoned store's own: the same records, catalog and frames, in a file
-//! `JOURNAL-n` that the file `CURRENT`, a superblock, points to. Each file is a file of the
-//! operating system, named by its id and kind; logs hold the same frames as on zones. The layout is
-//! described in `docs/format/directory.md`.
-//!
-//! The file system of the host decides where files lie: a placement group changes nothing.
+//! The metadata are those of the store on devices: the same records, catalog and frames. They lie
+//! in a file `JOURNAL-n`, and the file `CURRENT`, a superblock, names it. Each file of the store is
+//! a file of the operating system, named by its id and kind. `docs/format/directory.md` describes
+//! the layout. The host's file system decides where files lie, so a placement group changes
+//! nothing.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -17,42 +16,39 @@
 //! | `gate` | keeps writers out once the store is closed |
 //! | `log_index`, `source` | where a log's bytes lie in its frames; a file for a scan |
 //! | `names`, `reservation` | names of files; space that is set aside |
-//! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the seam to the host; a directory; the fake |
+//! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the interface to the host; a directory; the fake |
 //! | `check`, `inspect` | what is there, verified, or as it is |
 //!
-//! # Order
-//! Durability, step by step, with the reasons:
+//! # Order What is synced, and when:
 //!
-//! 1. **Commit**: the bytes of the files that are sealed; the directory, if the group creates or
-//!    seals files and any were made since it was last synced; then one append to the journal and
-//!    its sync. Only then are deleted files removed and trimmed bytes punched out. So whatever the
-//!    journal names is there.
-//! 2. **Sync of a log**: its frames, then its own sync; no metadata. Its entry in the directory was
-//!    made durable by the commit that created it: before that commit, no sync makes a log last.
-//! 3. **Sync of a client's file**: its own sync, then a commit of its new length, once the catalog
-//!    has the file.
-//! 4. **Roll**: the snapshot goes to a new journal file, and the new pointer to `CURRENT.new`; both
-//!    are synced, then the directory; then `CURRENT.new` is renamed to `CURRENT`; then the
-//!    directory again; only then is the old journal removed. So `CURRENT` always names a whole
-//!    snapshot.
+//! 1. **Commit**: first the bytes of the files that are sealed; then the directory, if the group
+//!    creates or seals files and any was made since it was last synced; then one append to the
+//!    journal, and its sync. Deleted files are removed, and trimmed bytes punched out, after that.
+//!    So the files that the journal names are there.
+//! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that created the log
+//!    has made its name durable: before that commit, no sync makes a log last.
+//! 3. **Sync of a client's file**: the file, then a commit of its new length if the catalog has the
+//!    file.
+//! 4. **Roll**: the snapshot goes to a new journal file, and a new superblock to `CURRENT.new`.
+//!    Both are synced, then the directory. Then `CURRENT.new` is renamed to `CURRENT`, and the
+//!    directory is synced again. The old journal is removed last. So `CURRENT` names a whole
+//!    snapshot at any time.
 //! 5. **Opening for writing**: the directory, the journal and all unsealed logs are synced before
-//!    they are believed: an earlier process may have left them in the cache of the operating
-//!    system. Then the ends of the logs, a new epoch and all files go into a new journal (a roll),
-//!    and nothing else is written before that is in force; only files that no record names are
-//!    removed.
+//!    they are believed, as an earlier process may have left them in the operating system's cache.
+//!    Then a new journal is written by a roll, with the ends of the logs and a new epoch. Nothing
+//!    else is written before it is in force, and no files are removed but those that no record
+//!    names.
 //!
-//! # Assumptions about the medium
-//! A synced file, and a synced directory's entries, survive a power cut. Of what is not synced, any
-//! sectors of 512 bytes and any entries may survive. A rename is seen either not at all or done.
+//! # Assumptions about the medium A synced file, and the entries of a synced directory, survive a
+//! power cut. Of what is not synced, any sectors of 512 bytes and any entries may survive. A rename
+//! is seen as done or as not done.
 //!
-//! # Threads
-//! Any number of threads may call; no lock is held over a file operation. Commits go in groups. A
-//! group's leader alone writes the journal, and other commits wait while the leader rolls it.
+//! # Threads Any number of threads may call. No lock is held over a file operation. Commits go in
+//! groups: the group's leader alone writes the journal, and other commits wait while it rolls.
 //!
-//! # What it does not do
-//! It does not own its disk's space: reservations are kept to among its own users only. It verifies
-//! frames of logs whenever they are read from the file; bytes of other files are their owner's to
-//! verify.
+//! # Limits The store does not own its disk's space: reservations hold against its own users alone.
+//! Frames of logs are verified whenever they are read from the file; bytes of other files are left
+//! to their owner to verify.
 
 mod check;
 mod close;

@@ -1,7 +1,8 @@
-//! Names of the store's files in the directory: `CURRENT` and, until it is renamed, `CURRENT.new`;
-//! `JOURNAL-n`; `LOCK`; and one for each file by id and kind. Where the store removes leftovers, it
-//! leaves files of any other name alone. A new store needs a directory that has neither such files
-//! nor files named by an id.
+//! Names of the store's files in the directory: `CURRENT`; `CURRENT.new`, until it is renamed;
+//! `JOURNAL-n`; `LOCK`; and one for each file by id and kind, such as `000007.table`.
+//!
+//! The store leaves files of other names alone. A new store is not made where there are such files,
+//! nor where there are files named by an id.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

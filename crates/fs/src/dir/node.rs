@@ -1,13 +1,12 @@
-//! State shared by all handles of one file.
+//! [`Node`]: the state that the handles of one file share.
 //!
 //! # Invariants
-//! - Bytes below `size` can be read, but for those that were trimmed: from the file, or, of a log,
-//!   from what has gathered for its next frame.
+//! - Bytes below `size` can be read, except trimmed ones. They are in the file or, of a log, in
+//!   memory for the next frame.
 //! - A file has at most one writer.
 //!
-//! # Threads
-//! One lock around the state, never held over a file operation. It may be taken under the volume's
-//! lock, not the other way round.
+//! # Threads One lock around the state, never held over a file operation. It may be taken under the
+//! volume's lock, but not the other way round.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,20 +1,21 @@
-//! Opening a store: replay, recovery of logs, and the first roll.
+//! Opening of a store in a directory: replay, recovery of logs, and a first roll.
 //!
 //! # Steps (for writing)
-//! 1. Sync the directory; read `CURRENT`, or start an empty store if there is nothing but what an
-//!    interrupted start leaves.
+//! 1. Sync the directory and read `CURRENT`. If there is none, start an empty store; this fails
+//!    unless the directory is empty or has nothing but traces of an interrupted start.
 //! 2. Sync and replay the journal.
-//! 3. Check that every file is there that the journal names. Sync every unsealed log and find its
+//! 3. Check that the files are there that the journal names. Sync each unsealed log and find its
 //!    end; a log that is damaged before its end is an error.
 //! 4. Remove what no record names: files whose commit never came, journals that are not in force,
 //!    and `CURRENT.new`.
-//! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
+//! 5. Write a new journal, whose snapshot has the new epoch and the ends of the logs. Remove the
+//!    journal of before; if this fails, the next opening does it.
 //!
-//! The journal of before is removed in the end, or by the next opening, with what may lie behind
-//! its torn end: each opening appends to a journal of its own. The caller holds the lock of the
-//! directory, which keeps other processes out. Opening for reading takes steps 1 to 3 without the
-//! syncs, and changes nothing. It wants a store, does not look whether every file is there, and
-//! passes over a log that is missing or damaged: only a reader of that log gets the error.
+//! An opening for reading takes steps 1 to 3 without the syncs, changes nothing, and makes no
+//! store. It does not look whether every file is there. A log that is missing or damaged is passed
+//! over: a reader of that log gets the error.
+//!
+//! The caller holds the lock of the directory, which keeps other processes out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! [`OsFiles`]: a directory of the operating system, with a lock that keeps others out: one opening
-//! may write, or any number may read, in this process or another; any further one fails at once
-//! with `InUse`. The lock is advisory, on the file `LOCK`. Where that file is missing, an opening
-//! for reading locks nothing.
+//! [`OsFiles`]: a directory of the operating system, with a lock.
+//!
+//! Either one opening may write, or any number may read, in this process or others. A further
+//! opening fails at once with `InUse`. The lock is advisory, and lies on the file `LOCK`. Where
+//! that file is missing, an opening for reading locks nothing.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,12 +1,14 @@
 //! Handle for reading a file of the directory.
 //!
-//! Until the store is closed, a sealed file stays readable through the handle as it was when the
-//! handle was made, also what is trimmed or deleted later. What had been trimmed before is out of
-//! range; of a log nothing is ever trimmed. An unsealed file is read up to where its writer is at
-//! that moment. A log is read frame by frame. A frame is verified when it is read from the file.
-//! The frame that was read last is kept, up to 1 MiB per handle, because logs are read from front
-//! to back in small pieces. Bytes behind the last closed frame are copied from the writer's memory.
-//! The bytes of other kinds of files are not verified here.
+//! A sealed file stays readable as it was when the handle was made, even if it is trimmed or
+//! deleted later, until the store is closed. Bytes that were trimmed before are out of range; logs
+//! are not trimmed. An unsealed file can be read up to the bytes that its writer has appended by
+//! then.
+//!
+//! A log is read frame by frame, and a frame is verified when it is read from the file. The handle
+//! keeps the last frame, up to 1 MiB, because logs are read from front to back in small pieces.
+//! Bytes behind the last closed frame come from the writer's memory. Bytes of other kinds of files
+//! are not verified here.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! Reservations of space on the host's disk, and how much of it each rank leaves to the more urgent
-//! ones.
+//! Reservations of space on the host's disk.
 //!
-//! A reservation is only a count, which the writers under it count down. A rank matters only when
-//! space is reserved: no append is refused for its rank. Other programs write to the same disk, so
-//! it holds against other reservations of this store alone. If the disk fills up nevertheless, an
-//! append fails with `NoSpace`, reserved or not, and can be tried again, unless a log could not be
-//! cut back to its end. Nothing here waits for space.
+//! A reservation is a count, which writers under it count down. It is granted if the disk has that
+//! much room beyond other reservations, and beyond what its rank leaves to more urgent ones. The
+//! rank has no other effect: no append is refused for it.
+//!
+//! Other programs write to the same disk, so a reservation does not promise room. If the disk is
+//! full, an append fails with `NoSpace`, with or without a reservation. It can be tried again,
+//! unless a log could not be cut back to its end. Nothing here waits for space.
 
 use std::any::Any;
 use std::io;

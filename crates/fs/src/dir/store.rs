@@ -1,8 +1,8 @@
-//! [`DirStore`]: the [`Store`] over a plain directory: open, close, and the calls of the trait.
-//! Calls that create, open, read, write or commit, or ask for space, can wait for the disk; those
-//! that ask for names and files take locks only. To close or drop the store waits for the disk,
-//! too. The directory stays locked until `close`, or until the store and all its handles are
-//! dropped.
+//! [`DirStore`]: the [`Store`] in a plain directory: open, close, and the calls of the trait.
+//!
+//! Calls that create, open, read, write or commit can wait for the disk. So can those that ask for
+//! space, and closing or dropping the store. Calls that ask for names and files take locks alone.
+//! The directory stays locked until `close`, or until the store and all its handles are dropped.
 
 use std::path::Path;
 use std::sync::Arc;

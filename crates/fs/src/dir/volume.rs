@@ -1,15 +1,14 @@
-//! [`Volume`]: the state that all handles of an open directory's store share.
-//!
-//! # Threads
-//! One lock around the state, taken before that of a file, and never held over a file operation. A
-//! thread that opens a file that is not open yet does so without the lock, and drops its own
-//! opening if another thread was faster.
+//! [`Volume`]: the state that all handles of a directory's store share.
 //!
 //! # Invariants
-//! - A file id is given out once: a record sets ids aside before they are given out, and the next
-//!   opening begins behind them.
-//! - A file that was never recorded has a writer, and is removed when the writer ends, or by the
+//! - A file id is given out once. A record in the journal sets ids aside before they are given out,
+//!   and the next opening begins behind them.
+//! - A file that was not committed has a writer. It is removed when the writer ends, or else by the
 //!   next opening.
+//!
+//! # Threads One lock around the state, taken before that of a file, and never held over a file
+//! operation. So a thread opens a file without the lock, and drops its own opening if another
+//! thread was faster.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
