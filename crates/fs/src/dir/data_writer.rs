@@ -2,8 +2,8 @@
 //! the operating system gathers.
 //!
 //! A sync makes the appended bytes durable. For a client's file that the catalog has, it also
-//! commits the new length. A file that no commit has created is lost at the next opening, even if
-//! it was synced. `finish` syncs nothing: the transaction that seals the file does.
+//! commits the new length. A file that no commit has created does not last, even if it was synced.
+//! `finish` syncs nothing: the transaction that seals the file does.
 //!
 //! # Failure An append that fails has taken nothing, and can be made again. After a failed sync,
 //! later appends, syncs and `finish` return its error.

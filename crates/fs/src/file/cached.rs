@@ -1,8 +1,8 @@
-//! Splits a read: copies the blocks that the file cache has, and returns the parts that are left to
-//! read from the medium, in their order.
+//! Reads from the file cache: copies the blocks that the cache has, and returns the parts that have
+//! to be read from the medium.
 //!
-//! Only for tables and clients' files: logs are not kept in the cache. A read for
-//! [`Cause::Recovery`] takes nothing from it. In a simulation the actor sleeps for as long as the
+//! Callers use it for tables and clients' files; logs are not kept in the cache. A read for
+//! [`Cause::Recovery`] takes nothing from the cache. In a simulation the actor sleeps as long as a
 //! copy takes, so no lock is held over the call.
 
 use std::time::Duration;

@@ -1,27 +1,28 @@
-//! Writes tables and clients' files: large writes, two at a time.
+//! Writer of tables and clients' files: large writes, two at a time.
 //!
-//! 1. Appends fill a buffer. Once the buffer is full and more is appended, its bytes get a place in
-//!    the writer's region and are handed to the device. A third write waits for the first.
-//! 2. A completed write joins the file's map, in file order. Its blocks extend the last extent and
-//!    that extent's checksum, or begin another extent: at another place, behind a sync, or beyond 8
-//!    MiB.
-//! 3. When a zone fails under a write, the zone is retired, and the bytes, which were kept, are
-//!    written to others. Appends notice only when eight zones have failed under one write, or when
-//!    there is no other zone. Where the disk of the host is full, the zone's rest is given up and
-//!    writing fails. Writing also fails with any error that is not a zone's.
-//! 4. [`sync`](FileWriter::sync) writes the last partial block padded. The partial block stays in
-//!    the buffer: the next write, of a sync or of `finish` too, writes it again elsewhere. Of a
-//!    client's file, the transaction that records the new length then makes all durable; while the
-//!    catalog does not know the file, only the transaction that creates it will. A sync of a table
-//!    flushes the device.
-//! 5. `finish` writes the rest, and flushes nothing: the transaction that seals the file does.
+//! 1. Appends fill a buffer. When more is appended to a full buffer, its blocks get a place in the
+//!    writer's region and go to the device. A third write waits for the first.
+//! 2. Completed writes join the file's map in file order. Their blocks extend the last extent and
+//!    its checksum. They begin another extent at another place, behind a sync, or when the extent
+//!    would exceed 8 MiB.
+//! 3. [`sync`](FileWriter::sync) writes the last, partial block padded, and keeps it in the buffer,
+//!    because the next write writes it again elsewhere. For a table, it then flushes the device.
+//!    For a client's file that the catalog knows, it commits the new length instead. A file that
+//!    the catalog does not know lasts once a transaction creates it.
+//! 4. `finish` writes the rest and does not flush: the transaction that seals the file does.
 //!
-//! # Threads
-//! One writer to a file; readers of the same file see every byte that was appended, until the
-//! writer ends by a failure. An append can wait for space and for the device. The error of a write
-//! comes from a later append, rest, sync or finish, and from all appends, syncs and finishes after
-//! it. A call that finds no space can be made again, unless a part of the append was taken, or the
-//! bytes are those of a failed write: then the writer has ended.
+//! # Failure
+//! - When a zone fails under a write, the zone is retired, and the bytes are written to others.
+//!   Writing fails if this happens eight times for one write, if no other zone is found, or on an
+//!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
+//!   writing fails.
+//! - A later append, rest, sync or `finish` returns the error of a write, and so do the calls after
+//!   it.
+//! - A call that finds no space can be made again. The exceptions are an append of which a part was
+//!   taken, and a failed write that found no other place: these end the writer.
+//!
+//! # Threads One writer to a file. Its readers see every byte that was appended, until the writer
+//! ends by a failure. Appends can wait for space and for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! Index of a log's frames: where the payload of each frame lies.
+//! Index of a log's frames: converts an offset in the log, as clients count, to an offset in the
+//! file, where heads of frames and padding count too.
 //!
-//! It leads from a byte of the log, as clients count, to a byte of the file, heads of frames and
-//! padding counted. Frames are added in the order of the log: by the log's writer, as its frames
-//! complete, or by a scan, when a log is opened. A scan reads the log from the device up to its end
-//! and verifies every frame; the caller keeps the blocks in place meanwhile. What is read through
-//! the index afterwards is not verified again.
+//! Frames are added in the order of the log: by the writer as they complete, or by a scan. A scan
+//! reads the log from the device to its end and verifies each frame; meanwhile the caller keeps the
+//! blocks in place. Later reads through the index are not verified.
 
 use terrace_env::store::StoreError;
 

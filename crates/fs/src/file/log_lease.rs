@@ -1,19 +1,18 @@
 //! [`LogLease`]: the room that a log's next frames go to.
 //!
-//! - A frame goes behind the last one if the rest of the lease holds it, else to the start of
-//!   another lease.
-//! - The journal records a lease before the first frame goes there: after a crash the log is
-//!   followed from lease to lease. While the catalog does not know the log, its leases wait for the
-//!   transaction that creates it. For that the first one is taken early, if there is space to spare
-//!   and the log is in no placement group.
-//! - A lease begins at a block of the log: where the frames before it end. So all of them must have
-//!   completed when it is taken.
+//! - A frame goes behind the last one if the lease has room for it, else to the start of another
+//!   lease.
+//! - The journal records a lease before the first frame goes there, so that after a crash the log
+//!   can be followed from lease to lease. If the catalog does not know the log yet, the transaction
+//!   that creates it records the lease. The first lease is therefore taken early, if there is space
+//!   to spare and the log is in no placement group.
+//! - A lease is recorded with the log's block at which it begins, which is where the frames before
+//!   it end. So no frame may be under way when a lease is taken.
 //!
 //! This module writes no frames, and does not know which are durable.
 //!
-//! # Threads
-//! Belongs to the log's one writer. To take a lease can wait for space, for the device and for a
-//! commit; to take one early waits for the device alone.
+//! # Threads Belongs to the log's one writer. Taking a lease can wait for space, for the device and
+//! for a commit. Taking one early can wait for the device.
 
 use std::sync::Arc;
 

@@ -1,28 +1,28 @@
-//! Writes write-ahead files: frames, so that a sync is usually one forced write and no metadata
-//! write. A sync also flushes where frames were written unforced, and commits where the log goes on
-//! in another lease.
+//! Writer of logs: appends go into frames, so that a sync usually takes one forced write and no
+//! write of metadata.
 //!
-//! 1. Appends gather in memory. A sync writes all that has gathered as one frame, forced, and waits
-//!    for it. What is larger than a frame takes several, one after the other.
-//! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
-//!    until [`WRITES_MAX`] are under way. Of a larger append no more is copied into memory than the
-//!    frames under way and one more hold; but where no space is found for a frame, the rest of the
-//!    append gathers. A later sync waits for all these frames and flushes before it writes its own:
-//!    a frame must not be durable before those in front of it.
-//! 3. A write-out writes what has gathered, unforced, and waits for all frames that are under way:
-//!    a process may end with a request in the queue of its device. A write-out that is only begun
-//!    waits for no frame, unless too many are under way or the log has to go on in another lease.
-//! 4. A [`LogLease`] says where the next frame goes. The log goes on in another lease only once all
-//!    frames under way have completed.
-//! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
-//!    written to another zone, unless more than eight zones have failed in a row. A call that finds
-//!    no space fails and can be made again: what has gathered stays. After any other failed write
-//!    or flush, such as on a full disk of the host, the call that finds it and all later calls
-//!    return the error.
+//! 1. Appends gather in memory. If more gathers than a frame holds, frames are written unforced,
+//!    without waiting, until [`WRITES_MAX`] are under way. A large append is copied piece by piece
+//!    in this way. If no space is found for a frame, the rest of the append gathers in memory.
+//! 2. A sync waits for the frames under way and flushes them, if there are any that are not
+//!    durable. Then it writes what has gathered as a forced frame; if that is more than a frame
+//!    holds, as several, one after the other. So a frame is not durable before those in front of
+//!    it.
+//! 3. A write-out writes what has gathered, unforced, and waits for all frames: a process may end
+//!    while a request is still in its device's queue. A write-out that is only begun does not wait
+//!    for frames, unless too many are under way or the log needs another lease.
+//! 4. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
+//!    under way must have completed; to record the lease can take a commit.
 //!
-//! # Threads
-//! One writer to a log; readers see every byte that was appended, until the writer ends by a
-//! failure: then the bytes that are in no frame are lost.
+//! # Failure
+//! - When a zone fails under a write, that frame and those behind it are written to another zone,
+//!   unless more than eight zones have failed in a row.
+//! - A call that finds no space can be made again: what has gathered stays.
+//! - After another failed write or flush, such as on a full disk of the host, this call and all
+//!   later ones return the error.
+//!
+//! # Threads One writer to a log. Its readers see every byte that was appended, until the writer
+//! ends by a failure; then bytes that are in no frame are lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

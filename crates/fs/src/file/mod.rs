@@ -1,4 +1,4 @@
-//! Writing and reading files.
+//! Writing and reading files on devices.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -12,12 +12,14 @@
 //!
 //! # Invariants
 //! - A file has at most one writer, and any number of readers.
-//! - A reader finds every byte that was appended and not trimmed, unless the file's writer has
-//!   failed. The bytes of tables and clients' files are not verified here. A log is verified as a
-//!   whole: an unsealed one by the mount that finds it, a sealed one when it is opened and nobody
-//!   has it open. Its single reads are not.
+//! - A reader finds the bytes that were appended and not trimmed, unless the file's writer has
+//!   failed.
 //! - No lock is held over a device call: a read is planned under the file's lock, and carried out
 //!   without it.
+//!
+//! Reads of tables and clients' files are not verified here; their owner does that. A log is
+//! verified as a whole, and its single reads are not. An unsealed log is verified by the mount that
+//! finds it, a sealed one when it is opened and nobody else has it open.
 
 mod cached;
 mod data_writer;

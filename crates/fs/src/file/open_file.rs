@@ -1,20 +1,17 @@
 //! [`OpenFile`]: the state that all handles of one file share, with the map of its bytes.
 //!
 //! # Invariants
-//! - Bytes below `size` can be read, but for those that were trimmed and those that a failed writer
-//!   lost: from the map's blocks, from the file cache, from writes under way, or from the writer's
-//!   buffer.
-//! - A log is indexed before it is read: a read of one that is not panics.
+//! - Bytes below `size` can be read, except those that were trimmed, or that a failed writer lost.
+//!   They come from the map's blocks, from the file cache, from writes under way, or from the
+//!   writer's buffer. Other reads fail with `OutOfRange`.
+//! - A log is indexed before it is read: reading one that is not panics.
 //! - A file has at most one writer.
-//! - A trim gives an open file a new state, which handles opened later share. Older handles keep
-//!   the old one, and can read what was trimmed.
+//! - A trim gives an open file a new state, for handles that are opened later. Older handles keep
+//!   the old state, and can read what was trimmed.
 //!
-//! A read beyond `size`, or of bytes that the handle's map lacks, fails with `OutOfRange`.
-//!
-//! # Threads
-//! One lock around the state, never held over a device call: a read takes a plan and the pin of the
-//! state it was made from, and carries it out without the lock. The lock comes after those of
-//! registry and journal, and before that of the pool.
+//! # Threads One lock around the state, never held over a device call. A read makes a plan under
+//! the lock, and takes the pin of the state; it carries the plan out without the lock. The lock
+//! comes after those of registry and journal, and before that of the pool.
 
 use std::sync::Arc;
 

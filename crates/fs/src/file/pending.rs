@@ -1,13 +1,14 @@
-//! [`Pending`]: bytes that were appended to a log and are not written yet. Those of frames under
-//! way are among them, until `note_written`; frames complete in order. Offsets count from the first
-//! byte that is not written.
+//! [`Pending`]: bytes that were appended to a log and are not written yet.
 //!
-//! They lie in pieces of one size, so that memory is given up as bytes are written, and no byte is
-//! moved for it. The last piece that came free is kept for the next bytes, until `give_back`. So
-//! the memory is at most that of the bytes and of three pieces: the spare one, and the rests of the
-//! first and the last.
+//! The bytes of a frame under way are among them, until `note_written`. Frames complete in order,
+//! so bytes leave at the front. Offsets count from the first byte that is not written.
 //!
-//! Not for more than one thread: the file's lock guards it.
+//! The bytes lie in pieces of one size, so that memory is given up as bytes are written, without
+//! moving others. One free piece is kept for the next bytes, until `give_back`. So the memory
+//! exceeds the bytes by at most three pieces: the free one, and the unused parts of the first and
+//! the last.
+//!
+//! Not for several threads: the file's lock guards it.
 
 use std::collections::VecDeque;
 

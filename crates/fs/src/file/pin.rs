@@ -1,16 +1,14 @@
-//! Pins: a pin keeps blocks from being written again while a reader may read them. So a zone is not
-//! reset, and blocks of a plain device are not given out.
+//! Pins: a pin keeps blocks from being written again while a reader may read them. Until then their
+//! zone is not reset, and blocks of a plain device are not given out.
 //!
 //! Each state of a file's map has a pin; a map that only grows keeps its pin. An open file holds
-//! the pin of its state, and a read the pin of the state that it was planned from. When blocks
-//! leave the map, by a durable transaction, or because the writer wrote them anew or gave them up,
-//! they are condemned to the pin of the state before. They come free when the pin is dropped. A pin
-//! has one successor at most, and holds it: the pin of the next state, so that what a later change
-//! frees waits for the readers of all earlier states too.
+//! the pin of its state, and a read the pin of the state that it was planned from. Blocks that
+//! leave the map are *condemned* to the pin of the state before: they come free when that pin is
+//! dropped. A pin also holds its successor, the pin of the next state. So blocks that a later
+//! change frees wait for the readers of earlier states too.
 //!
-//! # Threads
-//! Any thread may use a pin. To condemn blocks, and to drop a pin, takes the lock of their pool: a
-//! thread that holds that lock does neither.
+//! # Threads Any thread may use a pin. Condemning blocks and dropping a pin take the lock of their
+//! pool, so a thread that holds that lock may do neither.
 
 use std::sync::Arc;
 

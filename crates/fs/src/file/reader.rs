@@ -1,9 +1,11 @@
-//! [`Reader`]: a handle for reading a file of the store. The handle keeps the blocks of a sealed
-//! file that is deleted or trimmed meanwhile; they come free after the last such handle, and the
-//! last read under way, has ended. Of a file that is being written the handle reads all that was
-//! appended so far, but for what a failed writer has lost. Reads of one handle may come from
-//! several threads at once. Once the store is unmounted, they fail where they need the device.
-//! Bytes are not verified here.
+//! [`Reader`]: a handle for reading a file of the store.
+//!
+//! If a sealed file is deleted or trimmed meanwhile, the handle can still read it. The blocks come
+//! free when the last such handle, and the last read under way, has ended. Of a file that is being
+//! written, the handle reads what was appended so far, unless a failed writer has lost it.
+//!
+//! Several threads may read through one handle at once. After an unmount, reads fail where they
+//! need the device. Bytes are not verified here.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! [`BlockSource`] over the blocks of a log, for the scan of frames.
 //!
-//! The source keeps the map that it is given, and no pin. While others may write, the caller holds
-//! the pin of that map's state for as long as the source lives. Reads, and questions for how far a
-//! zone is written, wait for the device. On a plain device, and in a zone that has no pointer or
-//! whose report fails, all blocks of the map count as written.
+//! The source holds the map that it is given, and no pin. While others may write, the caller holds
+//! the pin of that map's state as long as the source lives. Reading waits for the device, and so
+//! does asking how far a zone is written. On a plain device, all blocks of the map count as
+//! written; so do those in a zone without a pointer, or whose report fails.
 
 use std::sync::Arc;
 

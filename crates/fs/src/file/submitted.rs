@@ -1,8 +1,8 @@
-//! [`Submitted`]: a read of a file whose requests the devices have, and what a read is made of.
+//! [`Submitted`]: a read of a file whose requests are at the devices.
 //!
-//! The read holds the pin of the state that it was planned from, so that its blocks are not written
-//! again before it ends, also when the reader is gone and the file deleted. Every ticket is waited
-//! for, also of a read that is dropped: else the device would keep the bytes for ever. The
+//! It holds the pin of the state that it was planned from. So its blocks are not written again
+//! before it ends, even if the reader is dropped and the file deleted. A read that is dropped waits
+//! for its tickets, because a device keeps the bytes of a ticket until somebody waits for it. The
 //! exception is a panic, in which nothing waits.
 
 use std::sync::Arc;

@@ -1,10 +1,11 @@
-//! The end of a growing file, in three parts: bytes in blocks that its map has, writes under way to
-//! further blocks, and bytes in memory.
+//! [`Tail`]: the end of a growing file. It has three parts in file order: blocks that the map has,
+//! writes under way, and bytes in memory.
 //!
-//! The parts are in file order, and bytes in memory win: after a sync the last block of the map, if
-//! it was padded, is at the front of the buffer too. Writes join the map in file order, one after
-//! the other, each when it has completed; after a failed write none joins any more. Logs have no
-//! such tail. The file's lock guards it.
+//! The last block of the map and the buffer may overlap: after a sync, a padded block is at the
+//! front of the buffer too. Bytes in memory win then. Writes join the map in file order, each when
+//! it has completed. After a failed write no further one joins.
+//!
+//! Logs have no such tail. The file's lock guards it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

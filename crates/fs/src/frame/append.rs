@@ -1,7 +1,8 @@
-//! An append: the payload that one or more frames carry together. A reader gets all of it or
-//! nothing, provided that it begins where an append begins and takes every frame in order: a frame
-//! says whether its append goes on behind it, and not whether it is the first. So the first append
-//! that is put together behind damage may lack its front.
+//! Appends: an append is the payload that one or more frames carry together.
+//!
+//! A frame says whether its append goes on behind it, but not whether it is the first. A reader
+//! that begins at the start of an append, and takes every frame in order, gets each append whole or
+//! not at all. Behind damage, the first append that is put together may lack its front.
 
 use terrace_env::store::StoreError;
 

@@ -1,10 +1,11 @@
-//! Codec of a frame: header, payload and checksum. A frame verifies only for the store and the log
-//! that it was written for. Verifying does not tell whether the frame is of the right epoch, and is
-//! the one that is due by sequence and chain: the [`Scanner`](super::Scanner) compares these. A
-//! reader has to do both.
+//! Codec of a frame: header, payload and checksum.
 //!
-//! An encoded frame starts on a block of its buffer and is padded to a block; its payload is at
-//! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, whatever becomes of the frame then.
+//! A frame verifies for the store and the log that it was written for. A reader must also compare
+//! its epoch, sequence and chain with those that are due; the [`Scanner`](super::Scanner) does.
+//!
+//! An encoded frame starts on a block of its buffer and is padded to a block. Its payload is at
+//! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, so if the frame is not written, the
+//! caller puts the cursor back.
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{Reader, Writer};

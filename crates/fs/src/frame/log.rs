@@ -1,6 +1,6 @@
-//! Reads a write-ahead log: all its runs of frames, one after the other. It goes by the catalog's
-//! record of the log, and waits for the device. After an error it is not used any more:
-//! [`LogWalk`](crate::inspect::LogWalk) is what goes on behind damage.
+//! [`LogScan`]: reads a write-ahead log by the catalog's record of it, one run of frames after the
+//! other. It waits for the device. After an error it cannot go on;
+//! [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
 
 use std::sync::Arc;
 

@@ -1,23 +1,22 @@
-//! Frames: what every log on the medium is made of, and how its end is found.
+//! Frames: the parts that every log on the medium is made of.
 //!
-//! The journal, write-ahead files, and the journal of the plain directory are sequences of frames.
-//! Each starts on a block, is padded to the block, and is bound by its checksum to the store and
-//! the owner that it belongs to, by a field to its epoch, and by its chain to the frame before it.
-//! The byte table is in `docs/format/frame.md`; why the end can be told from damage is decision
-//! 0004.
+//! The journal, write-ahead files, and the journal in a directory are sequences of frames. A frame
+//! starts on a block and is padded to a block. Its checksum binds it to its store and its log, a
+//! field to its epoch, and its chain to the frame before it. `docs/format/frame.md` has the byte
+//! table. Decision 0004 says how the end of a log can be told from damage.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | `codec` | the bytes of a [`Frame`]; the [`Binding`] under which it verifies |
-//! | [`BlockSource`] | the seam: blocks to read, from zones, files or memory |
+//! | [`BlockSource`] | the interface to blocks in zones, files or memory |
 //! | [`Scanner`] | frames in order, up to the end; tells a torn tail from damage |
 //! | [`Assembler`], [`AppendScan`] | put frames together to whole appends |
 //! | [`LogScan`] | the appends of a write-ahead log, over all its runs |
 //!
-//! This module neither writes nor knows devices: it encodes into buffers, and reads through
-//! [`BlockSource`], whose calls may wait for a device. What is read must not be written meanwhile.
-//! Frames of one log are written in order, and no frame reaches across the end of an extent: the
-//! writers see to both.
+//! This module writes nothing and knows no devices: it encodes into buffers, and reads through
+//! [`BlockSource`], which may wait for a device. Nobody may write meanwhile to what is read. The
+//! writers of logs see to it that frames are written in order, and that no frame crosses the end of
+//! an extent.
 
 mod append;
 mod codec;

@@ -1,23 +1,22 @@
 //! [`Scanner`]: reads the frames of a log in order, and tells a torn tail from damage.
 //!
-//! At the first frame that does not verify, where sequence `s` was expected:
+//! The scan meets a frame that does not verify, where sequence `s` is expected. It decides as
+//! follows:
 //!
-//! 1. Before the end that the caller knows of, such as that of a sealed log: corruption. So is,
-//!    anywhere, the expected frame if it verifies and is of an unknown version, or says `synced >
-//!    s`.
-//! 2. If the header is that of frame `s`, the frame is corrupt rather than torn in three cases: it
-//!    is no longer than what the device writes as a whole; its checksum holds once one bit of its
-//!    length is changed; or lost blocks read as zeros on this medium, the frame takes several
-//!    blocks, and none of its units reads as zeros. (A frame of a single block may have been
-//!    written several times, each time longer, so old and new parts of it may be mixed.)
+//! 1. If the frame lies before an end that the caller knows, such as that of a sealed log:
+//!    corruption. A frame that verifies may still be damaged: it is corruption anywhere if its
+//!    version is unknown, or if it says `synced > s`.
+//! 2. If the header is that of frame `s`, the frame is corrupt in three cases. It is no longer than
+//!    the device writes as a whole. Its checksum holds once one bit of its length is changed. Or
+//!    lost blocks read as zeros on this medium, the frame takes several blocks, and none of its
+//!    units reads as zeros. (A frame of one block may have been written several times, each time
+//!    longer; so it may mix old and new parts.)
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
-//!    acknowledged: corruption.
-//! 4. Otherwise nothing from here on is known to have been acknowledged: a torn tail, and the scan
-//!    ends. (Where a last frame was acknowledged, and damage looks like a torn write, nobody can
-//!    tell: decision 0004.)
+//!    acknowledged: corruption. To find such a frame, the rest of the written blocks is read.
+//! 4. Otherwise the tail is torn, and the scan ends. An acknowledged last frame whose damage looks
+//!    like a torn write is taken for torn, too: nobody can tell (decision 0004).
 //!
-//! Blocks that cannot be read are an error of their own. For 3, all blocks up to the end of the
-//! log, or of what is written of it, are read.
+//! A block that cannot be read is an I/O error.
 
 use terrace_env::IoBuf;
 use terrace_env::store::StoreError;

@@ -1,5 +1,5 @@
 //! [`BlockSource`]: the blocks that a scan of frames reads, wherever they lie. Reading may wait for
-//! a device. While a scan is under way, what it reads must not be written, or come free.
+//! a device. During a scan, its blocks must not be written or freed.
 
 use std::sync::Arc;
 

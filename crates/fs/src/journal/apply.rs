@@ -1,14 +1,14 @@
-//! Applies the journal's payloads to a catalog, one after the other.
+//! [`Application`]: applies the journal's payloads to a catalog, one after the other.
 //!
-//! Replay starts at a `Head`; an inspection of a journal whose head is lost starts without one.
-//! Until its snapshot is complete, a transaction is applied only to files before the snapshot's
-//! cursor; the chunks that follow hold the other files with the change in them. A later `Head`
-//! begins another snapshot, whose chunks are passed over. The superblock names a head only once its
-//! snapshot is complete; so the first snapshot is whole, or something is damaged.
+//! A replay starts at a `Head`. The chunks of a snapshot that follow bring the files in the order
+//! of their ids. In between there are transactions. They are applied to the files before the
+//! snapshot's cursor; a later chunk has the other files with the changes in them. A later `Head`
+//! begins another snapshot, whose chunks are passed over. An inspection of a journal whose head is
+//! lost starts without one.
 //!
-//! Appends come whole and in the journal's order. Links and continuations are the caller's affair,
-//! and errors here. After an error in a record the catalog is as the records before it left it;
-//! after one in a chunk, it may have a part of the chunk's files.
+//! The caller passes whole appends in the journal's order. It handles links and continuations
+//! itself; they are errors here. After an error in a record, the records before it are applied.
+//! After an error in a chunk, the catalog may have a part of the chunk's files.
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;

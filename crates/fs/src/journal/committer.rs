@@ -1,30 +1,28 @@
-//! Group commit of the journal: transactions are staged under a lock; one committer, the *leader*,
-//! writes those of all without a lock.
+//! Group commit of the journal: transactions are staged under a lock, and one committer, the
+//! *leader*, writes those of all without a lock.
 //!
 //! # Steps
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
-//! 2. If nobody leads, the committer takes the lead. The leader takes the group, and the next step
-//!    of a roll if one is due, and releases the lock. It flushes the devices if a transaction of
-//!    the group needs its data durable, writes the group, forced (by one write, unless the group is
-//!    longer than about a MiB or goes on in another zone), and wakes the members.
+//! 2. If nobody leads, the committer becomes the leader. It takes the group, and the next step of a
+//!    roll if one is due, and releases the lock. It flushes the devices if a transaction of the
+//!    group asks for it. It writes the group, forced, and wakes the members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
-//! # Threads
-//! Any number of actors may commit, and wait until their group is durable; the leader also carries
-//! out the step of the roll before its call returns. No lock is held over a device call, so none
-//! may be held over a commit. Commits return in any order. A caller that carries effects out in the
-//! order of staging takes a number in the closure of `commit_with`, which runs under the journal's
-//! lock. A flush before a commit covers writes that their writers have waited for, and no others.
-//! The catalog that readers see includes transactions that are staged and not yet durable.
-//!
 //! # Failure
-//! After a failed write or flush of a group or a step, nobody knows what is on the medium. The
-//! journal then takes no more commits, and those that wait fail, with `Stopped`. A group that was
-//! durable before a step of a roll failed is still acknowledged. A transaction that cannot be
-//! staged fails alone, and changes nothing. The catalog can still be read, and may include changes
-//! that were never acknowledged. A change to another zone is tried several times before it counts
-//! as failed, and for up to a minute where the disk of the host is full: see
-//! [`Tail`](super::tail::Tail). A journal that is only read refuses commits with `ReadOnly`.
+//! - A transaction that cannot be staged fails alone, and changes nothing.
+//! - After a failed write or flush, nobody knows what is on the medium. The journal then takes no
+//!   more commits, and those that wait fail with `Stopped`. A group that was durable before is
+//!   still acknowledged. The catalog can be read, and may include changes that were not
+//!   acknowledged.
+//! - A change to another zone is tried several times before it counts as failed; see
+//!   [`Tail`](super::tail::Tail).
+//! - A journal that is only read refuses commits with `ReadOnly`.
+//!
+//! # Threads Any number of actors may commit, and wait until their group is durable. They hold no
+//! lock meanwhile, as the leader calls the device. Commits return in any order. A caller that needs
+//! the order of staging takes a number in the closure of `commit_with`, which runs under the
+//! journal's lock. A flush covers writes that have completed before it. Readers of the catalog see
+//! transactions that are staged and not yet durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

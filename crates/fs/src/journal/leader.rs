@@ -1,10 +1,12 @@
-//! Work of the leader of a group commit: flushes the devices if a transaction asks for it, then
-//! appends the group to the journal, and the next step of a snapshot if one is under way.
+//! [`Leader`]: the writing part of a group commit. It flushes the devices if a transaction asks for
+//! it, then appends the group to the journal. While a roll is under way, it also appends the roll's
+//! next step.
 //!
-//! The last step of a snapshot also writes the superblock, and only then releases the zones wholly
-//! before its head. One actor at a time has the [`Leader`], and no lock is held meanwhile: its
-//! calls wait for the device. After a write, a flush or a step that failed, nothing more may be
-//! written.
+//! The last step of a roll writes the superblock, and then releases the zones that lie wholly
+//! before the new head.
+//!
+//! # Threads One actor at a time has the leader, and holds no lock: its calls wait for the device.
+//! After a write, a flush or a step that failed, nothing more may be written.
 
 use std::sync::Arc;
 

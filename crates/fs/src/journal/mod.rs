@@ -1,4 +1,5 @@
-//! The journal: every change of the catalog, in one endless log of frames.
+//! The journal: every change of the catalog, in a log of frames. Snapshots of the catalog in it let
+//! its older zones come free.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -10,15 +11,15 @@
 //! | [`JournalSpace`] | where its zones come from: on a plain device, stretches |
 //! | `payload`, `source` | the types of frames; a zone of the journal as a scan reads it |
 //!
-//! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. The journal
-//! has one write under way at a time, and it is forced. A commit is acknowledged, and the blocks
-//! that it frees come free, only after its write. A zone that was written is released only once a
-//! superblock is durable from which a replay does not come to it any more.
+//! `docs/format/journal.md` describes the bytes; decision 0003 has the reasons.
 //!
-//! # Threads
-//! Any number of actors commit, and hold no lock then. One of them at a time leads, and alone
-//! writes; it holds no lock over a device call. Replay and walks are for one actor, while nobody
-//! writes.
+//! # Invariants
+//! - The journal has one write under way at a time, and the write is forced.
+//! - A commit is acknowledged after its write, and the blocks that it frees come free after that.
+//! - A zone is released once a superblock is durable from which a replay does not read the zone.
+//!
+//! # Threads Any number of actors may commit, and hold no lock meanwhile. One of them at a time is
+//! the leader and writes. A replay or a walk is for one actor, while nobody writes.
 
 mod apply;
 mod committer;

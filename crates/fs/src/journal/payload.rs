@@ -1,7 +1,6 @@
-//! Types of the journal's frames, and the payloads that are neither records nor chunks of the
-//! catalog: head and end of a snapshot, links to the next zone, and the first frame there, which
-//! says where the journal comes from. An address that is decoded here has not been checked: the
-//! reader of the zone does that.
+//! Types of the journal's frames, and some of their payloads: head and end of a snapshot, the link
+//! to the next zone, and the first frame in that zone, which says where the journal comes from.
+//! Addresses are not checked when they are decoded; the reader of the zone does that.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

@@ -1,16 +1,18 @@
-//! Reading the journal: from the superblock's head to the end, across zones and splices. A splice
-//! is an entry of the superblock. It says from which frame on, and in which zone, the journal goes
-//! on, because a mount could not write right behind the journal's end.
+//! Replay: reads the journal from the superblock's head to the end, across zones and splices.
 //!
-//! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
-//! stands there, and no link behind it leads on to a torn append. Otherwise something torn lies
-//! behind it, or the zone has no pointer that would tell, as on a plain device; a mount for writing
-//! then goes on in another zone.
+//! A *splice* is an entry of the superblock. It says from which frame on, and in which zone, the
+//! journal goes on after a mount that could not write behind the journal's end.
 //!
-//! A frame that is missing before the last splice, or before the end that the superblock vouches
-//! for, is corruption and not the end. Nobody may write meanwhile. A mount for writing flushes the
-//! device first, so that what was read cannot be lost: [`replay()`] does that itself if it is told
-//! that the mount will write, the caller of [`replay_from`] before the call.
+//! The end is where the last whole append ends. It is *clean* if the zone's write pointer stands
+//! there, and no link leads on to a torn append. Otherwise there may be something torn behind the
+//! end; on a plain device no pointer tells. A mount for writing then goes on in another zone.
+//!
+//! A frame that is missing before the last splice, or before the end that the superblock records,
+//! is corruption.
+//!
+//! Nobody may write meanwhile. Before a mount for writing, the device must be flushed, so that what
+//! is read cannot be lost later. [`replay()`] does that if it is told so; the caller of
+//! [`replay_from`] does it itself.
 
 use std::sync::Arc;
 

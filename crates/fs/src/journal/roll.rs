@@ -1,18 +1,16 @@
-//! Incremental checkpoint of the catalog (a *roll*): when it is due, and the payloads of each of
-//! its steps. A roll is due when more than 256 KiB, and more than twice the last snapshot, were
-//! written since the head, or when somebody has asked for one. The committer writes them to the
-//! journal, one step behind each group of transactions: without commits, a roll stands still,
-//! unless a client waits for it.
+//! Rolls: a *roll* writes a snapshot of the catalog to the journal in steps, so that older zones
+//! can come free. This module says when a roll is due, and makes the payloads of its steps.
 //!
 //! 1. `Head` begins the snapshot.
-//! 2. `Chunk` after `Chunk` lists the files in the order of their ids. A chunk has about 256 KiB:
-//!    the last one may have less, and one that ends with a large entry more. A chunk is taken from
-//!    the catalog at the same moment as the transactions that are written before it, so it holds
-//!    exactly what the journal says up to there.
-//! 3. `End`, with the number of files, completes the snapshot.
+//! 2. `Chunk` after `Chunk` lists the files in the order of their ids, in pieces of about 256 KiB.
+//!    A chunk is taken from the catalog together with the transactions that are written before it.
+//!    So it has the files as the journal has them up to there.
+//! 3. `End`, with the number of files, completes the snapshot. A superblock that names the head
+//!    then lets the zones wholly before the head come free.
 //!
-//! When the end is durable, a superblock that names the head lets the zones wholly before it come
-//! free.
+//! A roll is due when more than 256 KiB, and more than twice the last snapshot, were written since
+//! the head, or when somebody has asked for one. The committer writes one step behind each group of
+//! transactions. So without commits a roll stands still, unless a client waits for it.
 //!
 //! [`whole`] gives all steps at once, for a journal that begins anew.
 

@@ -1,9 +1,9 @@
-//! One zone of the journal as the [`BlockSource`] of a scan.
+//! [`ZoneSource`]: one zone of the journal as the [`BlockSource`] of a scan.
 //!
-//! The zone is asked for its report once, when the source is made: blocks that are written behind
-//! its pointer afterwards are not seen. A zone without a pointer that means anything, such as a
-//! stretch of a plain device, counts as written to its end. A zone that is offline or gives no
-//! report is an I/O error, and an address that is not on the device is corruption.
+//! The zone's report is taken once, when the source is made; blocks that are written later are not
+//! seen. A zone that has no write pointer, such as a stretch of a plain device, counts as written
+//! to its end. A zone that is offline, or whose report fails, is an I/O error. An address that is
+//! not on the device is corruption.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};

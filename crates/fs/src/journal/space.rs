@@ -1,7 +1,8 @@
-//! [`JournalSpace`]: the seam through which the journal takes whole zones, or stretches of a plain
-//! device, from the pool, and releases them. The actor that writes the journal calls it, one call
-//! at a time and without a lock; a call may wait for the device, and never for space: without a
-//! free zone, `take` fails with `NoSpace`.
+//! [`JournalSpace`]: the interface through which the journal takes zones from the pool and releases
+//! them. On a plain device, stretches take the place of zones.
+//!
+//! The actor that writes the journal makes one call at a time, without a lock. A call may wait for
+//! the device, but not for space: if no zone is free, `take` fails with `NoSpace`.
 
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;

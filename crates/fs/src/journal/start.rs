@@ -1,22 +1,20 @@
-//! Start of a journal: an empty one at format; the recovered one at mount, which has to go on
-//! somewhere.
+//! Start of a journal: an empty one at format, or the recovered one at a mount for writing.
 //!
 //! # At mount
 //! - If the end is clean, the journal goes on right there.
-//! - If something torn lies behind the end, or the zone has no write pointer that would tell, the
-//!   journal goes on in a fresh zone with a new epoch, and the superblock records a *splice* from
-//!   the old end to this zone. A replay then leaves out the bytes behind the old end.
-//! - If there is a splice already, and the journal is small or the superblock cannot hold another
-//!   splice, a snapshot is written to fresh zones instead of a splice, and the superblock names the
-//!   snapshot. So in a small store that crashes again and again the journal takes only a few zones.
+//! - Otherwise something torn may lie behind the end. The journal then goes on in a fresh zone with
+//!   a new epoch, and the superblock records a *splice* from the old end to this zone. A replay
+//!   then leaves out the bytes behind the old end.
+//! - Instead of a second splice, a whole snapshot may be written to fresh zones, and the superblock
+//!   names its head. This is done if the journal is small, or if the superblock has no room for
+//!   another splice. So a small store that crashes again and again needs only a few zones for its
+//!   journal.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
-//! tail. The new superblock is therefore written twice, so that the loss of one copy does no harm.
+//! tail. The new superblock is therefore written twice, so that one copy may be lost.
 //!
-//! The first records of every mount for writing say that its epoch is used, and where recovered
-//! logs end.
-//!
-//! Until [`Journal::resume`] returns, nothing else may be written to the devices.
+//! The first transaction of a mount for writing says that its epoch is used, and where recovered
+//! logs end. Until [`Journal::resume`] returns, nothing else may be written to the devices.
 
 use std::sync::Arc;
 

@@ -1,22 +1,21 @@
-//! The journal's end: where frames are appended, and how it goes on in another zone.
+//! [`Tail`]: the journal's end, where frames are appended. When a zone is full, the tail goes on in
+//! another one.
 //!
 //! # Invariants
-//! - One write is on its way at a time, and it is forced: all frames before those in it are
-//!   durable. An append takes about one write for each zone and each MiB, and two more for each
-//!   change of zones: the first frame there, then the link here.
-//! - Every zone keeps its last block for a [`Link`]; a zone that the journal left by a splice has
-//!   none. The frame that a link points to is durable before the link is written.
+//! - One write is under way at a time, and it is forced: frames before those in it are durable.
+//! - A zone keeps its last block for a [`Link`]. The frame that a link points to is durable before
+//!   the link is written. Where the journal left a zone by a splice, no link is written.
 //!
 //! # Failure
-//! If the first write to another zone fails, that zone is given up and the next one is tried, three
-//! in all. The zone that [`Tail::fresh`] begins in is not exchanged: there, the error is the
-//! caller's. Where the disk of the host has no room for another zone, the tail waits for up to
-//! [`HOST_WAIT_MAX`]. After any error that an append returns, what stands behind the end may be
-//! unknown, and nothing more may be appended.
+//! - If the first write to another zone fails, that zone is given up and the next one is tried,
+//!   three in all. If the host's disk has no room for that write, the tail tries again for up to
+//!   [`HOST_WAIT_MAX`].
+//! - The zone in which [`Tail::fresh`] begins is not exchanged: an error there is returned.
+//! - After an append that fails, the medium behind the end is unknown, and nothing more may be
+//!   appended.
 //!
-//! # Threads
-//! Belongs to the leader of the group commit, and before it to the actor that formats or mounts.
-//! All appends wait for the device.
+//! # Threads Belongs to the leader of the group commit, and before it to the actor that formats or
+//! mounts. Appends wait for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,14 +1,17 @@
-//! [`JournalWalk`]: walks a journal and gives its appends, also those behind damaged ones.
+//! [`JournalWalk`]: walks a journal for inspection and gives its appends, also those behind damage.
 //!
-//! A walk follows links and splices as a replay does, and reads with the same scanner. Where the
-//! scanner finds damage, the walk gives the error and goes on at the next frame of the same epoch
-//! in the zone, else at the next splice; without either, the walk ends. An append whose payload
-//! does not decode is given with its defect. Whether records fit the files before them, and whether
-//! a continuation fits its link, a walk does not check. Frames that are missing in between are left
-//! out: nothing is guessed. Frames of an append that has no end are left out, too. The first append
-//! behind damage may lack its front, since a frame does not say whether it begins one. Where a link
-//! is damaged, zones behind it are not found before the next splice. If the zone that a link or a
-//! splice leads to cannot be opened, the walk ends there with the error.
+//! A walk follows links and splices as a replay does, and reads with the same scanner. At damage it
+//! gives the error. It goes on at the next frame of the same epoch in the zone, else at the next
+//! splice; without either it ends. If a zone that a link or splice leads to cannot be opened, the
+//! walk gives the error and ends.
+//!
+//! - Nothing is guessed: missing frames are left out, and so are those of an append that has no
+//!   end.
+//! - The first append behind damage may lack its front, since a frame does not say whether it
+//!   begins an append.
+//! - Zones behind a damaged link are not found before the next splice.
+//! - An append that does not decode is given with its defect. Whether records fit the files before
+//!   them, or a continuation its link, is not checked.
 //!
 //! A walk writes nothing, and nobody may write meanwhile.
 

@@ -1,22 +1,24 @@
-//! Where superblocks stand on a device, how the newest is found, and how the next is written.
+//! [`SuperblockArea`]: where superblocks lie on a device. It finds the newest and writes the next.
 //!
-//! - With a usable conventional zone of two blocks or more among the first eight, or on a plain
-//!   device: the first two blocks of the zone or stretch, generation `g` in block `g % 2`.
-//! - Without: two sequential zones among the first eight; one is appended to until it is full, ends
-//!   badly or fails, then the other is reset and used. All writes are forced.
+//! - A plain device has them in its first two blocks. So does a device with zones in its first
+//!   usable conventional zone, if that is among the first eight and has two blocks. Generation `g`
+//!   goes to block `g % 2`.
+//! - Otherwise they lie in two sequential zones, out of the first eight. One is appended to until
+//!   it is full, was torn or fails; then the other is reset and used.
+//!
+//! Writes are forced.
 //!
 //! # Invariants
-//! - The zones named here are used for nothing else.
-//! - A place is one on the device itself, whatever number that has in a store: its addresses say
-//!   device 0.
-//! - At most one block at the end of what was written may be broken: the one that a power cut hit,
-//!   which was never relied on. More of them in the zone of the newest superblock, or in one where
-//!   none verifies, are corruption: a reader does not step back silently to an older state. Where
-//!   stepping back by one would be wrong, the writer writes twice.
+//! - The zones of the area are used for nothing else.
+//! - Addresses here say device 0, whatever number the device has in a store.
+//! - One block at the end may be broken: a power cut hit it, so nobody relied on it. More broken
+//!   blocks are corruption, in the zone of the newest superblock or where no block verifies: a
+//!   reader does not silently take an older state. Where a step back by one superblock would be
+//!   wrong, the writer writes twice.
 //!
-//! One owner, which alone writes; `choose`, `find` and `write` wait for the device. `choose`
-//! destroys what stands in the zones that it chooses. A caller of `find` that is going to write
-//! flushes the device before it.
+//! # Threads One owner, which alone writes. `choose`, `find` and `write` wait for the device.
+//! `choose` destroys what is in the zones that it chooses. Before `find`, a caller that is going to
+//! write flushes the device.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! Codec of the superblock: one block, with a checksum of itself at its end.
+//! Codec of the superblock: one block, with a checksum at its end.
 //!
-//! Decoding refuses another format version: [`Foreign`](super::Foreign) tells which. It checks the
-//! block alone: whether the addresses in it exist, whether the shape is the device's, and whether
-//! this version knows the features and so many devices, is for its reader.
+//! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. It
+//! checks the block by itself. Its reader checks whether the addresses exist, whether the shape is
+//! the device's, and whether this version knows the features and the number of devices.
 //! `docs/format/superblock.md` has the byte table.
 
 use terrace_env::checksum::crc32c;

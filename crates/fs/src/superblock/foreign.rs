@@ -1,9 +1,8 @@
 //! [`Foreign`]: a superblock of another format version.
 //!
-//! Magic, version, UUID and generation stand at the same bytes in all versions, and so does the
-//! checksum. So a store that another version of the program wrote is recognised, by a superblock
-//! whose checksum holds, and refused by its name and version: it is not taken for a damaged one,
-//! nor is an older superblock beside it taken for the newest.
+//! All versions have magic, version, UUID, generation and checksum at the same bytes. So a store of
+//! another version can be recognised, and is refused by its name and version. It is not taken for a
+//! damaged store. An older superblock beside it is not taken for the newest one.
 
 use terrace_env::Uuid;
 use terrace_env::checksum::crc32c;

@@ -1,7 +1,8 @@
-//! [`Home`]: the zones of a device that hold its superblocks: one that is conventional, or two that
-//! are sequential. Addresses here say device 0, whatever number the device has in its store. A
-//! placement that names anything but starts of zones of the device is refused; the type of the
-//! zones is not looked at.
+//! [`Home`]: the zones of a device that hold its superblocks: one conventional zone, or two
+//! sequential ones. On a plain device, a stretch counts as a conventional zone.
+//!
+//! Addresses here say device 0, whatever number the device has in its store. A placement must name
+//! starts of zones of the device; the type of the zones is not checked.
 
 use terrace_env::ZoneId;
 

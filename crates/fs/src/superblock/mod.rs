@@ -1,8 +1,8 @@
-//! The superblock: where everything starts.
+//! The superblock: the record from which a mount finds everything else.
 //!
-//! It has the identity of the store, the shape of the device, the features that a program must know
-//! to use the store, and the place where the journal begins. The byte table and the rules of its
-//! placement are in `docs/format/superblock.md`.
+//! It has the identity of the store, the shape of the device, the features that a program must
+//! know, and the place where the journal begins. `docs/format/superblock.md` has the byte table and
+//! the rules of its placement.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -13,14 +13,13 @@
 //! | `foreign` | one of another format version |
 //!
 //! # Invariants
-//! - Each device of a store has superblocks of its own. Only those of the journal's device are
-//!   written after the format.
-//! - The highest generation counts. A superblock is durable before the journal zones that it no
+//! - Each device of a store has superblocks of its own. After the format, those of the journal's
+//!   device are written, the others not.
+//! - The superblock of the highest generation counts. It is durable before journal zones that it no
 //!   longer needs are released.
 //!
-//! # Threads
-//! None of its own: the actor that formats or mounts writes, and then the leader of the journal's
-//! commits, with no lock held.
+//! # Threads None of its own: the actor that formats or mounts writes, later the leader of the
+//! journal's commits. Neither holds a lock.
 
 mod area;
 mod codec;

@@ -1,15 +1,16 @@
-//! Search for the superblocks of a device.
+//! Search for the superblocks of a device of which nothing is known.
 //!
-//! Superblocks lie among the first eight zones of a type: in one conventional zone, or by turns in
-//! two sequential ones; on a plain device in its first stretch. The search looks at the two blocks
-//! of a conventional zone, and at the last four that are written of a sequential one. Among these
-//! it finds the newest superblock, and the number of broken blocks behind it (of a conventional
-//! zone, how many of the two are broken); superblocks of other format versions are found as such. A
-//! sequential zone that has lost its write pointer, because it is full or read-only, is searched by
-//! halving. The [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//! Superblocks lie in one of the first eight conventional zones, or in two of the first eight
+//! sequential zones; on a plain device in its first stretch. Of a conventional zone the search
+//! reads the first two blocks, of a sequential one the last four that are written. A sequential
+//! zone that has lost its write pointer, because it is full or read-only, is searched by halving.
 //!
-//! An offline zone is passed over. A block with a medium error counts as a broken superblock. Any
-//! other error ends the search. Nothing is written.
+//! For each zone the result is the newest superblock, and the number of broken blocks: those behind
+//! it in a sequential zone, those of the two in a conventional one. Superblocks of other format
+//! versions are reported too. [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//!
+//! An offline zone is passed over. A block with a medium error counts as a broken superblock; other
+//! errors end the search. Nothing is written.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};
