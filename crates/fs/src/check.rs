@@ -1,5 +1,4 @@
-//! Checking a store, without changing anything: every known checksum, and the invariants in this
-//! table.
+//! Check of a store on devices. It changes nothing.
 //!
 //! | what | how |
 //! |---|---|
@@ -10,16 +9,17 @@
 //! | logs | every frame is verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! What is wrong is listed, with the region and the byte offset in it or on its device. A log or an
-//! extent is left at its first error. What makes it impossible to go on, such as a journal that
-//! cannot be replayed, is listed too, and ends the check early. Errors of the call are devices that
-//! are in use by a writer, that are in each other's place, that cannot be asked for their zones,
-//! or, where there are two, that are not those of one store that this version knows. A journal that
-//! names blocks which the store has not cannot be replayed.
+//! Damage is listed, with the region and the byte offset in it or on its device. The check leaves a
+//! log or an extent at its first error. If it cannot go on, because the journal cannot be replayed
+//! for example, that is listed too and ends the check.
+//!
+//! The call itself fails if a writer has the devices, if they are in each other's place, or if they
+//! cannot be asked for their zones. Two devices must also belong to one store, and to one that this
+//! version knows.
 //!
 //! The check claims the devices as a reader does, so that no mount of this process writes
-//! meanwhile. It holds the catalog in memory, and reads the files once: tables and clients' files
-//! as they lie on the devices, logs up to their ends.
+//! meanwhile. It holds the catalog in memory. It reads tables and clients' files in the order in
+//! which they lie on the devices, and logs up to their ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,20 +1,16 @@
-//! [`Flushes`]: the device flushes under way; tells which of them made their writes durable.
+//! [`Flushes`]: keeps track of a device's flushes, and decides which of them can be believed.
 //!
-//! A flush that fails may have lost any write that was reported complete. From then on every flush
-//! fails: those writes must never be taken for durable.
+//! A flush that fails may have lost writes that were reported complete. Those writes must not be
+//! taken for durable, so every later flush fails too.
 //!
-//! To remember failures is not enough. The device may carry out a flush that fails, then one that
-//! succeeds, and report the second one first. Nothing is volatile then, and yet the writes that the
-//! first one lost are missing. So a flush is believed only once the outcome of all flushes is known
-//! that the device may have carried out before it.
+//! The order of reports is not enough to tell. A device may carry out a flush that fails, then one
+//! that succeeds, and report the second one first. The second one had nothing left to write, and
+//! yet writes are missing. So a flush is believed once the outcome is known of all flushes that the
+//! device may have carried out before it.
 //!
-//! # Threads
-//! Any number of flushes at once. A flush first records its own outcome and then waits for earlier
-//! ones that are still under way. So no two flushes wait for each other.
-//!
-//! Every flush that was submitted must be ended, whatever its result: others wait for it. To end
-//! one waits, so no lock is held over it; submitting waits for nothing but the call that hands the
-//! flush over.
+//! # Threads Any number of flushes may be under way. A flush first records its own outcome, and
+//! then waits for earlier ones; so no two wait for each other. Each flush that was submitted must
+//! be ended, because others wait for it. Ending one waits, so no lock is held over it.
 
 use std::collections::BTreeSet;
 

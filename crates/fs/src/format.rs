@@ -1,10 +1,10 @@
-//! Formats devices: checks that they are large enough, and writes an empty journal and the
-//! superblocks.
+//! Format: makes devices an empty store. It checks that they are large enough, and writes an empty
+//! journal and the superblocks.
 //!
-//! The devices are claimed to write alone. Devices of the wrong layout, of too few zones or blocks,
-//! or of too few open zones are refused before the first write. From then on what was there is
-//! lost, though most zones keep their old bytes until they are taken. The superblock of device 0
-//! comes last: a format that was cut short after its first write leaves no store.
+//! Devices of the wrong layout, of too few zones or blocks, or that allow too few open zones are
+//! refused before the first write. After that, the former content counts as lost, though most zones
+//! keep their old bytes until they are used. The superblock of device 0 is written last, so a
+//! format that was cut short leaves no store. The devices are claimed meanwhile.
 
 use std::sync::Arc;
 

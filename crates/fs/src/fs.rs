@@ -1,9 +1,10 @@
-//! [`Fs`]: the [`Store`] on a device, or on that and a plain one. The calls of the trait are
-//! here; what they do is done by the [`Volume`], by writers and readers of files, and by the pools
-//! of space. Calls that create, open, read, write, commit or reserve, begin a group, roll the
-//! journal, reclaim or unmount can wait for devices or space, and no lock may be held over them;
-//! nor over the drop of the store. Calls that ask for names, files and counts, such as `lookup`,
-//! `info` and `io`, take locks only.
+//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait. The work is done by the
+//! [`Volume`], by writers and readers of files, and by the pools of space.
+//!
+//! # Threads Calls that create, open, read, write, commit or reserve can wait for devices or space.
+//! So can calls that begin a group, roll the journal, reclaim or unmount, and dropping the store.
+//! Callers hold no lock over any of these. Calls that ask for names, files and counts, such as
+//! `lookup`, `info` and `io`, take locks alone.
 
 use std::sync::Arc;
 

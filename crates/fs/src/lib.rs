@@ -1,15 +1,15 @@
-//! Layer 2: files on zones, and on a plain device beside them; or the same in a plain directory.
+//! Layer 2: files on devices with or without zones, or in a plain directory.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`Fs`] | the store on devices: format, mount, check, zone map |
-//! | [`Devices`] | a zoned device, and perhaps a plain one for the journal and the logs |
+//! | [`Devices`] | a device of any layout, and perhaps a plain one for the journal and the logs |
 //! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
 //! | [`frame`] | what logs are made of, and how their end is found |
 //! | [`superblock`] | where everything starts |
-//! | [`journal`] | the endless log of those records |
+//! | [`journal`] | the log of those records |
 //! | [`dir`] | the same store over a plain directory |
 //! | [`inspect`] | what is on the medium, damaged or not, without a mount |
 //! | [`canary`] | rules that a test can break, to prove that others notice |
@@ -26,12 +26,12 @@
 //! | `check`, `usage` | everything verified; how space is used |
 //!
 //! # Invariants
-//! - No extent is pointed to a new place before the copy there is durable, and on devices no block
-//!   is written again while an open handle or a read can see it.
-//! - A commit is acknowledged only when it is durable, and what it frees comes free only then.
-//! - No lock is held over a device call, or over a wait but that of its own condition. Locks are
-//!   taken in the order registry, journal, file, space; in `dir`, volume, file.
-//! - fs does not know keys, or levels beyond the typed annotation.
+//! - An extent is pointed to a new place only when the copy there is durable.
+//! - On devices, no block is written again while an open handle or a read can see it.
+//! - A commit is acknowledged when it is durable, and what it frees comes free after that.
+//! - No lock is held over a device call. Locks are taken in the order registry, journal, file,
+//!   space; in `dir`, volume, file.
+//! - fs does not know keys, and of levels no more than the typed annotation says.
 
 mod address;
 mod assembly;

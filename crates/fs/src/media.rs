@@ -1,12 +1,10 @@
 //! [`Media`]: the devices of a store, by their numbers.
 //!
-//! Code that reads or writes blocks names them by address and comes here; the device follows from
-//! the address. A request about one device - its shape, its zones, a flush of it alone - goes to
-//! its [`Medium`].
+//! Code that reads or writes blocks names them by address; the device follows from the address. A
+//! request about one device, such as for its shape or a flush of it alone, goes to its [`Medium`].
 //!
-//! # Threads
-//! As a [`Medium`]: any number of requests at once, from anywhere. Submitting does not wait for the
-//! request; every ticket is waited for, once.
+//! # Threads Any number of requests may be under way, from any thread. Submitting does not wait for
+//! the request. The caller waits for each ticket once.
 
 use std::sync::Arc;
 

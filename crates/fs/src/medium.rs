@@ -1,27 +1,20 @@
-//! A device in the file system's blocks, with every byte counted by its cause.
+//! [`Medium`]: a device in the file system's blocks, with its requests counted by cause.
 //!
-//! A plain device is shown as conventional zones of [`STRETCH`] blocks each, its *stretches*: the
-//! journal and the superblock take whole stretches, as they take zones elsewhere. A request may
-//! cross from one stretch to the next. Stretch `n` begins at block `n` times [`STRETCH`]; the last
-//! one may be shorter.
+//! - **Shape**: a plain device is shown as conventional zones of [`STRETCH`] blocks, its
+//!   *stretches*. Journal and superblock take whole stretches, as they take zones elsewhere. A
+//!   request may cross from one stretch to the next.
+//! - **Counts**: the medium is itself a [`Device`], and all parts of the file system write through
+//!   it. It counts a request when it is submitted, even if it fails later, because a failed write
+//!   may have moved bytes. It does not count reports, requests to open or close a zone, and
+//!   requests that it refuses. The time that actors wait for requests is counted by cause, too.
+//! - **Flushes**: after a flush has failed, every later one fails; see [`Flushes`].
+//! - **Shutting**: unmounting *shuts* the medium. It then refuses requests with `Unmounted`, but
+//!   still reports zones. Another mount may own the device by then, and a write by an old handle
+//!   would destroy its data. Shutting waits for requests that are just being handed over, unless a
+//!   panic unwinds.
 //!
-//! The medium is itself a [`Device`]: journal, superblock and files all write through it, and it
-//! counts them. A request is counted when it is submitted, whether or not it succeeds, because a
-//! failed write may have moved its bytes. A request that a shut medium refuses is not counted.
-//! Reports, and zones that are opened or closed explicitly, are not counted.
-//!
-//! The time that actors wait for requests is counted by cause, too.
-//!
-//! After a flush that has failed, every flush fails: see [`Flushes`].
-//!
-//! Once the store is unmounted the medium is *shut*: it refuses all requests, with `Unmounted` when
-//! they are waited for, though not to report zones. Another mount may own the device by then, and a
-//! write by a handle of the old mount would destroy its data. Shutting waits for requests that are
-//! just being submitted, unless a panic unwinds. Requests submitted before are carried out before
-//! any of a later mount to the same zone.
-//!
-//! Submitting does not wait for the request; waiting does, and a flush also for earlier ones. No
-//! lock is held over either.
+//! # Threads Any number of requests may be under way. Submitting does not wait for the request.
+//! Waiting for a flush also waits for earlier ones. No lock is held over either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,23 +1,21 @@
-//! Mounting: finds the store on its devices and makes it ready for use.
+//! Mount: finds the store on its devices and makes it ready for use.
 //!
 //! # Steps
-//! 0. The devices are claimed within this process: to write by one mount alone, to read by any
-//!    number.
-//! 1. For writing, they are flushed, so that what is read cannot be lost any more. The superblocks
-//!    are found, devices that do not belong together are refused, and the journal is replayed.
-//! 2. Every unsealed log is read to its end. One that is damaged ends the mount, even a read-only
+//! 1. Claim the devices within this process: for one mount that writes, or for any number that
+//!    read. For writing, flush them, so that what is read cannot be lost later.
+//! 2. Find the superblocks, refuse devices that do not belong together, and replay the journal.
+//! 3. Read every unsealed log to its end. A log that is damaged ends the mount, even a read-only
 //!    one.
-//! 3. The zones' counts are made from the catalog and the device's report; what is free on a plain
-//!    device, from the catalog and the journal's stretches. Extents that cannot be, such as two in
-//!    a zone that has not so many written blocks, end the mount.
-//! 4. For writing, zones that will not be written any more are finished. If more zones are active
-//!    than files and free zones may have, further zones are finished, so that the journal has its
-//!    active slots.
-//! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
-//!    and where each recovered log ends. Nothing but journal and superblock is written before it.
-//!    Then reclaim begins, if the options want it.
+//! 4. Make the counts of zones from the catalog and the device's report. On a plain device, find
+//!    what is free from the catalog and the journal's stretches. Extents that cannot be right end
+//!    the mount; for example, if files claim more blocks of a zone than are written.
+//! 5. For writing, finish zones that will not be written any more. Finish further ones if too many
+//!    are active, so that the journal has its active slots.
+//! 6. For writing, go on with the journal. Its first transaction says that this mount's epoch is
+//!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
+//!    the options want it.
 //!
-//! A read-only mount ends after step 3 and writes nothing at all: no reset, no flush, no journal.
+//! A read-only mount ends after step 4, and writes and resets nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,34 +1,29 @@
-//! Reclaim: emptying zones whose live share is small, so that they can be written again.
+//! Reclaim: empties zones, so that they can be written again.
 //!
 //! # Steps
-//! 1. The policy chooses a victim among the zones that hold something dead or, if there is none and
-//!    a writer waits or a client has asked, among those with room. Zones with blocks that are
-//!    unsealed or pinned, zones whose room is set aside, and those that a failure has set apart are
-//!    no candidates.
-//! 2. Reclaim copies live extents of the victim, one by one until they come to 16 large writes,
-//!    through a lease of reclaim's rank. Where the checksum of an extent is known, the bytes read
-//!    must have it.
-//! 3. A transaction, for which the devices are flushed first, points the files at the copies. If an
-//!    extent was trimmed or deleted meanwhile, the transaction leaves it out, and its copy is
-//!    freed.
-//! 4. The victim is free once its last extent is gone and nobody reads there any more.
+//! 1. The policy chooses a victim among the zones that hold something dead. If there is none, and a
+//!    writer waits or a client has asked, it chooses among those with room. Zones with unsealed or
+//!    pinned blocks are no candidates. Nor are those whose room is set aside, or that have failed.
+//! 2. Reclaim copies live extents of the victim, until they come to 16 large writes. An extent of
+//!    known checksum is verified on the way.
+//! 3. A transaction points the files at the copies; the devices are flushed before it. It leaves
+//!    out extents that were trimmed or deleted meanwhile, and their copies are freed.
+//! 4. Steps 2 and 3 are repeated. The victim is free once its last extent is gone and nobody reads
+//!    there any more.
 //!
 //! # Failures
 //! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
-//!   eight times. So is the copy of a log's extent that does not lie in one piece.
-//! - If no space is left for a copy, on the device or on the disk of the host, the work on the
-//!   victim ends. Reclaim tries again once something has changed.
-//! - If an extent cannot be read, does not verify, or its copy cannot be written, it stays where it
-//!   is, and reclaim leaves the victim alone until the next mount.
-//! - If a commit fails, the store takes none any more, and the background reclaim ends.
+//!   eight times. The same is done if the copy of a log's extent does not lie in one piece.
+//! - If no space is left for a copy, the work on the victim ends. Reclaim tries again once
+//!   something has changed.
+//! - If an extent cannot be read, does not verify, or cannot be written elsewhere, it stays.
+//!   Reclaim then leaves the victim alone until the next mount, or until the zone has come free.
+//! - If a commit fails, the store takes no more commits, and the background reclaim ends.
 //!
-//! The work can be dropped between any two steps.
-//!
-//! # Threads
-//! The background actor empties one victim at a time; a client that calls `reclaim_one` may empty
-//! another one meanwhile. A victim that is chosen is kept from all writers, and from other
-//! reclaims, until the work on it ends. The work waits for devices and commits, so no lock is held
-//! over it.
+//! # Threads The background actor empties one victim at a time. A client that calls `reclaim_one`
+//! may empty another one meanwhile. A victim is kept from writers and other reclaims until the work
+//! on it ends. The work waits for devices and commits, so no lock is held over it. It can be
+//! dropped between two steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

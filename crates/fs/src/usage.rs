@@ -1,7 +1,9 @@
-//! Reports on the use of space: the sums of each device, the use of each zone for a map of zones,
-//! and, for the deciders, the zones in which given tables lie. `zones` and `audit` wait for the
-//! device. Device, catalog and counts are asked one after the other: while others write, the parts
-//! of a report can be of different moments. An audit, which compares them, wants nobody to write.
+//! Reports on the use of space: the sums of each device, the use of each zone, and the zones in
+//! which given tables lie. The last one is for deciders.
+//!
+//! `zones` and `audit` wait for the device. Device, catalog and counts are asked one after the
+//! other, so while others write, the parts of a report can be of different moments. For an audit,
+//! which compares them, nobody may write.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,9 @@
-//! Reads a file from the devices at the places that the catalog gives, without a mount. Bytes are
-//! not verified, and those that were trimmed are an error. Nothing keeps the blocks where they are:
-//! nobody may write to the store meanwhile. Of an unsealed file it finds what the journal recorded
-//! last.
+//! [`Extents`]: reads a file for an inspection, from the places that the catalog names, without a
+//! mount.
+//!
+//! Bytes are not verified, and trimmed ones are an error. Of an unsealed file it finds what the
+//! journal recorded last. Nobody may write to the store meanwhile, because nothing keeps the blocks
+//! in place.
 
 use std::sync::Arc;
 

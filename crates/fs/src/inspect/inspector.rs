@@ -1,12 +1,12 @@
-//! [`Inspector`]: reads the structures of a store that is not mounted.
+//! [`Inspector`]: reads the structures of a store that is not mounted, and keeps its catalog.
 //!
-//! Opening an inspector reads the newest superblocks and the whole journal, and keeps the catalog
-//! that comes of them. What is wrong is collected as damage, and the walk goes on behind it as far
-//! as it can. Without a superblock of this version, or with features that this version does not
-//! know, no journal is read and no file listed. Errors of the opening are devices that cannot be
-//! asked or are of the wrong layouts, and a directory that is in use by a writer or has no
-//! `CURRENT` that can be read. A directory that has a file `LOCK` is locked meanwhile; on devices
-//! nothing keeps writers off, so the caller does.
+//! Opening reads the newest superblocks and the whole journal. Damage is collected, and reading
+//! goes on behind it as far as it can. Without a superblock of this version, or with features that
+//! this version does not know, no journal is read and no file is listed.
+//!
+//! Opening fails if devices cannot be asked or are of the wrong layouts. In a directory it fails if
+//! a writer has the directory, or if `CURRENT` cannot be read. A directory with a file `LOCK` is
+//! locked meanwhile. Nothing keeps writers off devices, so the caller does.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Inspection of the medium, damaged or not, without a mount: for people who want to look.
+//! Inspection of a store, damaged or not, without a mount: for people who want to look.
 //!
 //! | part | of what |
 //! |---|---|
@@ -7,11 +7,12 @@
 //! | [`LogWalk`] | a write-ahead file's frames and payloads |
 //!
 //! An inspection uses the decoders and scanners of a mount, so of a sound store it shows what a
-//! mount would see. How far an unsealed log goes, a [`LogWalk`] of that log shows. Where a mount
-//! ends with an error, an inspection reports the error and goes on with the next structure that
-//! verifies, if it can be found. Where no superblock is of this version, it ends there. An
-//! inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
-//! meanwhile: a directory that has a file `LOCK` is locked against that, devices are not.
+//! mount would see. Only a [`LogWalk`] shows how far an unsealed log goes. Where a mount fails, an
+//! inspection reports the error, and goes on with the next structure that verifies, if it finds
+//! one. If no superblock is of this version, it ends there.
+//!
+//! An inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
+//! meanwhile. A directory with a file `LOCK` is locked against that; devices are not.
 
 mod extents;
 mod inspector;

@@ -1,6 +1,6 @@
-//! [`Ask`]: a writer's request for a region: its rank, the kind of file, and how much it needs. The
-//! region that comes of it has room for at least `least` blocks; beyond that, the pool chooses. A
-//! reservation that it names must be of the same pool: numbers of others mean nothing there.
+//! [`Ask`]: a writer's request for a region. It has the writer's rank, the kind of file, and how
+//! much is needed. The region has room for at least `least` blocks; beyond that, the pool chooses.
+//! A reservation in a request must have been granted by the same pool.
 
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, Cause};

@@ -1,25 +1,23 @@
-//! [`Group`]: the regions of files that are written together and shall lie together.
+//! [`Group`]: regions for files that are written together and should lie together.
 //!
-//! Before its first file is written, a group leases a region that holds all its files, or as much
-//! of them as a region can, if the pool has one at once. The files share the lease: one takes its
-//! *turn*, claims blocks, finishes, and leaves the rest to the next one. So the files lie one
-//! behind the other, and as long as the lease lasts, no other writer gets between them.
+//! A group leases a region before its first file is written. The region holds all files of the
+//! group, or as much as a region can. The files share the lease: a file takes its *turn*, claims
+//! blocks, finishes, and leaves the rest to the next one. So the files lie one behind the other.
 //!
-//! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]).
-//!    A pool of zones gives a fresh zone only while enough are free.
+//! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]). If the
+//!    pool has none without a wait, the first file leases one.
 //! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group
-//!    has ended, the file leases a region of its own.
-//! 3. If the region is full, too small or gone, the turn asks the pool for a region for the rest of
-//!    the group. If the pool has none, or the group has written its size already, the file leases a
-//!    region as if it had no group, and the group goes on in that one.
-//! 4. Between two turns the lease is *idle*: the pool may take it away if another writer lacks
+//!    has ended, it leases a region of its own.
+//! 3. If the region is full, too small or gone, the turn asks the pool for one for the rest of the
+//!    group. If the pool has none, or the group has written its size already, the file leases a
+//!    region as if it had no group. The group goes on in that region.
+//! 4. Between two turns the lease is *idle*. The pool may take it away if another writer lacks
 //!    space or a lease.
-//! 5. The end of the group ends the lease, or the end of the turn does if that comes later. Other
+//! 5. The end of the group ends the lease; if a file has the turn, the end of the turn does. Other
 //!    writers get what was not claimed.
 //!
-//! # Threads
-//! The lock is held over no call of the pool: the region belongs to the turn while there is one. A
-//! region for the group is leased without a wait for space; a file that leases one by itself, in
+//! # Threads The group's lock is held over no call of the pool, since the region belongs to the
+//! turn meanwhile. Leasing for the group does not wait for space. A file that leases by itself, in
 //! steps 2 and 3, can wait.
 
 use std::any::Any;

@@ -3,25 +3,24 @@
 //! | part | content |
 //! |---|---|
 //! | [`Pools`] | the pools of a store, one for each device |
-//! | [`Pool`] | the seam: the space of one device, as writers see it |
+//! | [`Pool`] | the interface: the space of one device, as writers see it |
 //! | [`Region`], [`Reserved`] | a lease of a run of blocks; space set aside for a job |
-//! | [`Group`] | the regions of files that shall lie together |
+//! | [`Group`] | the regions of files that should lie together |
 //! | [`Ask`], [`Share`] | a writer's request for a region; the kinds of blocks that are counted |
 //! | [`zoned`] | the pool of a device with zones |
 //! | [`plain`] | the pool of a device without: plain, or of shingled tracks |
 //!
 //! # Invariants
 //! - A block has one owner at most: a file, the journal, the superblock or a lease.
-//! - Blocks of no file that a reader may still read are *pinned*, and not given out.
-//! - A job does not run out of space within its reservation, as long as it has at most two files
-//!   open (one on a plain device), no device fails under it, and the journal needs no more than is
-//!   kept for it.
+//! - Blocks that no file has any more, and that a reader may still read, are *pinned* and not given
+//!   out.
+//! - A job does not run out of space within its reservation under three conditions: it has at most
+//!   two files open (one on a plain device), no device fails under it, and the journal needs no
+//!   more than is kept for it.
 //!
-//! # Threads
-//! Each pool has one lock, taken after that of a file and never held over a device call. Writers
-//! may wait in a pool for space, and most calls that lease or end a write can wait for a device
-//! with zones: callers hold no lock then. Pure parts, called under the pool's lock, decide who gets
-//! space when it is short.
+//! # Threads Each pool has one lock, taken after that of a file and not held over a device call.
+//! Writers may wait in a pool for space. On a device with zones, most calls that lease or end a
+//! write can wait for the device. Callers hold no lock then.
 
 mod ask;
 mod group;

@@ -1,22 +1,19 @@
 //! [`Pool`]: the space of one device, as writers of files see it.
 //!
 //! A pool hands out *regions*: runs of blocks that one writer appends to. A writer leases a region,
-//! claims blocks of it before each write, and settles every claim when its write has completed.
-//! Blocks count as unsealed from their claim on, and as live once a transaction has sealed their
-//! file. When they leave the file, they are pinned as long as readers hold them, and freed then.
+//! claims blocks of it before each write, and settles the claim when the write has completed.
+//! Blocks count as unsealed when they are claimed, and as live once a transaction has sealed their
+//! file. When they leave the file, they are pinned as long as readers hold them, and then freed.
 //!
-//! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
+//! Each kind of pool knows its device: which regions there are, and what must be done before a
+//! region is written again. Not in this trait is what the pool of zones alone has, such as reclaim;
+//! see [`ZonedPool`](super::zoned::ZonedPool). The journal takes its zones by
+//! [`JournalSpace`](crate::journal::JournalSpace).
 //!
-//! Each kind of pool knows its device: which regions there are, and what has to be done before a
-//! region is written again. Writers, pins and reservations know neither. The trait leaves out what
-//! only some ask for: reclaim and the map of zones call the [`ZonedPool`](super::zoned::ZonedPool),
-//! and the journal takes its zones by [`JournalSpace`](crate::journal::JournalSpace).
-//!
-//! # Threads
-//! Any thread may call any method; the calls of one lease come from its holder alone. Only `lease`
-//! and `reserve` wait for space. All ways to lease, and `settle`, `abandon` and `retire`, may wait
-//! for the device. Callers hold no lock over any of these. After `stop`, `lease` and `reserve` fail
-//! with its error, and the other ways to lease give nothing; claims of regions that are held go on.
+//! # Threads Any thread may call any method, but the calls of a lease come from its holder. `lease`
+//! and `reserve` can wait for space. All ways to lease, and `settle`, `abandon` and `retire`, can
+//! wait for the device. Callers hold no lock over these. After `stop`, `lease` and `reserve` fail,
+//! and the other ways to lease give nothing. Claims of regions that are held go on.
 
 use std::sync::Arc;
 

@@ -1,11 +1,9 @@
 //! [`Pools`]: the pools of a store, one for each of its devices.
 //!
-//! A writer asks for the pool where a file of its kind goes: logs go to the device of the logs,
-//! tables and clients' files to that of the tables. Where both are one device, so is the pool.
-//! Freed blocks go back to the pool of the device that they lie on.
-//!
-//! For work that only a pool of zones has, such as reclaim, [`zoned`](Pools::zoned) gives that
-//! pool, if the tables lie on a device with zones.
+//! A writer asks for the pool of its kind of file. Logs go to the device of the logs, tables and
+//! clients' files to that of the tables; both may be one device. Freed blocks go back to the pool
+//! of their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned) gives that
+//! pool for work such as reclaim.
 
 use std::sync::Arc;
 

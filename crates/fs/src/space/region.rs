@@ -1,16 +1,15 @@
-//! [`Region`]: a writer's lease of a run of blocks: the rest of a zone, or free blocks of a plain
-//! device.
+//! [`Region`]: a writer's lease of a run of blocks. On a device with zones it is the rest of a
+//! zone, on a plain device free blocks.
 //!
-//! The holder is the only writer there. It claims blocks before it submits a write, submits writes
-//! in the order of their claims, and settles each claim when its write has completed; in between
-//! nobody takes the lease away. A write that fails ends the lease: its holder abandons, retires or
-//! drops the region.
+//! The holder is the only writer there. It claims blocks before it submits a write, and submits
+//! writes in the order of their claims. It settles a claim when its write has completed; until then
+//! nobody takes the lease away. After a write that fails, the holder abandons, retires or drops the
+//! region.
 //!
-//! Where leases or active zones are short, a holder that has no claim can lose its lease to another
-//! writer. Where space is short, only an *idle* lease is taken, one that a placement group holds
-//! between two files. On a plain device, only idle leases are taken. A log keeps its lease as long
-//! as the log is written there. The next claim of a holder that has lost its lease gives nothing,
-//! and the holder asks for another region.
+//! A holder without a claim can lose its lease. If leases or active zones are short, another writer
+//! gets it, unless a log is written there. If space is short, only *idle* leases are taken: those
+//! that a placement group holds between two files. On a plain device, no others are taken at all.
+//! After a loss, the next claim gives nothing, and the holder asks for another region.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
-//! [`Reserved`]: space set aside for a job. What is left of it is given back when the last handle
-//! is dropped. The writers under it count down the bytes that they append; what is really set
-//! aside, in zones or blocks, the pool's governor counts. It is good for one pool, the one that
-//! granted it.
+//! [`Reserved`]: space set aside for a job. Writers under it count down the bytes that they append;
+//! the pool's governor counts the zones or blocks that are set aside. The rest is given back when
+//! the last handle is dropped. A reservation is good for the pool that granted it.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! [`Share`]: the kinds of blocks that a pool's counts tell apart. A block that is claimed is
-//! unsealed at first. A call that frees a block, or turns it into another kind, names the kind that
-//! it counts as now: a wrong one spoils the counts.
+//! [`Share`]: the kinds of blocks that a pool counts apart. A claimed block is unsealed at first. A
+//! call that frees a block, or turns it into another kind, must name the kind that it counts as
+//! now; otherwise the counts are wrong.
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

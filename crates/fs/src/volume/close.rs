@@ -1,13 +1,13 @@
 //! Closing of logs: tells the journal where every log ends.
 //!
-//! A log ends where its frames stop being valid. Only the journal can tell that this is not a torn
-//! tail. So each commit also records how far the logs are durable that were synced since the last
-//! commit.
+//! A log ends where its frames stop being valid. Without the journal, a reader cannot tell whether
+//! the tail was torn or acknowledged frames are damaged. So each commit also records how far logs
+//! have been synced since the last one.
 //!
-//! Unmounting records the ends of all logs, and that the store is closed, by one last commit,
-//! unless the store is closed already. If a log still has a writer, or its writer failed or left an
-//! append in pieces, only how far logs are durable is recorded, and the store is not closed. Then,
-//! and where the commit fails, the next mount takes the store as after a crash.
+//! An unmount records the ends of all logs, and that the store is closed, by one last commit. If a
+//! log has a writer, or its writer has failed, or it ends within an append, the store is not
+//! closed, and the commit says only how far logs are durable. The next mount then treats the store
+//! as after a crash. It does so too if the commit fails.
 
 use std::sync::Arc;
 

@@ -1,16 +1,16 @@
-//! Commits transactions, of clients and of the file system itself: turns their changes into
-//! records, and has the journal make them durable.
+//! Commits of transactions, of clients and of the file system itself: turns changes into records,
+//! and has the journal make them durable.
 //!
-//! The effects of transactions are carried out in the order in which the journal staged them. A
-//! transaction that fails leaves its files as uncommitted as they were; a file that was not
-//! committed before and has no writer any more is gone then. A commit that finds the journal
-//! stopped stops the pools, before anything is freed.
+//! The effects of transactions are carried out in the order in which the journal staged them. If a
+//! transaction fails, its files are as uncommitted as before; one that was not committed and has no
+//! writer any more is gone then. If a commit finds the journal stopped, it stops the pools before
+//! anything is freed.
 //!
-//! A client's commit asks for a flush of data only if it creates or seals a file (a flush for
-//! another transaction of the same group covers it too); the file system's own commits say whether
-//! they need it, as a move does. A file must be finished before the transaction that seals it.
+//! A client's commit asks for a flush if it creates or seals a file. The file system's own commits
+//! say whether they need one, as a move does. A file must be finished before the transaction that
+//! seals it.
 //!
-//! A commit waits for the journal and for its turn: no lock may be held over it.
+//! # Threads A commit waits for the journal and for its turn, so no lock may be held over it.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Effects of a durable transaction: gives the freed blocks back to their pools.
 //!
 //! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
-//! are dead at once.
+//! are dead at once. A commit carries its effects out in its turn, so they come one transaction at
+//! a time, in the order of staging. A writer that ends without a commit has its blocks condemned
+//! here as well (`abandon`).
 //!
-//! Only a commit carries effects out, in its turn: for one transaction at a time, in the order of
-//! staging. A writer that ends without a commit has its blocks condemned as well (`abandon`). Both
-//! take locks, of the registry, the journal, the file, the pool and the cache, and wait for nothing
+//! # Threads Takes the locks of registry, journal, file, pool and cache, and waits for nothing
 //! else.
 
 use std::sync::Arc;

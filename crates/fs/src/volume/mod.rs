@@ -1,9 +1,9 @@
-//! A mounted store's shared parts, and the three steps of a commit.
+//! The parts of a mounted store that its handles share, and the steps of a commit.
 //!
-//! 1. Changes become records: what a file's writer has done is read from the open file.
-//! 2. The journal stages them and makes them durable, in a group with others.
+//! 1. Changes become records. What a file's writer has done is read from the open file.
+//! 2. The journal stages the records and makes them durable, in a group with others.
 //! 3. The effects are carried out in the order in which the journal staged the transactions,
-//!    whoever wakes first: the counts of zones depend on it.
+//!    because the counts of zones depend on it.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -13,13 +13,12 @@
 //! | `close` | tells the journal how far logs are durable, and where they end |
 //!
 //! # Invariants
-//! - Every unsealed file that is not deleted is in the registry, and every sealed one that has a
+//! - An unsealed file that is not deleted is in the registry, and so is a sealed one that has a
 //!   handle.
-//! - Blocks that the catalog knows come free only after the transaction that frees them is durable.
+//! - Blocks that the catalog knows come free after the transaction that frees them is durable.
 //!
-//! # Threads
-//! Any thread may call. Locks are taken in the order registry, journal, file, space, and none is
-//! held over a device call or a commit. The lock of the turns is taken under the journal's.
+//! # Threads Any thread may call. Locks are taken in the order registry, journal, file, space, and
+//! none is held over a device call or a commit. The lock of the turns is taken under the journal's.
 
 mod close;
 mod commit;

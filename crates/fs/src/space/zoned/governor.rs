@@ -1,23 +1,19 @@
-//! Governor of a zoned device: grants reservations, and counts how many free zones they hold.
+//! [`Governor`]: grants reservations on a device with zones, and counts the free zones that they
+//! hold. [`reserves`](super::reserves) says how many free zones a writer leaves to higher ranks.
 //!
-//! [`reserves`](super::reserves) decides how many free zones a writer leaves to the ranks above its
-//! own.
+//! - **Size**: a reservation of `n` bytes holds the zones that `n` bytes and a sixteenth for
+//!   padding fill, and one more for a second writer, whose zone may not get full. So a job does not
+//!   run out while it has at most two files open, no zone fails under it, and the journal takes no
+//!   more than is kept for it. Before a job opens a third file, it asks for one more zone, and may
+//!   be refused.
+//! - **Room**: if too few zones are free, the reservation gets those that are, and room in partly
+//!   written zones for the rest. If there is too little room as well, it is refused. Room is
+//!   reserved by zone: other writers do not append to the zone, and reclaim leaves it alone.
+//! - **Ranks**: zones that are kept for a rank may have been taken and only partly filled. Flushes
+//!   and logs therefore leave room, too: as much as higher ranks lack in free zones. No room is
+//!   kept for reclaim and the journal.
 //!
-//! A reservation of `n` bytes is a right to as many free zones as `n` bytes and a sixteenth for
-//! padding fill, and one more, for a second writer whose zone is not full yet. A job therefore does
-//! not run out within its reservation while it keeps at most two files open, no zone fails under
-//! it, and the journal takes no more than is kept for it. Before a job opens a third file, the
-//! governor asks for one more zone, and may refuse. If too few zones are free, the reservation
-//! combines the free zones that there are with room in partly written zones, for the rest of the
-//! job's blocks and the blocks that a second writer strands; if there is too little room as well,
-//! the reservation is refused. This room is reserved by zone: no other writer appends to the zone,
-//! and reclaim leaves it alone.
-//!
-//! A zone that was taken and not filled leaves room. This room goes to the ranks that the zone was
-//! kept for: flush and logs leave as much room as compaction, and the ranks between it and them,
-//! lack in free zones, up to what is kept for these. No room is kept for reclaim and the journal.
-//!
-//! Pure; the owner of the governor locks it.
+//! Pure; its owner locks it.
 
 use std::collections::BTreeMap;
 

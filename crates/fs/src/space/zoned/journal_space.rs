@@ -1,8 +1,11 @@
-//! Gives the journal free zones of the pool, prepared for writing, and takes them back. A zone that
-//! cannot be prepared is retired, and the next one is tried. If no zone is free, the journal gets
-//! `NoSpace` at once: waiting for reclaim would be in vain, because reclaim needs the journal.
-//! Calls may wait for the device; the pool's lock is not held meanwhile, and the zone is the
-//! journal's already, or still.
+//! [`JournalSpace`] of a pool of zones: gives the journal free zones, prepared for writing, and
+//! takes them back.
+//!
+//! A zone that cannot be prepared is retired, and the next one is tried. If no zone is free, the
+//! journal gets `NoSpace` at once. It must not wait for reclaim, because reclaim needs the journal.
+//!
+//! # Threads Calls may wait for the device, without the pool's lock. Meanwhile the zone counts as
+//! the journal's.
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};

@@ -1,4 +1,4 @@
-//! The pool of a device with zones: a region is the rest of a zone.
+//! The pool of a device with zones. Its regions are rests of zones.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -14,15 +14,15 @@
 //! | `world` | a test: all that can happen in a store of a few zones |
 //!
 //! # Invariants
-//! - A zone is written by one lease at a time, by the journal, or as the superblock's. The pool
-//!   resets a zone only if it has no live, unsealed or pinned blocks, and only when it is taken to
-//!   be written.
-//! - Each rank leaves to the ranks above it what `reserves` says; the journal leaves nothing. What
-//!   a reservation was granted is its job's, whatever is left to others then.
+//! - A zone is written by one lease at a time, by the journal, or as the superblock's.
+//! - The pool resets a zone when it is taken to be written, and only if it has no live, unsealed or
+//!   pinned blocks.
+//! - Each rank leaves to higher ranks what `reserves` says. A job may use what its reservation was
+//!   granted, whatever is left to others then.
 //!
-//! # Threads
-//! One lock, never held over a device call: a zone that is reset, finished or emptied is taken from
-//! all other writers meanwhile. Table, governor, reserves and the choices of `state` are pure.
+//! # Threads One lock, never held over a device call. A zone that is being reset, finished or
+//! emptied is taken from other writers meanwhile. Table, governor, reserves and the choices of
+//! `state` are pure.
 
 mod governor;
 mod journal_space;

@@ -1,7 +1,8 @@
-//! Implements [`Pool`] for a device with zones: leases, claims, frees and reservations of its
-//! writers. `lease` and `reserve` can wait for space: see [`SpaceWait`]. All ways to lease can
-//! reset or finish a zone; `settle`, `abandon` and `retire` can finish one. The pool's lock is not
-//! held over that, and callers hold none.
+//! Implements [`Pool`] for a device with zones.
+//!
+//! `lease` and `reserve` can wait for space: see [`SpaceWait`]. All ways to lease can reset or
+//! finish a zone; `settle`, `abandon` and `retire` can finish one. Neither the pool's lock nor a
+//! caller's is held over that.
 
 use std::sync::Arc;
 

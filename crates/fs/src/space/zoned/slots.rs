@@ -1,7 +1,7 @@
 //! The device's active slots: how zones give theirs back.
 //!
-//! A device limits how many zones are active: those that are partly written. A user of a slot is
-//! counted before it takes one, and until the device has said that it does not:
+//! A device limits how many zones are active, which means partly written. A user of a slot is
+//! counted before it takes one, and until the device has said that it has none:
 //!
 //! | takes a slot | is counted |
 //! |---|---|
@@ -10,19 +10,16 @@
 //! | the end of the journal, and the zone that it changes to | as [`JOURNAL_OPEN`] |
 //! | the end of the superblock's log | as one |
 //!
-//! A full zone is counted until the write that fills it has completed, and, where blocks do not
-//! fill its capacity, until it is finished. A zone that cannot be finished stays counted. So a
-//! store asks the device for no more slots than there are, as long as the device finishes the zones
-//! that it is asked to.
+//! A full zone is counted until the write that fills it has completed. If whole blocks do not fill
+//! its capacity, it is counted until it is finished; a zone that cannot be finished stays counted.
+//! So the store asks for no more slots than the device has.
 //!
-//! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
-//! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the
-//! journal goes on, until files and free zones are within what is theirs, or none is left that it
-//! could finish.
+//! A power cut can undo the finish of a zone whose slot another zone has taken since. A mount then
+//! finds too many slots taken. [`ZonedPool::free_slots`] finishes zones before the journal goes on,
+//! until the count is within its limit, or no zone is left to finish.
 //!
-//! # Threads
-//! The pool's lock is not held over a device call: a zone that is finished is leased, or is nobody
-//! else's to write.
+//! # Threads The pool's lock is not held over a device call. A zone that is being finished is
+//! leased, or nobody else's to write.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, DeviceError, ZoneState};

@@ -1,14 +1,16 @@
-//! [`SpaceWait`]: how long a writer waits for space.
+//! [`SpaceWait`]: how long a writer waits for space. It keeps time; the pool waits.
 //!
-//! A writer waits for reclaim up to [`WAIT_MAX`] while zones come free, and up to [`IDLE_MAX`]
-//! while none does. It waits up to [`WAIT_MAX`] for a lease or an active slot as well, and up to
-//! [`PIN_WAIT_MAX`], from the beginning of its wait, for readers. Example: readers hold all that
-//! reclaim gives back. Reclaim works on, no zone comes free, and the writer gets an error after 15
-//! s.
+//! | for what | how long |
+//! |---|---|
+//! | reclaim, a lease or an active slot | up to [`WAIT_MAX`] |
+//! | reclaim, while no zone comes free | up to [`IDLE_MAX`] |
+//! | readers that pin blocks | until [`PIN_WAIT_MAX`] after the wait began |
 //!
-//! A wait has made progress when a look finds more free zones than the look before it, whoever
-//! takes them then. A zone that comes free and is taken between two looks is not noticed; the pool
-//! looks about every 50 ms. This only keeps time; the pool waits.
+//! If readers hold everything that reclaim gives back, for example, no zone comes free, and the
+//! writer gets an error after 15 s.
+//!
+//! A wait makes progress when a look finds more free zones than the look before it. The pool looks
+//! about every 50 ms. A zone that comes free and is taken between two looks is not noticed.
 
 use std::time::Duration;
 

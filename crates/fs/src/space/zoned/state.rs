@@ -1,7 +1,9 @@
-//! State of a zoned device's pool, and the choices made from it, such as the zone for a writer.
-//! Pure, under the pool's lock. A choice changes nothing: the pool carries it out. If that gives no
-//! region yet, the pool asks for another choice after the wait or the device call, since others may
-//! have been faster.
+//! State of a zoned device's pool, under the pool's lock, and the choices made from it, such as the
+//! zone for a writer.
+//!
+//! A choice is pure, and changes nothing: the pool carries it out. That may take a wait or a device
+//! call without the lock. The pool then asks for a new choice, since other writers may have been
+//! faster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

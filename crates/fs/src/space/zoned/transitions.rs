@@ -1,4 +1,4 @@
-//! The transitions of zones, by name: every change of a zone's use, contents, slot and holder.
+//! Transitions of zones: the ways in which a zone's use, contents, active slot and holder change.
 //!
 //! | transition | from | to |
 //! |---|---|---|
@@ -10,12 +10,12 @@
 //! | `give_to_journal` | free | journal |
 //! | `take_from_journal` | journal | free, with old bytes |
 //!
-//! A zone that is written, and of which nothing is used any more, becomes free within the same
-//! transition. The others count blocks, mark an active slot or a reset, or name a holder.
+//! The others count blocks, mark an active slot or a reset, or name a holder. A written zone of
+//! which nothing is used any more becomes free within the same transition.
 //!
-//! The owner of the table locks it. A transition asks no device and cannot fail: the owner takes a
-//! zone first and resets, finishes or writes it then, and says how that ended by another
-//! transition. A count that does not add up panics.
+//! A transition asks no device. The owner takes a zone first, then resets, finishes or writes it,
+//! and reports the end by another transition. A count that does not add up panics. The owner of the
+//! table locks it.
 
 use terrace_env::ZoneId;
 use terrace_env::store::PlacementHint;

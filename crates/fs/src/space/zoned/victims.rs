@@ -1,19 +1,18 @@
 //! Reclaim's part of the pool: decides when to reclaim and which zone, and records the outcome.
 //!
-//! - Reclaim is due when the policy says so and something can be gained: dead blocks, or, while a
-//!   writer waits, room in partly written zones that makes a zone when it is gathered.
-//! - After a policy has chosen no victim, or a copy has found no room, reclaim is not due before
-//!   something has changed: a lease or a victim has ended, blocks were sealed, pinned or freed, the
-//!   journal has given a zone back, or the policy has been exchanged. A writer that begins to wait
-//!   is a change, too, if none waited when the policy chose no victim. A reclaim that a client asks
-//!   for is tried at any time.
-//! - A compaction gives way where reclaim can help: to logs and flushes that wait, and to reclaim
-//!   itself while fewer than half of the zones that should be spare would be left; see `gives_way`.
+//! - Reclaim is due when the policy says so and something can be gained. Dead blocks can be; so can
+//!   room in partly written zones while a writer waits, if it makes a whole zone when it is
+//!   gathered.
+//! - If the policy chooses no victim, or a copy finds no room, reclaim is not due until something
+//!   has changed. Examples of a change are a lease that ends, blocks that are freed or sealed, and
+//!   another policy. A writer that begins to wait is one too, if none waited before. A reclaim that
+//!   a client asks for is tried at any time.
+//! - A compaction gives way to logs and flushes that wait, if reclaim can help them. It also gives
+//!   way to reclaim, while too few zones are spare; see `gives_way`.
 //!
-//! # Threads
-//! Under the pool's lock, except while the levels of tables are asked for: the caller's closure may
-//! take the journal's lock. `await_work` and `await_reclaim_idle` wait, and give the lock up
-//! meanwhile.
+//! # Threads Runs under the pool's lock, except while the levels of tables are asked for, because
+//! that may take the journal's lock. `await_work` and `await_reclaim_idle` wait, and give the lock
+//! up meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

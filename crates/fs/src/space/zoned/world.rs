@@ -1,35 +1,37 @@
 //! A test of all that can happen to the space of a store of a few zones, in every order: deletes
 //! lead out of every state that is reached.
 //!
-//! # The world
-//! The zones' counts and the governor are the real ones. Around them is the least engine there can
-//! be. A put is a block of data that is flushed at once; none is made while a delete is in the
-//! memtable. A delete goes into a log of one block and a memtable; its flush makes a block of
-//! tombstones of it. An *instalment* of a compaction reads a block of data, writes it elsewhere and
-//! frees the old one; when each block of data has been passed once since the flush, the tombstone
-//! and a block of data are dropped. A job that finds no space waits for reclaim, which goes on for
-//! as long as it gives anything.
+//! # The world The zones' counts and the governor are the real ones. Around them is the smallest
+//! engine possible:
 //!
-//! Where a choice is free - which zone is written, which block is read - every choice is tried, one
-//! of those that are alike; so whatever a placement or a decider of any row does is among them. Two
-//! parts have no choice here. The last instalment drops the first blocks that it finds. And reclaim
-//! goes by a rule: it takes the victim with the fewest live blocks, and goes on in the zone that it
-//! writes. Nor does a compaction give way to writers here: it takes what the governor lets it have,
-//! at any time. A reader can begin to pin what is freed, and end; power can be cut at any time.
+//! - A put is a block of data that is flushed at once. None is made while a delete is in the
+//!   memtable.
+//! - A delete goes into a log of one block and a memtable. Its flush writes a block of tombstones.
+//! - An *instalment* of a compaction reads a block of data, writes it elsewhere and frees the old
+//!   one. Once each block of data has been passed since the flush, the tombstone and a block of
+//!   data are dropped.
+//! - A job that finds no space waits for reclaim, which goes on as long as it gives anything.
+//! - A reader can begin to pin what is freed, and end. Power can be cut at any time.
 //!
-//! # What is checked
-//! In every state that can be reached:
-//! - Once readers have gone: deletes, flushes and instalments alone, one after the other, empty the
+//! Where a choice is free, such as which zone is written, every choice is tried (one of those that
+//! are alike). So the choices of any placement are among them. Three parts have no choice. The last
+//! instalment drops the first blocks that it finds. Reclaim takes the victim with the fewest live
+//! blocks, and goes on in the zone that it writes. A compaction does not give way to writers: it
+//! takes what the governor lets it have.
+//!
+//! # Checks In every state that can be reached:
+//!
+//! - Once readers have gone, deletes, flushes and instalments alone, one after the other, empty the
 //!   store.
-//! - Whatever readers pin: the first delete since a put is let in and can be flushed, though
-//!   nothing that was deleted before has come free. It may delete everything, so a store can always
-//!   be emptied for users that come after the readers. From one more state, in which four zones are
-//!   pinned, four deletes are let in, one after the other, whose tombstones fill half a zone each.
+//! - Whatever readers pin, the first delete after a put is let in and can be flushed, though
+//!   nothing that was deleted before has come free. It may delete everything, so a store can be
+//!   emptied for users that come after the readers.
+//! - From one more state, in which four zones are pinned, four deletes are let in, one after the
+//!   other, whose tombstones fill half a zone each.
 //!
-//! The old places of moved blocks are not pinned: a reader holds deleted blocks, and moved ones
-//! only for as long as a read takes. Parts of trimmed tables are not in this world.
-//!
-//! Pure. It does not know bytes, files or time.
+//! # Limits Old places of moved blocks are not pinned here: a reader holds deleted blocks, and
+//! moved ones only as long as a read takes. Trimmed tables are not in this world, nor are bytes,
+//! files and time.
 
 use std::collections::BTreeSet;
 

@@ -1,18 +1,18 @@
-//! Table of all [zones](super::zone) of a device: the counts behind every decision about space.
+//! [`ZoneTable`]: all [zones](super::zone) of a device, with the counts behind every decision about
+//! space.
 //!
 //! # Invariants
-//! - `live + unsealed + pinned <= written <= capacity` in every zone that may hold files; a change
-//!   that breaks this panics.
-//! - A written zone without live, unsealed or pinned blocks is free: it becomes free in the moment
-//!   its last block goes, or, if it is leased then, when the lease ends. A zone that is read-only
-//!   or offline does not become free.
-//! - Every total and index equals the one that a walk over all zones would find
-//!   ([`ZoneTable::verify`]).
+//! - `live + unsealed + pinned <= written <= capacity` in a zone that may hold files. A change that
+//!   breaks this panics.
+//! - A written zone without live, unsealed or pinned blocks is free: at once when its last block
+//!   goes, or when its lease ends. A zone that is read-only or offline does not become free.
+//! - Totals and indexes equal those that a walk over all zones would find ([`ZoneTable::verify`]).
 //!
-//! One function makes all changes. It takes a zone's share out of the totals and indexes, changes
-//! the zone, and puts its new share in. A zone costs about 50 bytes beside its places in the
-//! indexes, and a change the logarithm of the number of zones: a large drive has 52,000. Pure; the
-//! owner of the table locks it.
+//! One function makes all changes. It takes the zone's share out of totals and indexes, changes the
+//! zone, and puts the new share in. So a change costs the logarithm of the number of zones, of
+//! which a large drive has 52,000.
+//!
+//! Pure; the owner of the table locks it.
 
 use std::collections::BTreeSet;
 

@@ -2,30 +2,26 @@
 //! transactions free.
 //!
 //! # Rules
-//! - The pool resets a free zone that shows old bytes when the zone is taken to be written, not
-//!   before: nothing is lost by them.
-//! - Leases are limited by the device's open zones, partly written zones by its active zones. When
-//!   leases run short, that of a resting writer is taken away, but not the one that a log is
-//!   written to; if all write, a writer waits, for a minute at most, and gets `Busy` then. When
-//!   active zones run short, another stream's zone is filled up if the placement says so, else the
-//!   fullest that nobody has set aside is finished; if there is none, a resting writer's lease is
-//!   taken.
-//! - Once the journal has failed, no zone is given to files any more: nobody knows whether its last
-//!   write is on the medium, and so whether the zones that the write would free are free.
-//! - A writer that finds no space is given that of idle leases, but for those under a reservation.
-//!   Then it waits while reclaim can give back anything, as long as [`SpaceWait`] allows. If
-//!   reclaim cannot, or that time is over, and readers pin as much as the writer needs, it waits
-//!   for them until 100 ms have passed since it began to wait, and gets `Busy` then; if they pin
-//!   less, it gets `NoSpace` at once. Reclaim itself waits for leases and readers only, and the
-//!   journal does not wait at all.
-//! - A compaction sets no space aside while a log or a flush waits for space that reclaim can give,
-//!   or while reclaim works or is due and few zones are spare; but it waits no longer than a minute
-//!   for that; see `gives_way`. A compaction writes many times what a log writes. It would take
-//!   every zone that comes free, and a put would wait until the compaction ends.
+//! - **Reset**: a free zone may show old bytes. It is reset when it is taken to be written.
+//! - **Leases** are limited by the device's open zones. If they run short, a resting writer loses
+//!   its lease, but a log does not while it is written. If all are writing, the writer waits, and
+//!   gets `Busy` after a minute.
+//! - **Active zones** are limited by the device. If they run short, a zone of another stream is
+//!   filled up if the placement says so. Otherwise the fullest zone that nobody has set aside is
+//!   finished. If there is none, a resting writer loses its lease.
+//! - **Space**: a writer that finds none gets that of idle leases, but for those under a
+//!   reservation. Then it waits for reclaim, as long as reclaim can help and [`SpaceWait`] allows.
+//!   After that, if readers pin as much as it needs, it waits for them briefly and gets `Busy`;
+//!   else it gets `NoSpace`. Reclaim waits for leases and readers alone, and the journal for
+//!   nothing.
+//! - **Compaction** writes many times what a log writes, and would take every zone that comes free.
+//!   So it sets no space aside, for a minute at most, while a log or a flush waits for space that
+//!   reclaim can give, or while reclaim has work and few zones are spare; see `gives_way`.
+//! - **Stop**: once the journal has failed, files get no zones any more. Nobody knows whether its
+//!   last write is on the medium, and so whether the zones that it frees are free.
 //!
-//! # Threads
-//! One lock around the counts, never held over a device call: a zone that is being reset or
-//! finished is leased meanwhile, or the journal's.
+//! # Threads One lock around the counts, never held over a device call. A zone that is being reset
+//! or finished is leased meanwhile, or the journal's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
