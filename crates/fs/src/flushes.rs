@@ -8,9 +8,10 @@
 //! yet writes are missing. So a flush is believed once the outcome is known of all flushes that the
 //! device may have carried out before it.
 //!
-//! # Threads Any number of flushes may be under way. A flush first records its own outcome, and
-//! then waits for earlier ones; so no two wait for each other. Each flush that was submitted must
-//! be ended, because others wait for it. Ending one waits, so no lock is held over it.
+//! # Threads
+//! Any number of flushes may be under way. A flush first records its own outcome, and then waits
+//! for earlier ones; so no two wait for each other. Each flush that was submitted must be ended,
+//! because others wait for it. Ending one waits, so no lock is held over it.
 
 use std::collections::BTreeSet;
 

@@ -3,8 +3,9 @@
 //! Code that reads or writes blocks names them by address; the device follows from the address. A
 //! request about one device, such as for its shape or a flush of it alone, goes to its [`Medium`].
 //!
-//! # Threads Any number of requests may be under way, from any thread. Submitting does not wait for
-//! the request. The caller waits for each ticket once.
+//! # Threads
+//! Any number of requests may be under way, from any thread. Submitting does not wait for the
+//! request. The caller waits for each ticket once.
 
 use std::sync::Arc;
 

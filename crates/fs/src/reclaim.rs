@@ -20,10 +20,11 @@
 //!   Reclaim then leaves the victim alone until the next mount, or until the zone has come free.
 //! - If a commit fails, the store takes no more commits, and the background reclaim ends.
 //!
-//! # Threads The background actor empties one victim at a time. A client that calls `reclaim_one`
-//! may empty another one meanwhile. A victim is kept from writers and other reclaims until the work
-//! on it ends. The work waits for devices and commits, so no lock is held over it. It can be
-//! dropped between two steps.
+//! # Threads
+//! The background actor empties one victim at a time. A client that calls `reclaim_one` may empty
+//! another one meanwhile. A victim is kept from writers and other reclaims until the work on it
+//! ends. The work waits for devices and commits, so no lock is held over it. It can be dropped
+//! between two steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -23,7 +23,8 @@
 //! So level i + 1 goes through a k-th of its window while level i goes through a whole one, as
 //! gears do. The cascade is planned before anything is read, and is one plan: see [`cascade`].
 //!
-//! # Variants The paper, the authors' code and what works differ. So there are three variants
+//! # Variants
+//! The paper, the authors' code and what works differ. So there are three variants
 //! ([`GearVariant`]), each with its rules in a module: [`repaired`], [`code`] and [`algorithm1`].
 //!
 //! - A compaction begins in level 0. `repaired`: also in a level that nothing else empties. `code`:

@@ -34,9 +34,10 @@
 //! is written again. The destruction is as volatile as the write: after a power cut, a block that a
 //! volatile write destroyed is old or destroyed. It is old if nothing of the write was kept.
 //!
-//! # Threads All methods may be called from any actor. Requests to one zone are carried out in the
-//! order in which they were submitted. No lock may be held over a report, a submission or a wait.
-//! Each ticket must be waited for once, by any actor.
+//! # Threads
+//! All methods may be called from any actor. Requests to one zone are carried out in the order in
+//! which they were submitted. No lock may be held over a report, a submission or a wait. Each
+//! ticket must be waited for once, by any actor.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};

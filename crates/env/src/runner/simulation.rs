@@ -8,11 +8,12 @@
 //! [`Condvar`](crate::sync::Condvar). What an actor does between two of these is atomic for the
 //! others, unless schedules are explored.
 //!
-//! # Explored schedules [`SimulationOptions::explore`] looks for orders of events that threads
-//! could have. When an actor is about to take a lock and holds none, and at each
-//! [`switch_point`](crate::sync::switch_point), it may rest and let others in between. Of several
-//! actors that can run at the same time, chance takes one. The seed decides, so a schedule can be
-//! repeated. This needs a build with debug assertions.
+//! # Explored schedules
+//! [`SimulationOptions::explore`] looks for orders of events that threads could have. When an actor
+//! is about to take a lock and holds none, and at each [`switch_point`](crate::sync::switch_point),
+//! it may rest and let others in between. Of several actors that can run at the same time, chance
+//! takes one. The seed decides, so a schedule can be repeated. This needs a build with debug
+//! assertions.
 //!
 //! # When something goes wrong
 //! - An actor that panics hands the panic to the actor that is joining it. If there is none, the
@@ -26,8 +27,9 @@
 //! - An actor that still lives then is cancelled, the youngest first: its wait unwinds, and its
 //!   destructors run as actors, which may wait. An actor that is stuck there is leaked.
 //!
-//! # Threads A simulation belongs to its OS thread. Several may run at once on different threads.
-//! The caller that starts one must hold no lock.
+//! # Threads
+//! A simulation belongs to its OS thread. Several may run at once on different threads. The caller
+//! that starts one must hold no lock.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

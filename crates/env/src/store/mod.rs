@@ -21,13 +21,15 @@
 //!   logs this is left open.)
 //! - Ids grow, with gaps, and are not reused, not even after a power cut.
 //!
-//! # Threads All calls may come from any actor. Reads, writes, commits and reservations may wait,
-//! so the caller must hold no lock. Commits of several actors take effect one after the other, in
-//! an order that the store chooses.
+//! # Threads
+//! All calls may come from any actor. Reads, writes, commits and reservations may wait, so the
+//! caller must hold no lock. Commits of several actors take effect one after the other, in an order
+//! that the store chooses.
 //!
-//! # Modules `contract` has the traits, `transaction`, `annotation`, `error`, `group`,
-//! `pending_read` and `read_buf` the values that go through them, `layer` a store on another,
-//! `by_cause` how counts look in JSON.
+//! # Modules
+//! `contract` has the traits, `transaction`, `annotation`, `error`, `group`, `pending_read` and
+//! `read_buf` the values that go through them, `layer` a store on another, `by_cause` how counts
+//! look in JSON.
 
 mod annotation;
 mod by_cause;

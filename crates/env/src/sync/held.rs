@@ -4,9 +4,9 @@
 //! While the thread panics nothing is checked: a second panic would abort the process and hide the
 //! first.
 //!
-//! # Threads The list belongs to the OS thread. Simulated actors share it. This works because none
-//! of them may hold a lock when it is suspended: a condition's own lock is taken off the list for
-//! the wait.
+//! # Threads
+//! The list belongs to the OS thread. Simulated actors share it. This works because none of them
+//! may hold a lock when it is suspended: a condition's own lock is taken off the list for the wait.
 
 #[cfg(debug_assertions)]
 mod tracked {

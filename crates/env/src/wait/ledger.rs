@@ -1,7 +1,8 @@
 //! [`WaitLedger`]: collects the waits of one actor that end while the ledger is open.
 //!
-//! # Threads The list of open ledgers belongs to the OS thread. Simulated actors share it, so each
-//! entry names its actor. The actor that opened a ledger must close it.
+//! # Threads
+//! The list of open ledgers belongs to the OS thread. Simulated actors share it, so each entry
+//! names its actor. The actor that opened a ledger must close it.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

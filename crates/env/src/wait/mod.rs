@@ -12,8 +12,8 @@
 //!   are not counted.
 //! - An idle actor does not count as waiting. Example: the flush's actor while no memtable is full.
 //!
-//! # Threads Any number of actors count on the same [`WaitCounts`]. A clock and a ledger belong to
-//! one actor.
+//! # Threads
+//! Any number of actors count on the same [`WaitCounts`]. A clock and a ledger belong to one actor.
 
 mod cause;
 mod clock;

@@ -12,8 +12,9 @@
 //!   makes do not come in.
 //! - Logs are not kept: they are usually read once, by a mount, whose cache is empty.
 //!
-//! # Threads One reader-writer lock; no other lock is taken under it. A read changes nothing in the
-//! order of eviction, so reads do not exclude each other.
+//! # Threads
+//! One reader-writer lock; no other lock is taken under it. A read changes nothing in the order of
+//! eviction, so reads do not exclude each other.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

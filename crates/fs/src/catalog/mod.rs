@@ -23,8 +23,8 @@
 //!   mount. Two files that claim the same blocks are found by a check of the store; a mount finds
 //!   them on a plain device, or where a zone would have more blocks than it can.
 //!
-//! # Threads None of its own: the owner locks it. On devices that is the journal, in a directory
-//! the volume.
+//! # Threads
+//! None of its own: the owner locks it. On devices that is the journal, in a directory the volume.
 
 mod annotation;
 mod count;

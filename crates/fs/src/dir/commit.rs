@@ -21,8 +21,9 @@
 //! - A roll that fails before the rename fails no commit: the old journal goes on.
 //! - Closing the store ends the commits that wait.
 //!
-//! # Threads Any number of actors may commit, and hold no lock meanwhile. A leader's call returns
-//! after step 3.
+//! # Threads
+//! Any number of actors may commit, and hold no lock meanwhile. A leader's call returns after step
+//! 3.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

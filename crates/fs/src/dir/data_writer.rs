@@ -5,10 +5,12 @@
 //! commits the new length. A file that no commit has created does not last, even if it was synced.
 //! `finish` syncs nothing: the transaction that seals the file does.
 //!
-//! # Failure An append that fails has taken nothing, and can be made again. After a failed sync,
-//! later appends, syncs and `finish` return its error.
+//! # Failure
+//! An append that fails has taken nothing, and can be made again. After a failed sync, later
+//! appends, syncs and `finish` return its error.
 //!
-//! # Threads One writer to a file. Readers see every byte that was appended.
+//! # Threads
+//! One writer to a file. Readers see every byte that was appended.
 
 use std::sync::Arc;
 

@@ -6,8 +6,9 @@
 //! ask whether the gate is shut ([`Gate::check`]), and a read that has begun may go on. Commits
 //! need no pass either: the volume waits for the one that is under way.
 //!
-//! # Threads Any thread may use a gate. A thread that holds a pass must not shut it, as it would
-//! wait for itself.
+//! # Threads
+//! Any thread may use a gate. A thread that holds a pass must not shut it, as it would wait for
+//! itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,9 +6,10 @@
 //! the store is closed, the end of the journal. A missing frame before that is corruption, not a
 //! torn tail.
 //!
-//! # Threads One actor at a time has the [`Journal`]: the opening, the leader of a group commit, or
-//! closing. Its calls wait for the disk, and no lock is held over them. After a commit that failed,
-//! nothing more may be written to it.
+//! # Threads
+//! One actor at a time has the [`Journal`]: the opening, the leader of a group commit, or closing.
+//! Its calls wait for the disk, and no lock is held over them. After a commit that failed, nothing
+//! more may be written to it.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -18,7 +18,8 @@
 //!   made again.
 //! - If the cut or a sync fails, nobody knows what is durable. Later calls return the error.
 //!
-//! # Threads One writer to a log. Readers see every byte that was appended.
+//! # Threads
+//! One writer to a log. Readers see every byte that was appended.
 
 use std::sync::Arc;
 

@@ -13,7 +13,8 @@
 //!   it cannot write or sync.
 //! - One operation can be made to fail by itself, without an effect.
 //!
-//! # Threads Any number may call. One lock, held over no wait.
+//! # Threads
+//! Any number may call. One lock, held over no wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

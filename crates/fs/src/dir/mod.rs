@@ -19,7 +19,8 @@
 //! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the interface to the host; a directory; the fake |
 //! | `check`, `inspect` | what is there, verified, or as it is |
 //!
-//! # Order What is synced, and when:
+//! # Order
+//! What is synced, and when:
 //!
 //! 1. **Commit**: first the bytes of the files that are sealed; then the directory, if the group
 //!    creates or seals files and any was made since it was last synced; then one append to the
@@ -39,16 +40,19 @@
 //!    else is written before it is in force, and no files are removed but those that no record
 //!    names.
 //!
-//! # Assumptions about the medium A synced file, and the entries of a synced directory, survive a
-//! power cut. Of what is not synced, any sectors of 512 bytes and any entries may survive. A rename
-//! is seen as done or as not done.
+//! # Assumptions about the medium
+//! A synced file, and the entries of a synced directory, survive a power cut. Of what is not
+//! synced, any sectors of 512 bytes and any entries may survive. A rename is seen as done or as not
+//! done.
 //!
-//! # Threads Any number of threads may call. No lock is held over a file operation. Commits go in
-//! groups: the group's leader alone writes the journal, and other commits wait while it rolls.
+//! # Threads
+//! Any number of threads may call. No lock is held over a file operation. Commits go in groups: the
+//! group's leader alone writes the journal, and other commits wait while it rolls.
 //!
-//! # Limits The store does not own its disk's space: reservations hold against its own users alone.
-//! Frames of logs are verified whenever they are read from the file; bytes of other files are left
-//! to their owner to verify.
+//! # Limits
+//! The store does not own its disk's space: reservations hold against its own users alone. Frames
+//! of logs are verified whenever they are read from the file; bytes of other files are left to
+//! their owner to verify.
 
 mod check;
 mod close;

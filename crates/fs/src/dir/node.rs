@@ -5,8 +5,9 @@
 //!   memory for the next frame.
 //! - A file has at most one writer.
 //!
-//! # Threads One lock around the state, never held over a file operation. It may be taken under the
-//! volume's lock, but not the other way round.
+//! # Threads
+//! One lock around the state, never held over a file operation. It may be taken under the volume's
+//! lock, but not the other way round.
 
 use std::ops::Range;
 use std::sync::Arc;

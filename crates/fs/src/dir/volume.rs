@@ -6,9 +6,9 @@
 //! - A file that was not committed has a writer. It is removed when the writer ends, or else by the
 //!   next opening.
 //!
-//! # Threads One lock around the state, taken before that of a file, and never held over a file
-//! operation. So a thread opens a file without the lock, and drops its own opening if another
-//! thread was faster.
+//! # Threads
+//! One lock around the state, taken before that of a file, and never held over a file operation. So
+//! a thread opens a file without the lock, and drops its own opening if another thread was faster.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

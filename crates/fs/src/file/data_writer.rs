@@ -21,8 +21,9 @@
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
 //!   taken, and a failed write that found no other place: these end the writer.
 //!
-//! # Threads One writer to a file. Its readers see every byte that was appended, until the writer
-//! ends by a failure. Appends can wait for space and for the device.
+//! # Threads
+//! One writer to a file. Its readers see every byte that was appended, until the writer ends by a
+//! failure. Appends can wait for space and for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

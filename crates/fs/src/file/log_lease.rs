@@ -11,8 +11,9 @@
 //!
 //! This module writes no frames, and does not know which are durable.
 //!
-//! # Threads Belongs to the log's one writer. Taking a lease can wait for space, for the device and
-//! for a commit. Taking one early can wait for the device.
+//! # Threads
+//! Belongs to the log's one writer. Taking a lease can wait for space, for the device and for a
+//! commit. Taking one early can wait for the device.
 
 use std::sync::Arc;
 

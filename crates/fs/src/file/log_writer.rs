@@ -21,8 +21,9 @@
 //! - After another failed write or flush, such as on a full disk of the host, this call and all
 //!   later ones return the error.
 //!
-//! # Threads One writer to a log. Its readers see every byte that was appended, until the writer
-//! ends by a failure; then bytes that are in no frame are lost.
+//! # Threads
+//! One writer to a log. Its readers see every byte that was appended, until the writer ends by a
+//! failure; then bytes that are in no frame are lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

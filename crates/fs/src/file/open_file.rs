@@ -9,9 +9,10 @@
 //! - A trim gives an open file a new state, for handles that are opened later. Older handles keep
 //!   the old state, and can read what was trimmed.
 //!
-//! # Threads One lock around the state, never held over a device call. A read makes a plan under
-//! the lock, and takes the pin of the state; it carries the plan out without the lock. The lock
-//! comes after those of registry and journal, and before that of the pool.
+//! # Threads
+//! One lock around the state, never held over a device call. A read makes a plan under the lock,
+//! and takes the pin of the state; it carries the plan out without the lock. The lock comes after
+//! those of registry and journal, and before that of the pool.
 
 use std::sync::Arc;
 

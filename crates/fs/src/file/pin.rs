@@ -7,8 +7,9 @@
 //! dropped. A pin also holds its successor, the pin of the next state. So blocks that a later
 //! change frees wait for the readers of earlier states too.
 //!
-//! # Threads Any thread may use a pin. Condemning blocks and dropping a pin take the lock of their
-//! pool, so a thread that holds that lock may do neither.
+//! # Threads
+//! Any thread may use a pin. Condemning blocks and dropping a pin take the lock of their pool, so a
+//! thread that holds that lock may do neither.
 
 use std::sync::Arc;
 

@@ -18,10 +18,11 @@
 //!   [`Tail`](super::tail::Tail).
 //! - A journal that is only read refuses commits with `ReadOnly`.
 //!
-//! # Threads Any number of actors may commit, and wait until their group is durable. They hold no
-//! lock meanwhile, as the leader calls the device. Commits return in any order. A caller that needs
-//! the order of staging takes a number in the closure of `commit_with`, which runs under the
-//! journal's lock. A flush covers writes that have completed before it. Readers of the catalog see
+//! # Threads
+//! Any number of actors may commit, and wait until their group is durable. They hold no lock
+//! meanwhile, as the leader calls the device. Commits return in any order. A caller that needs the
+//! order of staging takes a number in the closure of `commit_with`, which runs under the journal's
+//! lock. A flush covers writes that have completed before it. Readers of the catalog see
 //! transactions that are staged and not yet durable.
 
 use std::sync::Arc;

@@ -5,8 +5,9 @@
 //! The last step of a roll writes the superblock, and then releases the zones that lie wholly
 //! before the new head.
 //!
-//! # Threads One actor at a time has the leader, and holds no lock: its calls wait for the device.
-//! After a write, a flush or a step that failed, nothing more may be written.
+//! # Threads
+//! One actor at a time has the leader, and holds no lock: its calls wait for the device. After a
+//! write, a flush or a step that failed, nothing more may be written.
 
 use std::sync::Arc;
 

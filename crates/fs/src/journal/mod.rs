@@ -18,8 +18,9 @@
 //! - A commit is acknowledged after its write, and the blocks that it frees come free after that.
 //! - A zone is released once a superblock is durable from which a replay does not read the zone.
 //!
-//! # Threads Any number of actors may commit, and hold no lock meanwhile. One of them at a time is
-//! the leader and writes. A replay or a walk is for one actor, while nobody writes.
+//! # Threads
+//! Any number of actors may commit, and hold no lock meanwhile. One of them at a time is the leader
+//! and writes. A replay or a walk is for one actor, while nobody writes.
 
 mod apply;
 mod committer;

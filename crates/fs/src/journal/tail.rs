@@ -14,8 +14,9 @@
 //! - After an append that fails, the medium behind the end is unknown, and nothing more may be
 //!   appended.
 //!
-//! # Threads Belongs to the leader of the group commit, and before it to the actor that formats or
-//! mounts. Appends wait for the device.
+//! # Threads
+//! Belongs to the leader of the group commit, and before it to the actor that formats or mounts.
+//! Appends wait for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -16,9 +16,10 @@
 //! 5. The end of the group ends the lease; if a file has the turn, the end of the turn does. Other
 //!    writers get what was not claimed.
 //!
-//! # Threads The group's lock is held over no call of the pool, since the region belongs to the
-//! turn meanwhile. Leasing for the group does not wait for space. A file that leases by itself, in
-//! steps 2 and 3, can wait.
+//! # Threads
+//! The group's lock is held over no call of the pool, since the region belongs to the turn
+//! meanwhile. Leasing for the group does not wait for space. A file that leases by itself, in steps
+//! 2 and 3, can wait.
 
 use std::any::Any;
 use std::sync::Arc;

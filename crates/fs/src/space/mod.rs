@@ -18,9 +18,10 @@
 //!   two files open (one on a plain device), no device fails under it, and the journal needs no
 //!   more than is kept for it.
 //!
-//! # Threads Each pool has one lock, taken after that of a file and not held over a device call.
-//! Writers may wait in a pool for space. On a device with zones, most calls that lease or end a
-//! write can wait for the device. Callers hold no lock then.
+//! # Threads
+//! Each pool has one lock, taken after that of a file and not held over a device call. Writers may
+//! wait in a pool for space. On a device with zones, most calls that lease or end a write can wait
+//! for the device. Callers hold no lock then.
 
 mod ask;
 mod group;

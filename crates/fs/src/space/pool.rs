@@ -10,10 +10,11 @@
 //! see [`ZonedPool`](super::zoned::ZonedPool). The journal takes its zones by
 //! [`JournalSpace`](crate::journal::JournalSpace).
 //!
-//! # Threads Any thread may call any method, but the calls of a lease come from its holder. `lease`
-//! and `reserve` can wait for space. All ways to lease, and `settle`, `abandon` and `retire`, can
-//! wait for the device. Callers hold no lock over these. After `stop`, `lease` and `reserve` fail,
-//! and the other ways to lease give nothing. Claims of regions that are held go on.
+//! # Threads
+//! Any thread may call any method, but the calls of a lease come from its holder. `lease` and
+//! `reserve` can wait for space. All ways to lease, and `settle`, `abandon` and `retire`, can wait
+//! for the device. Callers hold no lock over these. After `stop`, `lease` and `reserve` fail, and
+//! the other ways to lease give nothing. Claims of regions that are held go on.
 
 use std::sync::Arc;
 

@@ -16,9 +16,10 @@
 //!   reader does not silently take an older state. Where a step back by one superblock would be
 //!   wrong, the writer writes twice.
 //!
-//! # Threads One owner, which alone writes. `choose`, `find` and `write` wait for the device.
-//! `choose` destroys what is in the zones that it chooses. Before `find`, a caller that is going to
-//! write flushes the device.
+//! # Threads
+//! One owner, which alone writes. `choose`, `find` and `write` wait for the device. `choose`
+//! destroys what is in the zones that it chooses. Before `find`, a caller that is going to write
+//! flushes the device.
 
 use std::sync::Arc;
 

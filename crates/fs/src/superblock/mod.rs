@@ -18,8 +18,9 @@
 //! - The superblock of the highest generation counts. It is durable before journal zones that it no
 //!   longer needs are released.
 //!
-//! # Threads None of its own: the actor that formats or mounts writes, later the leader of the
-//! journal's commits. Neither holds a lock.
+//! # Threads
+//! None of its own: the actor that formats or mounts writes, later the leader of the journal's
+//! commits. Neither holds a lock.
 
 mod area;
 mod codec;

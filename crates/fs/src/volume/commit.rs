@@ -10,7 +10,8 @@
 //! say whether they need one, as a move does. A file must be finished before the transaction that
 //! seals it.
 //!
-//! # Threads A commit waits for the journal and for its turn, so no lock may be held over it.
+//! # Threads
+//! A commit waits for the journal and for its turn, so no lock may be held over it.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //! a time, in the order of staging. A writer that ends without a commit has its blocks condemned
 //! here as well (`abandon`).
 //!
-//! # Threads Takes the locks of registry, journal, file, pool and cache, and waits for nothing
-//! else.
+//! # Threads
+//! Takes the locks of registry, journal, file, pool and cache, and waits for nothing else.
 
 use std::sync::Arc;
 

@@ -17,8 +17,9 @@
 //!   handle.
 //! - Blocks that the catalog knows come free after the transaction that frees them is durable.
 //!
-//! # Threads Any thread may call. Locks are taken in the order registry, journal, file, space, and
-//! none is held over a device call or a commit. The lock of the turns is taken under the journal's.
+//! # Threads
+//! Any thread may call. Locks are taken in the order registry, journal, file, space, and none is
+//! held over a device call or a commit. The lock of the turns is taken under the journal's.
 
 mod close;
 mod commit;

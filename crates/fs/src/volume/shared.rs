@@ -1,9 +1,10 @@
 //! [`Volume`]: the state that the handles of a mounted store share. It has the devices, the space,
 //! the journal and the open files.
 //!
-//! # Threads Locks are taken in the order registry, journal, file, space, and not held over a
-//! device call. Opening a file can wait for the device, if the file is a sealed log without an
-//! index: the log is read through first.
+//! # Threads
+//! Locks are taken in the order registry, journal, file, space, and not held over a device call.
+//! Opening a file can wait for the device, if the file is a sealed log without an index: the log is
+//! read through first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

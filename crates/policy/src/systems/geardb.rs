@@ -9,13 +9,12 @@
 //!    level shares them.
 //! 4. Tables and levels have LevelDB's sizes (section 5), see [`leveldb`].
 //!
-//! # Variants [`GearVariant`] has the differences.
-//! - `variant=repaired` is the row's own: the paper, with what is missing there.
-//! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB,
-//!   and its compactions grow as LevelDB's do (`growth`).
-//! - `variant=algorithm-1` is algorithm 1 as printed. In a new store level 1 takes all data and is
-//!   rewritten by the compactions, so it is for small stores, and for stores that another variant
-//!   has filled.
+//! # Variants
+//! [`GearVariant`] has the differences. - `variant=repaired` is the row's own: the paper, with what
+//! is missing there. - `variant=code` is the authors' code. Its tables are as large as a memtable,
+//! but at most 4 MiB, and its compactions grow as LevelDB's do (`growth`). - `variant=algorithm-1`
+//! is algorithm 1 as printed. In a new store level 1 takes all data and is rewritten by the
+//! compactions, so it is for small stores, and for stores that another variant has filled.
 //!
 //! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
 //! `moves_together=1`), unless parameters say otherwise.

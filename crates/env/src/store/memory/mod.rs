@@ -20,11 +20,13 @@
 //!
 //! Not modelled: corruption and lost zones, which belong to devices, and the places of files.
 //!
-//! # Threads One lock for the store, and one for the bytes of each file, which is taken after it.
-//! No lock is held over a delay.
+//! # Threads
+//! One lock for the store, and one for the bytes of each file, which is taken after it. No lock is
+//! held over a delay.
 //!
-//! # Modules `store` is the store and its faults, `handles` its readers and writers, `catalog` its
-//! files and what transactions do to them, `space` its capacity.
+//! # Modules
+//! `store` is the store and its faults, `handles` its readers and writers, `catalog` its files and
+//! what transactions do to them, `space` its capacity.
 
 mod catalog;
 mod handles;

@@ -4,8 +4,9 @@
 //! A zone that cannot be prepared is retired, and the next one is tried. If no zone is free, the
 //! journal gets `NoSpace` at once. It must not wait for reclaim, because reclaim needs the journal.
 //!
-//! # Threads Calls may wait for the device, without the pool's lock. Meanwhile the zone counts as
-//! the journal's.
+//! # Threads
+//! Calls may wait for the device, without the pool's lock. Meanwhile the zone counts as the
+//! journal's.
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};

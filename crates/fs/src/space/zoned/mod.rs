@@ -20,9 +20,10 @@
 //! - Each rank leaves to higher ranks what `reserves` says. A job may use what its reservation was
 //!   granted, whatever is left to others then.
 //!
-//! # Threads One lock, never held over a device call. A zone that is being reset, finished or
-//! emptied is taken from other writers meanwhile. Table, governor, reserves and the choices of
-//! `state` are pure.
+//! # Threads
+//! One lock, never held over a device call. A zone that is being reset, finished or emptied is
+//! taken from other writers meanwhile. Table, governor, reserves and the choices of `state` are
+//! pure.
 
 mod governor;
 mod journal_space;

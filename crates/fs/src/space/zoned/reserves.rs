@@ -19,9 +19,10 @@
 //! [`PINNED_RESERVE`]. `P` is the number of zones that would be filled by pinned blocks and by the
 //! dead blocks in the same zones.
 //!
-//! # Why a full store does not stay full A store is full when puts find no space. It must still let
-//! deletes in, and must be able to flush and compact them, as that gives space back. *Slack* is the
-//! space that no file refers to: free zones, dead blocks, and room in partly written zones.
+//! # Why a full store does not stay full
+//! A store is full when puts find no space. It must still let deletes in, and must be able to flush
+//! and compact them, as that gives space back. *Slack* is the space that no file refers to: free
+//! zones, dead blocks, and room in partly written zones.
 //!
 //! 1. Reclaim turns slack into free zones, all but less than a zone of it, unless blocks are
 //!    pinned, set aside or damaged. It empties zones that hold anything dead and, for those who

@@ -18,8 +18,9 @@
 //! finds too many slots taken. [`ZonedPool::free_slots`] finishes zones before the journal goes on,
 //! until the count is within its limit, or no zone is left to finish.
 //!
-//! # Threads The pool's lock is not held over a device call. A zone that is being finished is
-//! leased, or nobody else's to write.
+//! # Threads
+//! The pool's lock is not held over a device call. A zone that is being finished is leased, or
+//! nobody else's to write.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, DeviceError, ZoneState};

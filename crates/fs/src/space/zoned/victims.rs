@@ -10,9 +10,10 @@
 //! - A compaction gives way to logs and flushes that wait, if reclaim can help them. It also gives
 //!   way to reclaim, while too few zones are spare; see `gives_way`.
 //!
-//! # Threads Runs under the pool's lock, except while the levels of tables are asked for, because
-//! that may take the journal's lock. `await_work` and `await_reclaim_idle` wait, and give the lock
-//! up meanwhile.
+//! # Threads
+//! Runs under the pool's lock, except while the levels of tables are asked for, because that may
+//! take the journal's lock. `await_work` and `await_reclaim_idle` wait, and give the lock up
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

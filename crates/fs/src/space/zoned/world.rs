@@ -1,8 +1,9 @@
 //! A test of all that can happen to the space of a store of a few zones, in every order: deletes
 //! lead out of every state that is reached.
 //!
-//! # The world The zones' counts and the governor are the real ones. Around them is the smallest
-//! engine possible:
+//! # The world
+//! The zones' counts and the governor are the real ones. Around them is the smallest engine
+//! possible:
 //!
 //! - A put is a block of data that is flushed at once. None is made while a delete is in the
 //!   memtable.
@@ -19,7 +20,8 @@
 //! blocks, and goes on in the zone that it writes. A compaction does not give way to writers: it
 //! takes what the governor lets it have.
 //!
-//! # Checks In every state that can be reached:
+//! # Checks
+//! In every state that can be reached:
 //!
 //! - Once readers have gone, deletes, flushes and instalments alone, one after the other, empty the
 //!   store.
@@ -29,9 +31,10 @@
 //! - From one more state, in which four zones are pinned, four deletes are let in, one after the
 //!   other, whose tombstones fill half a zone each.
 //!
-//! # Limits Old places of moved blocks are not pinned here: a reader holds deleted blocks, and
-//! moved ones only as long as a read takes. Trimmed tables are not in this world, nor are bytes,
-//! files and time.
+//! # Limits
+//! Old places of moved blocks are not pinned here: a reader holds deleted blocks, and moved ones
+//! only as long as a read takes. Trimmed tables are not in this world, nor are bytes, files and
+//! time.
 
 use std::collections::BTreeSet;
 

@@ -20,8 +20,9 @@
 //! - **Stop**: once the journal has failed, files get no zones any more. Nobody knows whether its
 //!   last write is on the medium, and so whether the zones that it frees are free.
 //!
-//! # Threads One lock around the counts, never held over a device call. A zone that is being reset
-//! or finished is leased meanwhile, or the journal's.
+//! # Threads
+//! One lock around the counts, never held over a device call. A zone that is being reset or
+//! finished is leased meanwhile, or the journal's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

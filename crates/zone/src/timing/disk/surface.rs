@@ -1,19 +1,20 @@
 //! [`Surface`]: where a byte lies on the platters, and how long head and platters take to get to
 //! it.
 //!
-//! # Layout Tracks are numbered from the outside inwards, all heads of a cylinder before the next
-//! cylinder. The radius is cut into recording zones with equally many tracks. The bandwidth falls
-//! in equal steps from the outermost recording zone to the innermost, and the bytes of a track with
-//! it. The first byte of a track is skewed against that of the track before, by the time the head
-//! takes to get there. So a sequential stream loses that time at each change of tracks, and no
-//! more.
+//! # Layout
+//! Tracks are numbered from the outside inwards, all heads of a cylinder before the next cylinder.
+//! The radius is cut into recording zones with equally many tracks. The bandwidth falls in equal
+//! steps from the outermost recording zone to the innermost, and the bytes of a track with it. The
+//! first byte of a track is skewed against that of the track before, by the time the head takes to
+//! get there. So a sequential stream loses that time at each change of tracks, and no more.
 //!
 //! Conventional zones have the lowest addresses. If the drive file gives them a place further in,
 //! the sequential zones lie on both sides of it. An *address* is a byte of the drive, a *byte* is
 //! one of the platters: [`Surface::physical`] converts.
 //!
-//! # Time The angle of the platters is `now mod revolution`, whatever the head does. Angles are
-//! measured in nanoseconds of a revolution.
+//! # Time
+//! The angle of the platters is `now mod revolution`, whatever the head does. Angles are measured
+//! in nanoseconds of a revolution.
 
 use super::parameters::Settings;
 use super::seek::SeekCurve;

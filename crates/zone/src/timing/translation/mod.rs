@@ -19,17 +19,18 @@
 //! 4. A flush or a forced write does not end a burst: the buffer counts as safe.
 //! 5. The drive does not know of deletions: what was once written of a band is rewritten, too.
 //!
-//! # Persistent cache Some drives have a log at the outer diameter (Aghayev and Desnoyers,
-//! "Skylight", FAST '15). It takes all writes, except those of sequential streams from `bypass`
-//! bytes on and those to bands with a burst. An entry takes the head the time `entry`, and the
-//! transfer. When the host has asked nothing for `idle`, or the cache is full, the band whose
-//! entries are oldest is *cleaned*: its entries and the band are read, and the band is written. A
-//! write that finds the cache full waits. A read is served from the cache if one entry holds all of
-//! it, otherwise from the band.
+//! # Persistent cache
+//! Some drives have a log at the outer diameter (Aghayev and Desnoyers, "Skylight", FAST '15). It
+//! takes all writes, except those of sequential streams from `bypass` bytes on and those to bands
+//! with a burst. An entry takes the head the time `entry`, and the transfer. When the host has
+//! asked nothing for `idle`, or the cache is full, the band whose entries are oldest is *cleaned*:
+//! its entries and the band are read, and the band is written. A write that finds the cache full
+//! waits. A read is served from the cache if one entry holds all of it, otherwise from the band.
 //!
-//! # Amplification [`Work`](super::Work) counts the bytes that the host wrote and those that the
-//! medium took. Auxiliary write amplification (AWA, SEALDB table I) is the second over the first. A
-//! rewrite counts when it is ordered, so an open burst does not count yet. Cleaning counts under
+//! # Amplification
+//! [`Work`](super::Work) counts the bytes that the host wrote and those that the medium took.
+//! Auxiliary write amplification (AWA, SEALDB table I) is the second over the first. A rewrite
+//! counts when it is ordered, so an open burst does not count yet. Cleaning counts under
 //! [`Cause::Reclaim`](terrace_env::Cause).
 //!
 //! | part | content |
