@@ -2,7 +2,7 @@
 //! `docs/reproduction.md`.
 //!
 //! With names of experiments, those are run and printed, and the page stays as it is. With another
-//! `--scale`, the page of that scale is written.
+//! `--scale`, the page is written for that scale.
 //!
 //! A series takes hours, and may be interrupted at any time. The outcome of each finished run is
 //! kept in `target/lab`, under a name that includes a hash of the engine's sources. So the next

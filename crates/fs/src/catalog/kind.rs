@@ -1,4 +1,4 @@
-//! The codec of file kinds: one byte each. Any other byte is refused.
+//! Codec of file kinds: one byte each. Other bytes are refused.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::FileKind;

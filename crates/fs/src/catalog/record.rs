@@ -1,8 +1,8 @@
 //! The changes that the journal records.
 //!
 //! A record in the journal is *resolved*: it names ids and blocks, so applying it needs nothing but
-//! the catalog. A record that takes away or moves a name may leave the file open before that;
-//! staging fills it in.
+//! the catalog. A record that removes or renames a name may be made without the file's id; staging
+//! fills the id in.
 //!
 //! Decoding checks the fields alone, and that the store has the blocks. Whether a record fits the
 //! files is checked by staging. This module has the fields of each record and their order; names,

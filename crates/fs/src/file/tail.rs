@@ -3,7 +3,8 @@
 //!
 //! The last block of the map and the buffer may overlap: after a sync, a padded block is at the
 //! front of the buffer too. Bytes in memory win then. Writes join the map in file order, each when
-//! it has completed. After a failed write no further one joins.
+//! it has completed. After a write that failed, and was not written elsewhere either, no further
+//! one joins.
 //!
 //! Logs have no such tail. The file's lock guards it.
 

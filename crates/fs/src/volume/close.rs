@@ -7,7 +7,7 @@
 //! An unmount records the ends of all logs, and that the store is closed, by one last commit. If a
 //! log has a writer, or its writer has failed, or it ends within an append, the store is not
 //! closed, and the commit says only how far logs are durable. The next mount then treats the store
-//! as after a crash. It does so too if the commit fails.
+//! as after a crash. It does so too if the commit fails, or the flush of logs before it.
 
 use std::sync::Arc;
 

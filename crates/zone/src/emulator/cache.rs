@@ -1,28 +1,24 @@
-//! The drive's volatile write cache: what has been done and is not durable yet.
+//! [`Cache`]: the volatile write cache of an emulated drive: changes that a power cut may still
+//! take back.
 //!
-//! Of sequential zones it holds no data: bytes go to the medium at once, and the cache remembers
-//! which ranges of which zones a power cut may still take away. This is safe because a sequential
-//! zone is not overwritten in place: a reset leaves the old bytes on the medium until the reset is
-//! durable, at the latest with the next write to the zone. Of conventional zones, which are
-//! overwritten in place, the cache keeps the old bytes. Plain devices and shingled tracks are one
-//! conventional zone each; of tracks the cache also keeps what writes have destroyed.
+//! - *Sequential zones.* Bytes go to the medium at once. The cache remembers which ranges are
+//!   volatile. This is enough because a sequential zone is not overwritten: a reset leaves the old
+//!   bytes on the medium until the reset is durable, at the latest with the next write to the zone.
+//! - *Conventional zones* are overwritten in place, so the cache keeps the old bytes. Plain devices
+//!   and shingled tracks count as one conventional zone. Of tracks it also keeps what writes have
+//!   destroyed.
 //!
-//! A change is *in flight* from its submission until an actor has waited for it, and *complete*
-//! from then on. A flush, once it was waited for, makes durable what was complete when it was
-//! submitted, and nothing else: this is the least that a real drive promises, so tests find code
-//! that relies on more.
+//! A change is *in flight* until an actor has waited for it, then it is *complete*. A flush that
+//! has been waited for makes durable what was complete when the flush was submitted. Real drives
+//! often make more durable; code must not rely on that.
 //!
-//! Some changes need no flush: a forced write is durable once it is complete, a reset with the next
-//! write to its zone, and all changes of a zone once the zone fails. When the old bytes of
-//! conventional zones come to more than [`UNDO_BYTES_MAX`], all complete overwrites become durable,
-//! as on a drive whose cache is full. Those in flight are kept, however many bytes they have.
+//! Other changes become durable without a flush: a forced write once it is complete, a reset with
+//! the next write to its zone, and all changes of a zone that fails. If the old bytes of
+//! conventional zones exceed [`UNDO_BYTES_MAX`], complete overwrites become durable, as on a drive
+//! whose cache is full.
 //!
-//! Of sequential zones the cache holds a few words for each request in flight, and for each range
-//! that is complete; complete ranges that touch are joined, unless a flush was submitted in
-//! between.
-//!
-//! The cache does not touch the medium: where it answers that a reset has become durable, the drive
-//! erases the zone. The caller holds the drive's lock.
+//! The cache does not touch the medium: it tells the drive which zones to erase. The caller holds
+//! the drive's lock.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

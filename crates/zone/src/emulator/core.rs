@@ -1,15 +1,21 @@
-//! Controller of the emulated drive: takes requests, applies faults, calls the observer, asks the
-//! timing model, and counts.
+//! [`Core`]: the controller of an emulated drive. It takes requests, applies faults, calls the
+//! observer, asks the timing model, and counts.
 //!
-//! The order is: power; for all but reads, access and, of an image, whether a sync of the host has
-//! failed; the observer, which is shown all requests but reads, also those that the rules will
-//! refuse; failures of zones; the rules of the device; faults; the change itself; the counts, for
-//! requests that succeeded so far (a flush counts though its sync of the host may fail later); the
-//! timing model, for all.
+//! A submission goes through these steps. Steps 2 to 4 are for all requests but reads.
 //!
-//! The caller holds the drive's lock, and nothing here waits. For an image the caller syncs the
-//! host's file without the lock: as far as [`Core::barrier`] says before it submits, and as far as
-//! [`Core::reach`] says before it completes.
+//! 1. Check the power.
+//! 2. Check access and, for an image, whether a sync of the host has failed.
+//! 3. Show the request to the observer, even if the rules will refuse it.
+//! 4. Let zones fail that are to fail now.
+//! 5. Check the rules of the device.
+//! 6. Apply faults.
+//! 7. Carry out the request.
+//! 8. Count it, if it succeeded so far.
+//! 9. Ask the timing model when it completes. This is also done for refused requests.
+//!
+//! Nothing here waits; the caller holds the drive's lock. For an image, the caller syncs the host's
+//! file without the lock: up to [`Core::barrier`] before it submits, and up to [`Core::reach`]
+//! before it completes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,27 +1,25 @@
-//! Power cut: decides what remains of the volatile cache, in one of four modes.
+//! [`PowerCut`]: decides what a power cut leaves of the volatile changes.
 //!
-//! [`PowerCut::DropUnflushed`] loses everything volatile (but see the active limit below), and
-//! [`PowerCut::KeepAll`] nothing. Of the first, only the bytes in holes are left to chance; of the
-//! second, nothing is. [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] draw by chance, for each
-//! zone with volatile changes by itself: whether its reset and its finish were carried out, which
-//! of its volatile physical blocks are on the medium, and where its pointer is then. Blocks below
-//! the pointer that are not on the medium are *holes*: they read as zeros, as the bytes from the
-//! zone's earlier life where the medium remembers them, or as garbage. A hole below a forced write
-//! is possible in each mode but [`PowerCut::KeepAll`].
+//! - [`DropUnflushed`](PowerCut::DropUnflushed) loses everything volatile, except where the active
+//!   limit forbids it (below).
+//! - [`KeepAll`](PowerCut::KeepAll) loses nothing.
+//! - [`Prefixes`](PowerCut::Prefixes) and [`Blocks`](PowerCut::Blocks) draw at random, for each
+//!   zone by itself: whether its reset and its finish happened, which volatile physical blocks are
+//!   on the medium, and where its pointer is.
 //!
-//! A conventional zone has no holes: each physical block is as one of the volatile overwrites left
-//! it, or as it was before them. The same holds for shingled tracks, where an overwrite may also
-//! have destroyed the block. If nothing of a write reached the medium, then nothing that it
-//! destroyed is destroyed; else each of these blocks is by itself as it was before, or destroyed.
+//! *Sequential zones.* A block below the pointer that is not on the medium is a *hole*. It reads as
+//! zeros, as the zone's bytes before its last reset, or as garbage.
 //!
-//! Open zones are closed; those that hold nothing are empty then.
+//! *Conventional zones* have no holes: each physical block is as one of the volatile overwrites
+//! left it, or as it was before them. On shingled tracks a block may also be destroyed. If nothing
+//! of a write reached the medium, it destroyed nothing. Otherwise each block that it destroyed is
+//! old or destroyed, by itself.
 //!
-//! The active limit holds after a cut as well. If undoing a finish, a reset or the last blocks of a
-//! full zone would make too many zones active, this zone stays as it was: a full zone with holes,
-//! or a reset one.
+//! Open zones are closed; those that hold nothing become empty. The active limit also holds after a
+//! cut: if undoing a change would make too many zones active, the zone stays as it was.
 //!
-//! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller completes
-//! none of them any more.
+//! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller must not
+//! complete them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

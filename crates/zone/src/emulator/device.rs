@@ -1,15 +1,13 @@
 //! [`Emulator`]: an emulated drive as a [`Device`], with calls for power cuts, faults and times.
 //!
-//! A submission carries the request out, but for what a flush does. The wait takes the time that
-//! the timing model says, and, for a flush or a forced write of an image, syncs the host's file. A
-//! submission to an image may have to sync it first. A drive without a model completes everything
-//! at once, but for these syncs. To wait for a ticket twice is a panic.
+//! A submission carries a request out; a flush takes effect when it is waited for. A wait takes the
+//! time that the timing model says; without a model it ends at once. For an image, a submission or
+//! a wait may also sync the host's file. Waiting for a ticket twice is a panic.
 //!
-//! The calls for tests may come at any time, from any actor, but not from within the observer or
-//! the timing model. After [`Emulator::power_cut`] every request and report fails until
-//! [`Emulator::power_on`]; so do earlier requests that are waited for only then. An image that was
-//! opened for reading takes reads and reports alone, and refuses the calls that would change its
-//! bytes or zones.
+//! The calls for tests may come at any time from any actor, but not from within the observer or the
+//! timing model. After [`Emulator::power_cut`] requests and reports fail until
+//! [`Emulator::power_on`]. An image that was opened for reading refuses requests other than reads
+//! and reports.
 
 use std::fmt;
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! [`Drives`]: the emulated drives of one store, at least one. They are watched and copied
-//! together; in a copy, power can be cut for all of them or for one.
+//! [`Drives`]: the emulated drives of one store, at least one. They can be copied and watched
+//! together. In a copy, the power can be cut for all drives or for one.
 //!
-//! To be watched, the drives are in memory, in a simulation: an observer's copy takes the locks of
-//! the other drives, so that two threads could each wait for the other. [`Drives::power_cut`] cuts
-//! one drive after the other, up to the first that fails.
+//! Watch drives in a simulation, and in memory: the observer of one drive copies the others and
+//! takes their locks, so two threads could deadlock. [`Drives::power_cut`] cuts one drive after the
+//! other, up to the first error.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

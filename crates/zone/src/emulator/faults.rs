@@ -1,26 +1,21 @@
-//! Faults that an emulated drive is told to have.
+//! [`FaultPlan`]: which faults an emulated drive has, and when.
 //!
-//! - A read fails: a medium error; the next read may succeed.
-//! - A write fails: a medium error. Some of its first blocks may be written and the pointer be
-//!   advanced by them. Until somebody has waited for the failed write, or a flush fails, or the
-//!   power is cut, further requests to the zone fail, too, but for reads.
-//! - An open, close, finish or reset fails: a medium error; nothing changes.
-//! - A flush fails: volatile writes are lost, kept or torn as by a power cut, though they were
-//!   reported complete; requests in flight fail, but for reads; open zones are closed.
+//! - A read fails with a medium error. The next read may succeed.
+//! - A write fails with a medium error. Its first blocks may be written, and the pointer moved by
+//!   them. Until somebody has waited for the failed write, later requests to the zone fail, too,
+//!   except for reads. A failed flush or a power cut also ends that.
+//! - An open, close, finish or reset fails with a medium error, and changes nothing.
+//! - A flush fails: volatile writes are lost, kept or torn as in a power cut; open zones are
+//!   closed; requests in flight fail, except for reads.
 //! - A bad block: reads of it fail until it is written again.
-//! - The host's disk is full: after a given number of writes, all further writes fail and change
-//!   nothing, but for those of journal and superblock. Or the host has no room for another zone:
-//!   each write to the start of a zone fails, whatever its cause.
-//! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
+//! - The host's disk is full: after some writes, further ones fail and change nothing, except for
+//!   journal and superblock. Or it has no room for another zone: writes to the start of a zone
+//!   fail.
+//! - Zones fail: a group of zones becomes read-only or offline.
 //!
-//! A [`FaultPlan`] says which faults happen, and when. Counting begins when the plan is given to
-//! the drive. Not counted are requests that fail for another reason first: the power is off, the
-//! drive is read-only, a sync of the host has failed, they break the rules of the device, the host
-//! is full, a failed write to the zone has not been waited for, or a read meets a bad block.
-//!
-//! Two faults count otherwise. Towards the failure of zones also count requests, but for reads,
-//! that break the rules. Towards a full host count the writes that keep the rules, but for those of
-//! journal and superblock.
+//! Counting of requests begins when the plan is given to the drive. For most faults, a request that
+//! fails for another reason before is not counted. The failure of zones counts all requests but
+//! reads. A full disk counts the writes that keep the rules of the device.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,33 +1,28 @@
-//! A medium in a sparse file, or, of a plain drive, on a block device of the host; the layout is in
-//! `docs/format/image.md`.
+//! [`FileMedium`]: the bytes of an emulated drive in a sparse file, or, of a drive without zones,
+//! on a block device of the host. `docs/format/image.md` has the layout.
 //!
-//! Zone states are written to the file as they change, so that the image survives the process that
-//! uses it. (An image that is opened for reading is not changed, though its zones count as closed.)
-//! A lock on the file lets in one writer alone, or any number of readers. An open that does not get
-//! the lock fails with [`DeviceError::InUse`] and does not wait.
+//! Zone states are written to the file as they change, so the image survives the process. A lock on
+//! the file admits one writer or any number of readers; an open that does not get it fails with
+//! [`DeviceError::InUse`].
 //!
 //! # Power cuts of the host
-//! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
-//! found then must be what a power cut of the drive could have left, unless the drive is unsynced.
-//! Two rules ensure it, beside syncing when the drive flushes:
-//! - A zone is not punched out or written again before its reset is on the host's disk. Otherwise
-//!   the zone could be found full, without the bytes that were durable in it.
-//! - A zone becomes active only if the active limit would hold even though all zone states that
-//!   have not reached the host's disk were lost.
-//!
-//! A failed flush and a power cut that a test asks for may punch out a zone before its reset is on
-//! the host's disk.
-//!
-//! The file may be found with more open zones than the drive allows: power-on closes all zones.
+//! Bytes that the host has not synced may or may not be on its disk, in any order. What is found
+//! then must be what a power cut of the drive could leave, unless the drive is unsynced. Besides
+//! syncing for flushes and forced writes, two rules ensure this:
+//! - A zone with a pending reset is not written again before the reset is on the host's disk.
+//!   Otherwise the zone could be found full, without its durable bytes.
+//! - A zone becomes active only if the active limit would hold even if all zone states were lost
+//!   that have not reached the host's disk.
 //!
 //! [`FileMedium::barrier`] says what has to be synced for these rules before a request. The caller
-//! syncs it before it submits the request, without the drive's lock.
+//! syncs it without the drive's lock. A failed flush, or a power cut that a test asks for, may
+//! break the first rule.
 //!
 //! # A full disk of the host
-//! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, where
-//! the host's file system can, so that journal and logs go on for a while. A request whose bytes
-//! find no room in the file fails with [`DeviceError::HostFull`]; it may be tried again when there
-//! is room. A sync that finds no room fails like any other sync, for good.
+//! Behind each forced write in a sequential zone some space is allocated ahead, where the host's
+//! file system can do that. So journal and logs go on for a while. A request without room fails
+//! with [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails for
+//! good.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

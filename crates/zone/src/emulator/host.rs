@@ -1,21 +1,19 @@
-//! The host's side of an image: its file, and what of it has reached the host's disk.
+//! [`Host`]: the file of an image, and what of it has reached the host's disk.
 //!
-//! 1. Every write to the file and every hole punched has a number; allocated space has none. A
-//!    flush or a forced write of the drive has to *reach* the number that was the last when the
-//!    request was carried out.
+//! 1. Each write to the file and each punched hole has a number. A flush or a forced write of the
+//!    drive has to *reach* the number that was the last when it was carried out.
 //! 2. An actor that has to reach a number syncs the file, unless the number is reached. If another
-//!    actor is syncing already, it waits for that sync and looks again. One `fdatasync` reaches all
-//!    changes that were made before it began. So a flush that finds nothing changed is free, and
-//!    flushes that come together share a sync.
-//! 3. A sync that fails is never tried again: the host may have dropped what it could not write,
-//!    and would then report success. From then on [`Host::check`] and [`Host::reach`] fail with
-//!    [`DeviceError::HostSync`], and with them the drive's requests, but for reads.
+//!    actor is syncing, it waits for that sync and looks again. A sync reaches all changes that
+//!    were made before it began. So flushes that come together share a sync.
+//! 3. A failed sync is not repeated: the host may have dropped the bytes, and would then report
+//!    success. From then on [`Host::check`] and [`Host::reach`] fail with
+//!    [`DeviceError::HostSync`].
 //!
-//! A host that is *not synced* makes no syncs; then a power cut of the host may leave anything.
+//! A host that is *not synced* makes no syncs: a power cut of the host may leave anything.
 //!
 //! # Threads
-//! Any number. The lock is not held over a sync. [`Host::reach`] waits for the host's disk, so its
-//! caller holds no lock, not even that of the drive; reads and writes may be called under it.
+//! Any number. [`Host::reach`] waits for the host's disk, so it must be called without a lock. The
+//! other calls may be made under the drive's lock.
 
 use std::io;
 use std::path::{Path, PathBuf};

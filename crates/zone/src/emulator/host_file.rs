@@ -1,11 +1,9 @@
-//! [`HostFile`]: the seam between an image and the file of the host that holds it. It has few
-//! calls, so that tests can simulate power cuts of the host behind it.
+//! [`HostFile`]: the file of the host that holds an image. It has few calls, so that tests can
+//! simulate power cuts of the host behind it.
 //!
-//! Several actors call at once. A sync makes durable at least the changes that had returned before
-//! it began, if the sync succeeds. A caller that creates an image in a regular file gives the file
-//! its length first. When an image is opened, its length is compared before any block is used; a
-//! read never goes beyond [`HostFile::size`]. Apart from that the file is at least as long as the
-//! image. A write or punch that fails may have changed something.
+//! Several actors may call at once. A successful sync makes durable the changes that had returned
+//! before it began. A write or punch that fails may have changed something. Callers read and write
+//! within the length of the file.
 
 use std::fmt;
 use std::fs::File;

@@ -1,5 +1,6 @@
-//! Tests of images on a host's file that counts its syncs, can be full, and can lose its power: a
-//! page that was not synced is then as it was at some moment since the last sync.
+//! Tests of images on a simulated file of the host. The file counts its syncs, can be full, and can
+//! lose its power: each page that was not synced is then in one of the states it had since the last
+//! sync.
 
 use std::io;
 use std::ops::Range;

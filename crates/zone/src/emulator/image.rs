@@ -1,12 +1,12 @@
-//! The codec of drive images, as `docs/format/image.md` lays them out.
+//! [`Header`]: the codec of drive images, as `docs/format/image.md` lays them out.
 //!
-//! Pure: bytes in, values out, and back. Decoding never panics, whatever the bytes are: it gives
-//! the [`Flaw`]. Encoding panics beyond [`RUNS_MAX`] runs of conventional zones; the caller checks
-//! that before.
+//! Pure: bytes in, values out, and back. Decoding does not panic, whatever the bytes are: it
+//! returns a [`Flaw`]. Encoding panics if there are more than [`RUNS_MAX`] runs of conventional
+//! zones; the caller checks that.
 //!
-//! New images have version 2; images of version 1 are read, too. A decoded header has a valid
-//! geometry, and each decoded zone a possible state. The limits of open and active zones are not
-//! checked here.
+//! A decoded header has a valid geometry, and a decoded zone has a possible state. The limits of
+//! open and active zones are not checked here. New images have the newest version; older ones are
+//! read, too.
 
 use std::ops::Range;
 

@@ -1,13 +1,12 @@
-//! Medium of an emulated drive, which keeps its bytes: memory, or a file.
+//! [`Medium`]: keeps the bytes of an emulated drive, in memory or in a file.
 //!
-//! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
-//! written, or was erased, reads as zeros. There are two exceptions. On a host's file system that
-//! cannot punch holes, the bytes of an erased zone stay; reads of a sequential zone take nothing
-//! from the medium behind the write pointer. On a block device of the host, bytes that were never
-//! written are those that stand there.
+//! A medium knows no rules. Bytes are addressed by zone, and by their offset in the zone. Bytes
+//! that were never written, or were erased, read as zeros, with two exceptions. On a file system
+//! that cannot punch holes, an erased zone keeps its bytes; the drive does not read them. On a
+//! block device of the host, bytes that were never written are those that were there before.
 //!
-//! A medium has no volatile part of its own: what the drive may lose, `cache` knows. Nothing here
-//! waits for the host's disk to sync.
+//! A medium has no volatile part of its own: [`cache`](super::cache) knows what may be lost.
+//! Nothing here waits for the host's disk to sync.
 
 use std::sync::Arc;
 

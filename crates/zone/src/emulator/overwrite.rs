@@ -1,10 +1,9 @@
 //! [`Overwrite`]: what a write in place has changed, as long as a power cut may take it back.
 //!
-//! A write to a conventional zone, a plain device or shingled tracks leaves one overwrite for its
-//! own bytes. A write to shingled tracks leaves others for the bytes behind it that it destroyed:
-//! its *harm*. All of a write's overwrites have its ticket, and become durable together. Bytes that
-//! were zeros because nothing is written there take no memory, so the harm of a sequential load is
-//! a few words for each write.
+//! A write to a conventional zone, a plain device or shingled tracks leaves an overwrite for the
+//! bytes that it wrote. On shingled tracks it leaves others for the bytes that it destroyed, its
+//! *harm*. All overwrites of a write have its ticket. Old bytes that were zeros because nothing was
+//! there take no memory.
 
 use std::ops::Range;
 use std::sync::Arc;

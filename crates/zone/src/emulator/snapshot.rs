@@ -1,14 +1,12 @@
-//! Copies of an emulated drive in the midst of its work, for crash tests.
+//! [`Snapshot`]: a copy of an emulated drive in the midst of its work, for crash tests.
 //!
-//! A test runs once, with an observer that takes a [`Snapshot`] before each request that changes
-//! the drive. For each snapshot, [`Snapshot::cut`] then gives the drive as a power cut at that
-//! moment leaves it, and the test tries to recover from it. A snapshot of a drive in memory shares
-//! its bytes with the drive. It costs a few words for each zone and each volatile change, and a
-//! copy of the request under way; what either side changes later is copied then, by chunks of 16
-//! KiB. A snapshot of an image copies all bytes that are written, and conventional zones whole.
+//! A test runs once, with an observer that takes a snapshot before each request that changes the
+//! drive. For each snapshot, [`Snapshot::cut`] returns the drive as a power cut at that moment
+//! leaves it. A snapshot may be cut any number of times.
 //!
-//! The drive after a cut is in memory and powered on. It has no faults, no observer and no timing
-//! model. One snapshot may be cut any number of times.
+//! A snapshot of a drive in memory shares its bytes with the drive: it costs little. A snapshot of
+//! an image copies all bytes. The drive after a cut is in memory and powered on. It has no faults,
+//! no observer and no timing model.
 
 use terrace_env::IoBuf;
 use terrace_env::random::Random;

@@ -1,22 +1,18 @@
-//! [`Timing`]: the seam through which an emulated drive asks a model when its requests complete.
+//! [`Timing`]: the seam through which an emulated drive asks a model when its requests complete. A
+//! model changes the time of requests, not their effect.
 //!
-//! The effect of a request is decided when it is submitted (that of a flush, when it completes),
-//! unless a power cut, or a flush or sync that fails, takes it back before it is waited for; a
-//! model changes only its time. The drive tells the model of each request that is submitted while
-//! the model is set, as a [`Command`], and the model answers when it completes. The answer may come
-//! at once ([`Progress::Decided`]) or later ([`Progress::Undecided`]). Example: a disk chooses
-//! among queued commands when its head is free, and may be given better ones until then. An
-//! undecided answer names the time to ask again; the actor that waits for the request sleeps until
-//! then.
+//! The drive tells the model of each request that is submitted, refused ones included, as a
+//! [`Command`]. The model answers when it completes: at once ([`Progress::Decided`]) or later
+//! ([`Progress::Undecided`]). Example: a disk chooses among queued commands when its head is free,
+//! and better ones may come until then. An undecided answer names the time to ask again.
 //!
-//! A model is called with the drive's lock held, so it does not wait and does not use the drive. It
-//! gets refused requests, too.
+//! A model is called with the drive's lock held: it must not wait, and must not use the drive.
 //!
 //! # Same seed, same history
-//! A model gets the commands in the order of submission, with times that never go back, and must
-//! answer from these alone. A decision due at a time takes into account all commands submitted
-//! before that time and none after; it is never taken back. An undecided answer names a time in the
-//! future, so asking again ends at some time.
+//! A model gets the commands in the order of submission, at times that do not go back, and must
+//! answer from these alone. A decision that is due at some time takes into account what was
+//! submitted before that time, and nothing later. It is not taken back. An undecided answer names a
+//! time in the future.
 
 use std::time::Duration;
 

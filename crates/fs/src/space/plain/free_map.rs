@@ -5,12 +5,11 @@
 //! - Both indexes hold the same runs, and the totals are what a walk over them would find.
 //!
 //! A *stretch* is an aligned run of fixed length. The journal takes whole ones, so the map counts
-//! how many are wholly free. It also counts the blocks that writers can be given: on shingled
-//! tracks the end of a free run is a [`Guard`] that nobody writes.
+//! how many are wholly free. It also counts the blocks that writers can be given. On shingled
+//! tracks these are fewer than the free ones, since the end of a free run serves as a [`Guard`].
 //!
-//! Pure. A change costs the logarithm of the number of runs, for each run that it touches; the
-//! first whole stretch is found by a walk over the runs. `put` panics on blocks that are free, and
-//! `take` on blocks that are not.
+//! Pure. A change costs the logarithm of the number of runs; finding the first whole stretch is a
+//! walk over them. `put` panics on blocks that are free, and `take` on blocks that are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

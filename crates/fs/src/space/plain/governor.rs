@@ -1,8 +1,7 @@
-//! Governor of a device without zones: decides how many blocks each rank leaves to others, and
+//! [`Governor`] of a device without zones: decides how many blocks each rank leaves to others, and
 //! counts reservations.
 //!
-//! The currency is the block. In addition the journal needs whole *stretches*. A rank may take
-//! blocks as long as these stay free, beside what the reservations of others hold:
+//! A rank may take blocks if these stay free, beside the blocks that other jobs' reservations hold:
 //!
 //! | rank | must leave |
 //! |---|---|
@@ -12,12 +11,15 @@
 //! | flush | `J` whole stretches and `C + U` blocks |
 //! | log | `J` whole stretches and `C + U + F` blocks |
 //!
-//! `J` is the number of stretches that the journal may still need, beside those it has, until a
-//! snapshot is complete: 1 at least. `U` = [`URGENT_RESERVE`]: a MiB of deletes can be logged
-//! though puts have filled the device. `C` and `F` are kept for compactions and for the flush of
-//! such a log ([`jobs_reserve`]). They are 0 on a device of logs alone: there the flush goes to
-//! another device, and gives back its log and those before it. Nothing is copied to free space,
-//! since a block that comes free can be written at once.
+//! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
+//!   beside those that it has; 1 at least.
+//! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
+//! - `C` and `F` are kept for compactions, and for the flush of such a log ([`jobs_reserve`]). They
+//!   are 0 on a device of logs alone: there the flush goes to another device, and gives back its
+//!   log and older ones.
+//!
+//! Nothing is kept for reclaim, because a block that comes free can be written without being copied
+//! or reset.
 //!
 //! Pure; the owner locks it.
 

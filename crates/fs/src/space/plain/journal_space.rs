@@ -1,6 +1,8 @@
-//! Gives the journal whole stretches of a plain device, the first that are free, and takes them
-//! back. A stretch still shows its old bytes. If none is wholly free, the journal gets `NoSpace`.
-//! No call waits. A stretch that is given up is not given out again before the next mount.
+//! [`JournalSpace`] of a device without zones: gives the journal the first whole stretch that is
+//! free, and takes stretches back.
+//!
+//! A stretch still shows its old bytes. If none is wholly free, the journal gets `NoSpace`. No call
+//! waits. A stretch that the journal gives up is not given out again before the next mount.
 
 use terrace_env::ZoneId;
 use terrace_env::store::{Rank, StoreError};

@@ -1,4 +1,4 @@
-//! The pool of a device without zones, plain or of shingled tracks: a region is a run of blocks of
+//! The pool of a device without zones, plain or of shingled tracks. A region is a run of blocks of
 //! any length.
 //!
 //! | part | what it does |
@@ -8,17 +8,18 @@
 //! | `guard` | on shingled tracks: what must be free behind a run while it is written |
 //! | `governor` | how many blocks each rank leaves to others, and reservations |
 //! | `state` | what the lock guards; which run a writer gets |
-//! | `pool` | the seam: what writers ask for |
+//! | `pool` | the interface: what writers ask for |
 //! | `journal_space` | stretches for the journal |
 //!
 //! # Invariants
 //! - A block is free, pinned, leased, lost to a failed medium, or has one owner: a file, the
 //!   journal or the superblock. [`PlainPool::audit`] counts.
-//! - Files leave so many stretches whole for the journal as `governor` says; when that number
+//! - Files leave so many stretches whole for the journal as `governor` says. When that number
 //!   grows, files may lie there already.
 //!
 //! # Threads
-//! One lock in [`PlainPool`]; the others are pure and called under it. No call uses the device.
+//! One lock in [`PlainPool`]; the other parts are pure and called under it. No call uses the
+//! device.
 
 mod free_map;
 mod governor;

@@ -2,25 +2,22 @@
 //! blocks to writers and stretches to the journal, and takes back what transactions free.
 //!
 //! # Rules
-//! - Blocks that come free can be written at once, in place: there is nothing to reset, and nothing
-//!   to reclaim. A file's block comes free when the transaction that frees it is durable and the
-//!   last reader has gone.
-//! - A writer's region is a run of any length, of 64 MiB at most unless it is a placement group's.
-//!   What the writer does not claim of it comes free when the lease ends.
-//! - On shingled tracks, a region has a [`Guard`] behind it, which is given to nobody as long as
-//!   the lease lasts. A stretch of the journal has its guard for as long as the journal has the
-//!   stretch: a *unit* of one stretch or more is taken for it, of which the journal writes the
-//!   first stretch only. The superblock has a unit, too.
-//! - If the device holds tables, regions are cut from the front of the run that the placement's
-//!   [`Fit`] finds; else from the end.
-//! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
-//!   owner, epoch and chain that they are of an earlier life.
-//! - If the medium fails under a write, the region is *shunned*: its blocks are not given out again
-//!   before the next mount.
-//! - A writer that finds no space is given that of idle leases. If that is not enough, it waits up
-//!   to 100 ms for readers, if they pin as much as it needs, and fails with `Busy` then; otherwise
-//!   it fails with `NoSpace` at once.
-//! - Once the journal has failed, no region and no reservation is given out any more.
+//! - **Freed blocks** can be written at once, in place: there is nothing to reset or to reclaim. A
+//!   file's block comes free when the transaction that frees it is durable and its last reader has
+//!   gone. Its old bytes stay until it is written. Logs and journal recognise old frames by owner,
+//!   epoch and chain.
+//! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
+//!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
+//!   from the front of the run that the placement's [`Fit`] finds; else from the end.
+//! - **Shingled tracks**: a region has a [`Guard`] behind it, which nobody else gets while the
+//!   lease lasts. For a stretch of the journal, a *unit* of one stretch or more is taken; the
+//!   journal writes its first stretch, and the rest is the guard. The superblock has a unit, too.
+//! - **Failures**: if the medium fails under a write, the region is *shunned*: its blocks are not
+//!   given out again before the next mount.
+//! - **Lack of space**: a writer gets the space of idle leases first. If that is not enough, and
+//!   readers pin as much as it needs, it waits up to 100 ms for them and then fails with `Busy`.
+//!   Otherwise it fails with `NoSpace` at once.
+//! - **Stop**: once the journal has failed, no region and no reservation is given out.
 //!
 //! # Threads
 //! One lock around the counts. The pool sends nothing to the device.

@@ -1,5 +1,5 @@
-//! State of the pool of a device without zones, and the choice of a run of blocks for a writer.
-//! Pure, under the pool's lock.
+//! State of the pool of a device without zones, under the pool's lock, and the choice of a run of
+//! blocks for a writer. Pure.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
