@@ -1,4 +1,4 @@
-//! [`Fit`]: where in the free space of a device without zones a writer's run of blocks begins; and
+//! [`Fit`]: where a writer's run of blocks begins in the free space of a device without zones; and
 //! [`Fitted`], a placement with a fit of its own.
 //!
 //! | fit | the run lies in |
@@ -7,9 +7,9 @@
 //! | [`Next`](Fit::Next) | the first that holds it behind the run that was given out last |
 //! | [`First`](Fit::First) | the first that holds it from the start of the device |
 //!
-//! By the best fit, the largest free run, which lies behind all data, is the last that is cut: so
-//! SEALDB's list of free space by size works (MSST '18, section III-B). File systems such as ext4
-//! go on where they were, as the next fit does, which begins again at the start of the device.
+//! SEALDB's list of free space by size is a best fit (MSST '18, section III-B): the largest free
+//! run, which usually lies behind all data, is cut last. File systems such as ext4 go on where they
+//! were, as the next fit does. At the end of the device the next fit begins again at the start.
 
 use std::sync::Arc;
 

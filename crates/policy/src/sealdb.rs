@@ -1,36 +1,36 @@
 //! [`Sealdb`]: leveled compaction by sets (Yao et al., "A Set-aware Key-Value Store on Shingled
 //! Magnetic Recording Drives with Dynamic Band", MSST '18, sections III-A and III-C).
 //!
-//! 1. Levels, scores, flushes and moves are LevelDB's: see [`Leveled`]. The levels 0 and 1 have no
-//!    sets, because a table of level 1 is merged with several of level 0 at once (III-A).
-//! 2. A table of a level from 1 on, the *victim*, is merged with what it overlaps in the next
-//!    level. The result is a set: the engine writes its tables one behind the other, and the next
-//!    merge of these keys reads them as one stretch (III-A).
-//! 3. Tables that a merge has taken are dead, and so is their part of the set that they were in
-//!    ("marked", III-C). Each table names its set, with the set's size, so that the dead part is
-//!    known ([`SetView`]). Our file system frees the blocks of a dead table at once; within a set
-//!    they are a hole, and the next set may be too large for it.
-//! 4. Which table is the victim, [`Victim`] says. The paper has "gives priority to compact the set
-//!    with more invalid SSTables" (III-C).
+//! 1. Levels, scores, flushes and moves are LevelDB's: see [`Leveled`]. Levels 0 and 1 have no sets
+//!    of their own, because a table of level 1 is merged with several of level 0 at once (III-A).
+//! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
+//!    next level. The outputs are a *set*. The engine writes them one behind the other, and the
+//!    next merge of these keys reads them as one stretch (III-A).
+//! 3. Tables that a merge has taken are dead, and so is their part of their set ("marked", III-C).
+//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]).
+//!    Our file system frees the blocks of a dead table at once; within a set they are a hole, which
+//!    may be too small for the next set.
+//! 4. [`Victim`] says which table is the victim. The paper "gives priority to compact the set with
+//!    more invalid SSTables" (III-C).
 //!
-//! # What becomes of a set when a merge takes a part of it
+//! # Sets of which a merge takes a part
 //! The paper says that tables of a set are "either valid or invalid at the same time". That holds
-//! only if sets end where victims end. But the victims that overlap a set are others than those
+//! if sets end where victims end. But the victims that overlap a set later are others than the one
 //! that wrote it. Here:
-//! - The rest stays where it is, and in its old set. The set then has a dead part, until the last
-//!   of its tables is merged. Nothing is written to keep sets whole.
-//! - With `whole_inputs` off, which is the row's own, a set ends where the *next* table of the
-//!   victim's level begins. Of the table that lies across this key, the merge takes what lies
-//!   before it; the next merge takes the rest. So a set has the keys of one table of the level
-//!   above, as in figure 5, and the merges of a sweep of the pointer follow each other without a
-//!   gap. Only the sets at a pointer are partly dead.
+//! - The rest stays where it is, in its old set, until it is merged. Nothing is written to keep
+//!   sets whole.
+//! - With `whole_inputs` off, which is the row's default, a set ends where the *next* table of the
+//!   victim's level begins. If a table of the next level lies across this key, the merge takes the
+//!   part before it, and the next merge takes the rest. So a set has the keys of one table of the
+//!   level above, as in figure 5.
 //! - With `whole_inputs` on, as in LevelDB, a merge takes whole tables. Its last output then
-//!   reaches into the next victim's keys, and the next merge takes it: nearly every set loses its
-//!   last table at once.
+//!   reaches into the next victim's keys, and the next merge takes this table. So nearly every set
+//!   soon loses its last table.
 //!
-//! # Which victim, and what it costs
-//! A replay of 60,000 random writes (`tests/golden/metrics.txt`): write amplification, and bytes
-//! that are dead in sets, in percent of all live bytes, on average and at worst.
+//! # Cost of each victim
+//! Measured with a replay of 60,000 random writes (`tests/golden/metrics.txt`). Each field has the
+//! write amplification, and the bytes that are dead in sets as a share of live bytes, on average
+//! and at worst.
 //!
 //! | victim | whole tables | up to the next victim |
 //! |---|---|---|
@@ -38,29 +38,23 @@
 //! | `set` | 18.63; 38 %, 42 % | 23.16; 27 %, 36 % |
 //! | `bounded` | 15.57; 15 %, 23 % | 14.57; 1.8 %, 3.8 % |
 //!
-//! - `set` breaks the order of the pointer. A victim out of turn leaves the sets on both sides of
-//!   its keys partly dead; victims in turn go on where the last one ended. It empties the sets of
-//!   levels that send tables down; in the last level, where most bytes are, more is dead.
-//! - A variant of `bounded` was tried that takes victims out of turn while more than an eighth of a
-//!   level's bytes is dead in sets. It wrote 19.3 (whole tables) and 23.7, with 37 % and 14 % dead:
-//!   what it does leaves more dead than it removes.
+//! `set`, the paper's, is the worst because it breaks the order of the pointer. Victims in turn go
+//! on where the last one ended. A victim out of turn leaves the sets on both sides of its keys
+//! partly dead.
 //!
 //! # Bound
-//! With `bounded`, the merge in turn takes along what lies next before its keys in the next level,
-//! if it is left of a set of which at most `rest_max` percent is left. Such rests come from tables
-//! that the pointer passes over, because a merge from above has just written them across it. They
-//! are small, so little is written for it. What is dead then:
-//! - the set at each pointer, and the one that the pointer of the level above has come to;
-//! - what was taken of sets of which more is left; the next sweep takes the rest.
+//! With `bounded`, a merge that writes a set also takes tables that lie next before its keys in the
+//! next level, if at most `rest_max` percent is left of their sets. Such rests are small, so little
+//! is written for them. Then the dead bytes are:
+//! - in the sets at each pointer;
+//! - in sets of which more is left; the next sweep of the pointer takes them.
 //!
-//! Both are a few sets for each level, so their share is the smaller, the larger the store is. On a
-//! store of 1,250 tables, 2 to 7 % of the live bytes were dead in sets on average, and 12 % at
-//! worst (`tests/it/sealdb_loads.rs`: uniform, skewed and mixed loads, and one part of the keys
-//! after the other). With whole tables at the pointer, it was 26 to 43 %. The bound holds while
-//! levels are compacted: at rest, nothing is merged for what is dead in sets. A table that moves
-//! down unread is still of its set.
+//! These are a few sets for each level, so their share gets smaller as the store grows. On a store
+//! of 1,250 tables, 2 to 7 % of the live bytes were dead in sets on average, and 12 % at worst
+//! (`tests/it/sealdb_loads.rs`). The bound holds while levels are compacted: no merge is begun for
+//! what is dead in sets.
 //!
-//! State: that of [`Leveled`]; a victim out of turn moves no pointer. Plans beside others
+//! State: that of [`Leveled`]. A victim out of turn moves no pointer. Plans beside others
 //! ([`Compaction::pick_beside`]) and compactions on request go by pointer.
 
 use std::collections::BTreeMap;

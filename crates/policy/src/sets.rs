@@ -1,8 +1,8 @@
-//! Sets in a tree: what is left of each, and where the keys of the next one end.
+//! Sets in a tree: how much is left of each, and where the keys of the next one end.
 //!
-//! A set is known by the tables that are left of it, in whatever levels they are. It is counted to
-//! the uppermost of these. Its dead part is the bytes that it had, less those that its tables still
-//! count. Sets of which nothing is left are not seen: their space is free.
+//! A set is known by its tables that are left, in whatever levels they are. It counts to the
+//! uppermost of these levels. The bytes that it had, less those of its tables, are dead. Sets
+//! without tables are not seen, as their space is free.
 
 use terrace_env::ByteCount;
 

@@ -1,8 +1,8 @@
-//! [`Level`]: a level whose bands may overlap: which band overlaps how many others, which
-//! bands are newer and overlap, and how few runs the level needs.
+//! [`Level`]: a level whose bands may overlap. It finds which band overlaps how many others, which
+//! overlapping bands are newer, and how few runs the level needs.
 //!
-//! Bands of one run are of the same age and do not overlap. Where two bands overlap, the one in the
-//! newer run is the newer one.
+//! Bands of one run are of the same age and do not overlap. Of two bands that overlap, the one in
+//! the newer run is newer.
 
 use std::collections::BTreeMap;
 

@@ -1,17 +1,17 @@
 //! `sealdb`: leveled compaction by sets, on raw shingled tracks (Yao et al., "A Set-aware Key-Value
 //! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
 //!
-//! 1. Compaction is LevelDB's, and what it writes below level 1 are sets. See [`Sealdb`], with what
-//!    the paper leaves open and what is done about it. Tables, memtables and levels have LevelDB's
+//! 1. Compaction is LevelDB's; its outputs in levels 2 and deeper are sets. [`Sealdb`] says what
+//!    the paper leaves open, and what is done about it. Tables, memtables and levels have LevelDB's
 //!    sizes (section IV; [`leveldb`]).
-//! 2. Dynamic bands (section III-B) are the file system's: on a device of raw shingled tracks, a
-//!    set is appended at the frontier of written tracks, or goes into free space that is as large
-//!    as the set and a guard; free neighbours are one. The device alone decides that: placement and
-//!    collector of this row have no say there.
-//! 3. On fixed bands or an ordinary disk, the row is "LevelDB with sets" of figure 14, but for the
-//!    choice of victims.
+//! 2. Dynamic bands (section III-B) are made by the file system. On a device of raw shingled
+//!    tracks, a set is appended behind the written tracks, or goes into a free run that holds the
+//!    set and a guard. Neighbouring free runs are one; `fit` chooses among the runs. The collector
+//!    has nothing to do there.
+//! 3. On fixed bands or an ordinary disk, the row is "LevelDB with sets" of figure 14, except for
+//!    the choice of victims.
 //! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
-//!    zones. So every store can be opened under this row.
+//!    zones. So a store on any device can be opened under this row.
 //!
 //! The paper's own compaction is `sealdb:victim=set,whole_inputs=on`.
 

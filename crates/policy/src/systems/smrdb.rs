@@ -2,25 +2,26 @@
 //! store for shingled magnetic recording disks", SYSTOR '15, and the first author's thesis, chapter
 //! 3, where it is called "SOC").
 //!
-//! 1. A table is a band, with its filter and its index inside (section 3.2.2). A disk of bands with
-//!    a random-access region is a zoned device here: a band is a zone, and the random-access region
-//!    is its conventional zones. See [`WholeZones`] for tables that are smaller than a band.
-//! 2. Level 0 holds what was flushed, level 1 is mostly ordered, and bands of either may overlap.
-//!    Which bands are merged is decided by how sequential they are. See [`Bands`].
+//! 1. A table is a band, with its filter and its index inside (section 3.2.2). The thesis has a
+//!    disk of bands with a random-access region. Here that is a zoned device: a band is a zone, and
+//!    the region is its conventional zones. [`WholeZones`] says what is done with tables that are
+//!    smaller than a band.
+//! 2. Level 0 holds flushed tables, level 1 is mostly ordered, and bands of either may overlap.
+//!    [`Bands`] decides which are merged, by how sequential they are.
 //! 3. When a band's table is deleted, the band is free.
-//! 4. A compaction starts at four runs in level 0, and writers are slowed from eight on, as LevelDB
-//!    does it (section 3.3.2). These two are the dial between inserts and scans (section 3.2.3):
-//!    with a higher `level0_runs` and `level0_slow`, less is rewritten, and reads meet more bands.
-//!    `overlap_bands` is the same dial for level 1.
+//! 4. A compaction starts at four runs in level 0, and writers are slowed from eight on, as in
+//!    LevelDB (section 3.3.2). `level0_runs` and `level0_slow` trade inserts against scans (section
+//!    3.2.3): with higher values, less is rewritten, and reads meet more bands. `overlap_bands`
+//!    does the same for level 1.
 //!
-//! The log is the engine's: every write goes to a log band first, as in the thesis.
+//! The log is the engine's: every write goes to a log first, as in the thesis.
 //!
 //! # Where the thesis is silent
-//! - The memtable is as large as a band there. Here its size is an option of the store and not of
-//!   the system: with `memtable_size` a little below the band, a flush fills a band. A memtable
-//!   takes more memory than its table takes of a band.
-//! - Where bands are too large for a small store, a band is divided evenly among tables; where they
-//!   are smaller than 16 MiB, a table owns several, see `bluefs`. Over a plain directory a table is
+//! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
+//!   With a `memtable_size` a little below the band's size, a flush fills a band, because a
+//!   memtable takes more memory than its table takes of a band.
+//! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
+//!   are smaller than 16 MiB, a table owns several; see `bluefs`. Over a plain directory a table is
 //!   as large as a memtable, but 16 MiB at most.
 //! - Without a free band, tables share bands and a collector empties some, as under `bluefs`.
 
