@@ -1,21 +1,18 @@
-//! The b-model: self-similar arrivals by a multiplicative cascade.
+//! The b-model: self-similar arrivals by a multiplicative cascade (thesis, section 4.1.2 and figure
+//! 4.1; Wang and others, "Data Mining Meets Performance Evaluation: Fast Algorithms for Modeling
+//! Bursty Traffic", ICDE 2002).
 //!
-//! Thesis, section 4.1.2 and figure 4.1; Wang and others, "Data Mining Meets Performance
-//! Evaluation: Fast Algorithms for Modeling Bursty Traffic", ICDE 2002. Steps:
-//!
-//! 1. A span of time has a number of arrivals, its rate times its length.
+//! 1. A span of time has a number of arrivals: its rate times its length.
 //! 2. One half of the span gets the share `bias` of them, the other half the rest. A coin tells
 //!    which half gets more. The share is rounded up or down by chance, so that it is right on
-//!    average: always to round alike would hold two arrivals together for ever.
-//! 3. Each half is divided likewise. A part with one arrival has it at an even chance anywhere in
-//!    the part; a part of one nanosecond has all of its arrivals at once.
-//! 4. When the span is over, the next span begins, with another cascade.
+//!    average. Rounding always in one direction would never part two arrivals.
+//! 3. Each half is divided likewise. A part with one arrival has it anywhere in the part, with even
+//!    chance. A part of one nanosecond has all of its arrivals together.
+//! 4. When the span is over, the next span begins with another cascade.
 //!
-//! A bias of 0.5 is nearly even traffic, and the nearer to 1, the more bursts. The number of
-//! arrivals of a whole span does not depend on the seed.
-//!
-//! The parts that are still to be divided are on a stack, so that memory is bounded by the 64
-//! halvings of a span.
+//! With a bias of 0.5 the traffic is nearly even; the nearer the bias is to 1, the more it comes in
+//! bursts. The number of arrivals of a whole span does not depend on the seed. Parts that are still
+//! to be divided are on a stack, which stays short because a span can be halved 64 times at most.
 
 use terrace_env::random::{Random, Rng};
 

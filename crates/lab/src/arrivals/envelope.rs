@@ -1,16 +1,18 @@
-//! [`Envelope`]: a rate of arrivals that changes with time, in steps, and begins anew at its end.
+//! [`Envelope`]: a rate of arrivals that changes with time in steps, and begins again after its
+//! last step (thesis, section 4.1.3).
 //!
-//! Thesis, section 4.1.3: an envelope, such as a sine wave, determines the rate of each interval of
-//! time, and gaps come from a secondary distribution. Steps:
+//! The envelope, such as a sine wave, gives the rate of each step of time. Gaps between arrivals
+//! come from a secondary distribution:
 //!
 //! 1. The gap is drawn, as a multiple of the mean gap.
-//! 2. It is spent along the envelope: a second at the rate `r` spends `r` mean gaps. What a step
-//!    does not spend is left for the next.
-//! 3. The arrival is where the gap is spent. Whole rounds of the rates are passed at once.
+//! 2. It is spent along the envelope: at the rate `r`, a second spends `r` mean gaps. The part that
+//!    a step does not spend is left for the next step.
+//! 3. The arrival is where the gap is spent. Whole rounds of the envelope are passed in one step of
+//!    the computation.
 //!
-//! With exponential gaps this is the Poisson process whose rate is the envelope, exactly. A long
-//! gap that begins in a quiet step ends early in a busy one; the thesis does not say how its
-//! generator treats such a gap.
+//! With exponential gaps this is the Poisson process whose rate is the envelope. A long gap that
+//! begins in a quiet step ends early in a busy one. The thesis does not say how its generator
+//! treats such a gap.
 
 use std::time::Duration;
 

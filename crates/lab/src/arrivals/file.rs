@@ -1,6 +1,6 @@
-//! Arrivals as a file: a text with an instant a line, in nanoseconds since the beginning, as a
-//! decimal number. No instant is before the one above it. Empty lines and lines that begin with `#`
-//! are passed over.
+//! Arrivals as a text file: each line has an instant, in nanoseconds since the beginning, as a
+//! decimal number. Empty lines are passed over, and lines that begin with `#`. The reader refuses
+//! an instant that is before the one above it.
 
 use std::io::{self, BufRead, Write};
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! [`Gaps`]: the distribution of the time from one arrival to the next, as a multiple of its mean.
+//! [`Gaps`]: the distribution of the time from one arrival to the next, as a multiple of its mean
+//! (thesis, section 4.1.3, where it is called the secondary distribution).
 //!
-//! Thesis, section 4.1.3: envelope-guided arrivals take their gaps from a secondary distribution.
 //! Exponential gaps give a Poisson process. Pareto's have a heavy tail: the density of a gap `g` is
 //! `shape * least^shape / g^(shape + 1)` from `least` on, where `least = (shape - 1) / shape` makes
-//! the mean 1. With a shape of 2 or less the variance is infinite, and the nearer the shape is to
-//! 1, the slower the mean of many gaps comes near to 1: with a shape of 1.1, the mean of a million
-//! gaps is often a tenth or more below, and sometimes far above.
+//! the mean 1. With a shape of 2 or less, the variance is infinite. The nearer the shape is to 1,
+//! the slower the mean of many gaps approaches 1. With a shape of 1.1, the mean of a million gaps
+//! is often a tenth or more below, and sometimes far above.
 
 use rand_distr::{Distribution, Exp1, Pareto};
 use terrace_env::random::Random;

@@ -1,5 +1,5 @@
-//! [`Instants`]: the iterator over the arrivals of a process. Instants are whole nanoseconds since
-//! the beginning, and never fall. It has no end.
+//! [`Instants`]: the iterator over the arrivals of a process. It has no end. Instants are whole
+//! nanoseconds since the beginning; each is at or after the one before.
 
 use std::time::Duration;
 

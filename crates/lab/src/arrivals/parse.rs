@@ -1,9 +1,7 @@
-//! The text form of a [`Process`].
+//! The text form of a [`Process`]: a name, a colon, the rate per second, and then parameters, as in
+//! `b-model:1700,bias=0.75`.
 //!
-//! It is a name, a colon, the rate per second, and then parameters: `b-model:1700,bias=0.75`. Times
-//! are in seconds, or have a unit: `ns`, `us`, `ms`, `s`, `min`, `h`. The shortest time is 100 ns.
-//!
-//! | text | parameters, with what they are by default |
+//! | text | parameters, with their defaults |
 //! |---|---|
 //! | `constant:RATE` | |
 //! | `poisson:RATE` | |
@@ -11,9 +9,13 @@
 //! | `sine:RATE`, `diurnal:RATE` | `amplitude=0.5`, `period=60`, `step`, `gaps`, `shape` |
 //! | `curve:RATE/RATE/...`, `curve:FILE` | `step=1`, `gaps`, `shape` |
 //!
-//! `gaps` is `exponential`, which is the default, or `pareto`; `shape=1.5` is that of `pareto`. A
-//! file of a curve has a rate a line; empty lines and lines that begin with `#` are passed over. It
-//! is read when the text is: what a process prints has the rates themselves.
+//! - Times are in seconds, or have a unit: `ns`, `us`, `ms`, `s`, `min`, `h`. The shortest time is
+//!   100 ns.
+//! - `gaps` is `exponential`, the default, or `pareto`. `shape`, 1.5 by default, belongs to
+//!   `pareto`.
+//! - The file of a curve has a rate on each line. Empty lines and lines that begin with `#` are
+//!   passed over. The file is read when the text is parsed; a process is printed with the rates
+//!   themselves.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,14 +1,14 @@
 //! [`Process`]: an arrival process by its parameters.
 //!
-//! | process | gaps | section of the thesis |
+//! | process | gaps between arrivals | section of the thesis |
 //! |---|---|---|
-//! | constant | all alike | 4.2, table 4.1 |
+//! | constant | equal | 4.2, table 4.1 |
 //! | Poisson | exponential, independent | 4.1.1 |
 //! | b-model | self-similar: see `cascade` | 4.1.2 |
 //! | sine, curve | exponential or Pareto's, along an envelope: see [`Envelope`] | 4.1.3 |
 //!
-//! The same process, seed and span give the same instants on every machine, as far as its
-//! logarithms and powers round alike.
+//! The same process, seed and span give the same instants, as long as the machine rounds logarithms
+//! and powers in the same way.
 
 use std::time::Duration;
 

@@ -1,17 +1,17 @@
-//! The estimator of Abry and Veitch of the Hurst parameter: thesis, section 4.3.3; Veitch and Abry,
+//! The estimator of Abry and Veitch of the Hurst parameter (thesis, section 4.3.3; Veitch and Abry,
 //! "A Wavelet-Based Joint Estimator of the Parameters of Long-Range Dependence", IEEE Transactions
-//! on Information Theory 1999.
+//! on Information Theory 1999).
 //!
-//! 1. The series is divided by Daubechies' wavelet with three vanishing moments into octaves: the
-//!    details of octave `j` last `2^j` values, and there are about `n / 2^j` of them. Those that
-//!    would reach over the end are left out.
+//! 1. Daubechies' wavelet with three vanishing moments divides the series of `n` values into
+//!    octaves. Octave `j` has about `n / 2^j` details, each of which lasts `2^j` values. Details
+//!    that would reach over the end are left out.
 //! 2. The mean square of the details of octave `j` grows as `2^(j (2H - 1))`.
-//! 3. A line through its logarithms to base 2, each with its own bias taken off and weighted by its
-//!    variance, has the slope `2H - 1`. Of `k` details, bias and variance are about
-//!    `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for large `k`).
+//! 3. A line through the logarithms of these means, to base 2, has the slope `2H - 1`. Each
+//!    logarithm is corrected by its bias and weighted by its variance. For `k` details these are
+//!    about `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for large `k`).
 //!
-//! Octaves from 3 on count, so that short-time dependence does not, and so that it does not matter
-//! that values of the series are taken for details of octave 0; and those that have 8 details. A
+//! Octaves from 3 on count, as long as they have 8 details or more. So short-time dependence counts
+//! for little; nor does it matter much that the values of the series are taken for octave 0. A
 //! trend that is a polynomial of degree 2 or less does not change the estimate.
 
 use super::regression::fit;

@@ -1,14 +1,14 @@
-//! The Hurst parameter by aggregated variance: thesis, section 4.3.3; Taqqu and others 1995,
-//! section 3.1.
+//! Estimator of the Hurst parameter by aggregated variance (thesis, section 4.3.3; Taqqu and others
+//! 1995, section 3.1).
 //!
-//! 1. The series is cut into blocks of `m` values; their means have a variance.
-//! 2. For many `m`, this variance falls as `m^(2H - 2)`: a line through the logarithms has the
-//!    slope `2H - 2`.
+//! 1. The series is cut into blocks of `m` values, and the variance of the blocks' means is taken.
+//! 2. This is done for many `m`. The variance falls as `m^(2H - 2)`, so a line through the
+//!    logarithms has the slope `2H - 2`.
 //!
-//! Blocks have 8 values or more, so that what depends over short times only does not count, and
-//! there are 64 or more of a size. Known bias: the variance is about the mean of the same series,
-//! so that it lacks about `n^(2H - 2)`; the estimate of `H` = 0.9 is about 0.05 too low at 65,536
-//! values, that of 0.8 about 0.03, and more where there are fewer.
+//! Blocks have 8 values or more, so that short-time dependence counts for little, and there are 64
+//! or more of each size. The estimate is too low for large `H`, because the variance is taken about
+//! the mean of the same series. At 65,536 values it is about 0.05 too low for `H` = 0.9, and about
+//! 0.03 for 0.8. The error is larger for shorter series.
 
 use super::regression::{fit_logarithms, sizes};
 use super::series::moments;

@@ -1,5 +1,6 @@
-//! [`Analysis`]: all statistics of a sequence of arrivals: of the arrivals in each bin of time, and
-//! of the gaps between the first of them, as in the thesis's figure 4.9 and table 4.2.
+//! [`Analysis`]: all statistics of a sequence of arrivals, as in the thesis's figure 4.9 and table
+//! 4.2. They are computed for the arrivals in each bin of time, and for the first gaps between
+//! arrivals.
 
 use std::time::Duration;
 

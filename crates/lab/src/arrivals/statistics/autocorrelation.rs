@@ -1,9 +1,10 @@
-//! The autocorrelation function: thesis, section 4.1.
+//! The autocorrelation function (thesis, section 4.1): how much a series is like itself, shifted by
+//! some values.
 //!
-//! At lag `k` it is `1 / (n - k) * sum((x[i] - mean) * (x[i + k] - mean)) / variance`. Its value at
-//! lag 0 is 1. It stays near 0 where values are independent, falls slowly where they depend on each
-//! other over long times, and swings with a period. The sums of all lags are computed at once, by
-//! the Fourier transform of the series with as many zeros behind it.
+//! At lag `k` it is `1 / (n - k) * sum((x[i] - mean) * (x[i + k] - mean)) / variance`. At lag 0 it
+//! is 1. It stays near 0 if values are independent, falls slowly if they depend on each other over
+//! long times, and oscillates if there is a period. A Fourier transform of the series, padded with
+//! zeros, gives the sums of all lags together.
 
 use realfft::RealFftPlanner;
 

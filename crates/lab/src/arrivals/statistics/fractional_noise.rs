@@ -1,11 +1,11 @@
-//! Fractional Gaussian noise of a known Hurst parameter, exactly: Davies and Harte, "Tests for
-//! Hurst effect", Biometrika 1987. It is what the estimators are held against.
+//! Fractional Gaussian noise of a known Hurst parameter, to test the estimators with. It is
+//! generated exactly (Davies and Harte, "Tests for Hurst effect", Biometrika 1987).
 //!
 //! 1. The autocovariance of the noise at lag `k` is `(|k+1|^2H - 2 |k|^2H + |k-1|^2H) / 2`.
-//! 2. Lags 0 to `n` and back are the first row of a circulant matrix. Its eigenvalues are the
-//!    Fourier transform of the row, and none is negative.
-//! 3. Independent Gaussian numbers, times the roots of the eigenvalues, are transformed back; the
-//!    first `n` values have the autocovariance.
+//! 2. The lags from 0 to `n`, and back again, are the first row of a circulant matrix. The
+//!    eigenvalues of the matrix are the Fourier transform of the row, and none is negative.
+//! 3. Independent Gaussian numbers are multiplied by the roots of the eigenvalues and transformed
+//!    back. The first `n` values are the noise.
 
 use rand_distr::{Distribution, StandardNormal};
 use realfft::RealFftPlanner;

@@ -1,12 +1,12 @@
-//! The Hurst parameter by the periodogram: thesis, section 4.3.3; Taqqu and others 1995, section
-//! 3.6; Geweke and Porter-Hudak 1983.
+//! Estimator of the Hurst parameter by the periodogram (thesis, section 4.3.3; Taqqu and others
+//! 1995, section 3.6; Geweke and Porter-Hudak 1983).
 //!
-//! Near frequency 0 the spectrum of a series that depends on itself over long times goes as
-//! `frequency^(1 - 2H)`: a line through the logarithms of the periodogram, at the lowest tenth of
-//! the frequencies, has the slope `1 - 2H`.
+//! If a series depends on itself over long times, its spectrum near frequency 0 goes as
+//! `frequency^(1 - 2H)`. So a line through the logarithms of the periodogram has the slope `1 - 2H`
+//! there. The lowest tenth of the frequencies counts.
 //!
-//! Bias: hardly any for fractional Gaussian noise. What depends over short times only can reach
-//! into the lowest tenth.
+//! The estimate has hardly any bias for fractional Gaussian noise. For other series, short-time
+//! dependence can reach into the lowest tenth.
 
 use super::regression::fit_logarithms;
 use super::spectrum::periodogram;

@@ -1,13 +1,12 @@
-//! The Hurst parameter by rescaled range, R/S: thesis, section 4.3.3; Taqqu and others 1995,
-//! section 3.5.
+//! Estimator of the Hurst parameter by rescaled range, R/S (thesis, section 4.3.3; Taqqu and others
+//! 1995, section 3.5).
 //!
-//! 1. In a block, the sums of the deviations from the block's mean have a range, from the lowest to
-//!    the highest. Divided by the block's standard deviation it is the rescaled range.
-//! 2. For many sizes of blocks, its mean grows as `size^H`.
+//! 1. In a block of values, the deviations from the block's mean are summed up one after the other.
+//!    The range of these sums, divided by the block's standard deviation, is the rescaled range.
+//! 2. This is done for blocks of many sizes. The mean of the rescaled range grows as `size^H`.
 //!
-//! Blocks have 64 values or more, and there are 8 or more of a size. Known bias: small blocks have
-//! a larger range than the law says for `H` = 0.5, and a smaller one for `H` near 1; at 65,536
-//! values the estimate is about 0.01 too high at 0.5 and 0.05 too low at 0.9.
+//! Blocks have 64 values or more, and there are 8 or more of each size. Small blocks bias the
+//! estimate: at 65,536 values it is about 0.01 too high for `H` = 0.5, and 0.05 too low for 0.9.
 
 use super::regression::{fit_logarithms, sizes};
 use super::series::moments;

@@ -1,5 +1,8 @@
-//! Series of a sequence of arrivals: the arrivals in each bin of time, and the gaps between them.
-//! Instants do not fall, or what comes after a fall is counted where it does not belong.
+//! Series of a sequence of arrivals: the number of arrivals in each bin of time ([`bins`]), and the
+//! gaps between arrivals ([`gaps`]).
+//!
+//! The instants must be in order. Otherwise `gaps` panics, and `bins` may leave arrivals out: it
+//! ends at the first one behind the last bin.
 
 use std::time::Duration;
 

@@ -1,14 +1,15 @@
-//! Whittle's estimator of the Hurst parameter: thesis, section 4.3.3; Beran, "Statistics for
-//! Long-Memory Processes", 1994, section 6.1.
+//! Whittle's estimator of the Hurst parameter (thesis, section 4.3.3; Beran, "Statistics for
+//! Long-Memory Processes", 1994, section 6.1).
 //!
-//! It is the `H` of the fractional Gaussian noise under which the periodogram `I` is likeliest.
-//! With the spectrum `f` of that noise, and its scale chosen best, this is the least
-//! `ln(mean(I / f)) + mean(ln f)` over all frequencies. The function has one minimum, which the
-//! golden section finds between 0.01 and 0.99; an estimate at either end means that the series is
-//! no such noise.
+//! The estimate is the `H` of the fractional Gaussian noise under which the periodogram `I` of the
+//! series is most likely. With the spectrum `f` of that noise, and the best scale of it, this `H`
+//! has the least `ln(mean(I / f)) + mean(ln f)` over all frequencies. A golden-section search
+//! between 0.01 and 0.99 finds the minimum. An estimate at either end means that the series is no
+//! such noise.
 //!
-//! Without bias for fractional Gaussian noise, and the most precise of the five. Of other series it
-//! tells which noise comes nearest, and short-time dependence counts as much as any other.
+//! For fractional Gaussian noise the estimate has no bias, and is the most precise of the five. For
+//! other series it gives the nearest such noise, and short-time dependence counts as much as
+//! long-time dependence.
 
 use super::spectrum::{log_spectrum, periodogram};
 
