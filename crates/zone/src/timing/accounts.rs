@@ -27,6 +27,8 @@ pub struct Work {
     transfer: [u64; CAUSES],
     host_written: [u64; CAUSES],
     medium_written: [u64; CAUSES],
+    rewrites: u64,
+    rewritten: u64,
 }
 
 impl Work {
@@ -51,9 +53,22 @@ impl Work {
         self.medium_written[cause as usize] += medium.0;
     }
 
+    /// Counts a band that is written again, and what is written of it.
+    pub(super) fn count_rewrite(&mut self, cause: Cause, bytes: ByteCount) {
+        self.count(cause, ByteCount(0), bytes);
+        (self.rewrites, self.rewritten) = (self.rewrites + 1, self.rewritten + bytes.0);
+    }
+
     /// Takes over the bytes that another account has counted.
     pub(super) fn take_counts(&mut self, from: &Self) {
         (self.host_written, self.medium_written) = (from.host_written, from.medium_written);
+        (self.rewrites, self.rewritten) = (from.rewrites, from.rewritten);
+    }
+
+    /// How often such a drive has written a band again, and the bytes that it wrote in doing so.
+    #[must_use]
+    pub fn rewrites(&self) -> (u64, ByteCount) {
+        (self.rewrites, ByteCount(self.rewritten))
     }
 
     /// Bytes that the host has written to a drive with a translation layer.

@@ -174,7 +174,7 @@ impl Translated {
         burst: Option<Burst>,
         now: u64,
     ) {
-        self.written.count(cause, ByteCount(0), ByteCount(write.end - write.start));
+        self.written.count_rewrite(cause, ByteCount(write.end - write.start));
         let job = Job { burst, cause, reads, write: self.home(write) };
         self.rewriter.add(&mut self.disk, now, job);
     }
