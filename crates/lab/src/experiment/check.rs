@@ -143,7 +143,11 @@ fn plot(field: &str, plot: &Plot, experiment: &Experiment) -> Check {
             ensure(at.is_finite(), &field_of("published_at"), "a number", at)?;
             constant(&field_of("by"), by, experiment)
         }
-        Plot::Merges { .. } | Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => Ok(()),
+        Plot::Merges { .. }
+        | Plot::Addresses { .. }
+        | Plot::FreeRuns { .. }
+        | Plot::ZonesSorted { .. }
+        | Plot::ZonesCumulative { .. } => Ok(()),
     }
 }
 

@@ -33,6 +33,17 @@ pub enum Plot {
         /// Title of the plot.
         title: String,
     },
+    /// Where each merge wrote, on a device without zones: SEALDB's figures 2 and 11.
+    Addresses {
+        /// Title of the plot.
+        title: String,
+    },
+    /// Where the free runs lie that are shorter than a usual write, at the end, on a device without
+    /// zones: SEALDB's figure 13.
+    FreeRuns {
+        /// Title of the plot.
+        title: String,
+    },
     /// One metric over another, a point for each run, joined by row of the system.
     Points {
         /// Title of the plot.
@@ -94,6 +105,8 @@ impl Plot {
             | Self::ZonesSorted { title }
             | Self::ZonesCumulative { title }
             | Self::Merges { title }
+            | Self::Addresses { title }
+            | Self::FreeRuns { title }
             | Self::Points { title, .. }
             | Self::Bars { title, .. }
             | Self::Ratio { title, .. } => title,

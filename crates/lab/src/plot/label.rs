@@ -33,7 +33,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 46] = [
+const NAMED: [(&str, &str, Unit); 47] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -72,6 +72,7 @@ const NAMED: [(&str, &str, Unit); 46] = [
     ("space.used_peak", "space in zones that hold anything, at most", Unit::Share),
     ("space.valid_peak", "valid data in the store's space, at most", Unit::Share),
     ("space.fragments", "fragments in the space that is in use, at the end", Unit::Share),
+    ("space.span", "GiB of the device up to the last byte in use, at the end", Unit::Count),
     ("seconds", "time taken", Unit::Seconds),
     ("stall_worst_seconds", "longest operation", Unit::Seconds),
     ("zones", "zones that hold anything", Unit::Count),
@@ -85,7 +86,9 @@ const NAMED: [(&str, &str, Unit); 46] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 27] = [
+const FAMILIES: [(&str, &str, &str, Unit); 29] = [
+    ("merge_mib.", "", "MiB of a merge, …", Unit::Count),
+    ("rewrites.", "", "bands written again, …", Unit::Count),
     ("waits.", "", "waiting at once, …", Unit::Jobs),
     ("waits_by_cause.", "", "waits, …", Unit::Seconds),
     ("longest_waits.", "", "longest operation, …", Unit::Seconds),

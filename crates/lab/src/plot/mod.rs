@@ -13,11 +13,12 @@
 //! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
 //! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
 //! | `arrangement` | outcomes in the order of the experiment |
-//! | `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
+//! | `addresses`, `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
 //! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that the kinds share |
 //!
 //! The `plotters` library draws shapes, axes and texts.
 
+mod addresses;
 mod arrangement;
 mod arrivals;
 mod axis;

@@ -6,7 +6,7 @@
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;
 use super::zones::Order;
-use super::{PlotError, Svg, bars, merges, points, timeline, zones};
+use super::{PlotError, Svg, addresses, bars, merges, points, timeline, zones};
 use crate::experiment::{Experiment, Plot};
 use crate::run::{Metrics, Outcome, Sample};
 
@@ -21,6 +21,8 @@ pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Resul
         Plot::ZonesSorted { .. } => zones::paint(title, &arrangement, Order::Sorted),
         Plot::ZonesCumulative { .. } => zones::paint(title, &arrangement, Order::Cumulative),
         Plot::Merges { .. } => merges::paint(title, &arrangement),
+        Plot::Addresses { .. } => addresses::paint_merges(title, &arrangement),
+        Plot::FreeRuns { .. } => addresses::paint_free_runs(title, &arrangement),
         Plot::Points { x, y, .. } => points::paint(title, &arrangement, x, y),
         Plot::Bars { metrics, .. } => bars::paint(title, &arrangement, metrics),
         Plot::Ratio { .. } => Ratio::of(plot, &arrangement).paint(title),
@@ -45,9 +47,11 @@ fn check(plot: &Plot, experiment: &Experiment) -> Result<(), PlotError> {
         Plot::Points { x, y, .. } => ("metric", Metrics::names(), vec![x.clone(), y.clone()]),
         Plot::Bars { metrics, .. } => ("metric", Metrics::names(), metrics.clone()),
         Plot::Ratio { metric, .. } => ("metric", Metrics::names(), vec![metric.clone()]),
-        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } | Plot::Merges { .. } => {
-            return Ok(());
-        }
+        Plot::ZonesSorted { .. }
+        | Plot::ZonesCumulative { .. }
+        | Plot::Merges { .. }
+        | Plot::Addresses { .. }
+        | Plot::FreeRuns { .. } => return Ok(()),
     };
     match asked.into_iter().find(|name| !choices.contains(name)) {
         None => Ok(()),

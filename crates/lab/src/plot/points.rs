@@ -131,6 +131,7 @@ mod tests {
                 samples: Vec::new(),
                 merges: Vec::new(),
                 zones: Vec::new(),
+                addresses: crate::run::Addresses::default(),
                 cost: Cost::default(),
             })
             .collect();

@@ -1,14 +1,18 @@
-//! [`Jobs`]: how many flushes and compactions are under way, and how long each merge took. It
+//! [`Jobs`]: how many flushes and compactions are under way, how long each merge took, and where it
+//! wrote. It
 //! listens to the engine.
 //!
 //! Register it before any job begins: it does not see jobs that were under way before. Only jobs
 //! that the engine tells listeners of are counted.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace::{Event, Job, Listener};
 use terrace_env::sync::Mutex;
+
+use super::addresses::Notes;
 
 /// Listens to the engine.
 #[derive(Debug, Default)]
@@ -17,9 +21,16 @@ pub(super) struct Jobs {
     compactions: AtomicU64,
     /// Of the merges that wrote something, in the order in which they ended.
     merges: Mutex<Vec<Duration>>,
+    /// Of a device without zones: told where a merge has ended.
+    notes: Option<Arc<Mutex<Notes>>>,
 }
 
 impl Jobs {
+    /// These also tell the notes which merge has ended.
+    pub(super) fn noting(notes: Option<Arc<Mutex<Notes>>>) -> Self {
+        Self { notes, ..Self::default() }
+    }
+
     /// Flushes and compactions.
     pub(super) fn under_way(&self) -> (u64, u64) {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
@@ -50,6 +61,7 @@ impl Listener for Jobs {
             Event::Ended { job, written, time } => {
                 if let (Job::Compaction { .. }, Some(_)) = (job, written) {
                     self.merges.lock().push(*time);
+                    self.notes.iter().for_each(|notes| notes.lock().end_merge());
                 }
                 // The job that was under way when the listener began was not counted.
                 let less = |count: u64| Some(count.saturating_sub(1));

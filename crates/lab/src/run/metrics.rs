@@ -83,6 +83,15 @@ pub struct Metrics {
     /// Seconds that merges took: `total`, `mean` and `max`; empty without any.
     #[serde(default)]
     pub merge_seconds: BTreeMap<String, f64>,
+    /// Size of what a merge read and wrote on average, in MiB of the full drive: `read`, `written`;
+    /// and `set`, what those wrote whose inputs come from level 1 and deeper ones; empty without
+    /// any.
+    #[serde(default)]
+    pub merge_mib: BTreeMap<String, f64>,
+    /// Bands that a drive-managed disk wrote again: `count`, `mib` of each, and `per_merge`, how
+    /// many for a merge of ours; empty on other devices. As many as on the full drive.
+    #[serde(default)]
+    pub rewrites: BTreeMap<String, f64>,
     /// As `seconds_by_cause`, of the log device; empty, as those below, where it takes no time.
     #[serde(default)]
     pub log_device_seconds_by_cause: BTreeMap<String, f64>,
@@ -202,6 +211,9 @@ pub struct SpaceUse {
     /// runs shorter than 7 tables.
     #[serde(default)]
     pub fragments: f64,
+    /// On a device without zones, GiB of the full drive up to the last byte in use, at the end.
+    #[serde(default)]
+    pub span: f64,
 }
 
 /// Percentiles of latencies that are told.
@@ -212,6 +224,12 @@ pub(super) const JOB_KINDS: [&str; 5] = ["flush", "merge", "gear", "trivial_move
 
 /// Names of the metrics of `merge_seconds`.
 pub(super) const MERGE_SECONDS: [&str; 3] = ["total", "mean", "max"];
+
+/// Names of the metrics of `merge_mib`.
+pub(super) const MERGE_MIB: [&str; 3] = ["read", "written", "set"];
+
+/// Names of the metrics of `rewrites`.
+pub(super) const REWRITES: [&str; 3] = ["count", "mib", "per_merge"];
 
 /// Metrics of a phase.
 pub(super) fn metrics(
@@ -272,6 +290,8 @@ pub(super) fn metrics(
         tables_per_merge_by_level: by_level(&written, LevelWork::tables_per_merge),
         jobs_by_kind: jobs_by_kind(&written),
         merge_seconds: merge_seconds(merges),
+        merge_mib: merge_mib(&written, shrunk),
+        rewrites: rewrites(interval.rewrites(), &written, shrunk),
         log_device_seconds_by_cause: if timed { log_seconds } else { BTreeMap::new() },
         log_device_queued_by_cause: summed(&log_requests, |times| times.0),
         log_device_service_by_cause: summed(&log_requests, |times| times.1),
@@ -293,6 +313,7 @@ pub(super) fn metrics(
         },
         space: SpaceUse {
             fragments: end.fragments_share(),
+            span: gib(end.span),
             gib: gib(end.capacity),
             used_peak: samples.used_peak.max(end.used_share()),
             valid_peak: samples.valid_peak.max(end.valid_share()),
@@ -345,6 +366,35 @@ fn merge_seconds(merges: &[f64]) -> BTreeMap<String, f64> {
     let total: f64 = merges.iter().sum();
     let values = [total, total / merges.len() as f64, longest];
     MERGE_SECONDS.map(str::to_owned).into_iter().zip(values).collect()
+}
+
+/// The MiB of the full drive that a merge reads and writes.
+fn merge_mib(written: &Written, shrunk: f64) -> BTreeMap<String, f64> {
+    let sum =
+        |levels: &[LevelWork], of: fn(&LevelWork) -> u64| -> u64 { levels.iter().map(of).sum() };
+    let (all, below) = (&written.levels[..], written.levels.get(1..).unwrap_or_default());
+    let (merges, of_sets) = (sum(all, |it| it.merges), sum(below, |it| it.merges));
+    let sets = sum(below.get(1..).unwrap_or_default(), |it| it.bytes_written);
+    let values = [
+        ("read", sum(all, |it| it.bytes_read), merges),
+        ("written", written.bytes.compaction, merges),
+        ("set", sets, of_sets),
+    ];
+    let mean = |bytes: u64, merges: u64| bytes as f64 * shrunk / merges as f64 / 1_048_576.0;
+    let there = values.into_iter().filter(|(_, _, merges)| *merges > 0);
+    there.map(|(name, bytes, merges)| (name.to_owned(), mean(bytes, merges))).collect()
+}
+
+/// How often the drive wrote bands again, and how much of each.
+fn rewrites((count, bytes): (u64, u64), written: &Written, shrunk: f64) -> BTreeMap<String, f64> {
+    if count == 0 {
+        return BTreeMap::new();
+    }
+    let mib = bytes as f64 * shrunk / count as f64 / 1_048_576.0;
+    let merges: u64 = written.levels.iter().map(|level| level.merges).sum();
+    let per_merge = count as f64 / merges.max(1) as f64;
+    let values = [count as f64, mib, per_merge];
+    REWRITES.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 fn jobs_by_kind(written: &Written) -> BTreeMap<String, f64> {

@@ -15,11 +15,13 @@
 //! | `recorder` | all requests to the drive, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
+//! | `addresses` | where tables lie on a device without zones |
 //! | `metrics`, `outcome`, `names` | what comes of a phase, and its names |
 //!
 //! A run is a simulation on one thread. Samples and readings take no virtual time and send no
 //! request, so measuring does not change a run.
 
+mod addresses;
 mod carry_out;
 mod device;
 mod error;
@@ -41,6 +43,7 @@ mod sampler;
 mod scaling;
 mod stage;
 
+pub use addresses::{Addresses, Piece, Stretch};
 pub use carry_out::{Progress, carry_out, carry_out_traced};
 pub use device::DevicePlan;
 pub use error::{PlanError, RunError};

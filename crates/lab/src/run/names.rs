@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use terrace_env::Cause;
 
-use super::metrics::{JOB_KINDS, MERGE_SECONDS};
+use super::metrics::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, REWRITES};
 use super::{Metrics, Sample};
 
 /// Name of the idle time among metrics that go by cause.
@@ -56,6 +56,8 @@ impl Metrics {
             merges_by_level: levels().into(),
             tables_per_merge_by_level: levels().into(),
             merge_seconds: MERGE_SECONDS.map(|name| (name.to_owned(), 0.0)).into(),
+            merge_mib: MERGE_MIB.map(|name| (name.to_owned(), 0.0)).into(),
+            rewrites: REWRITES.map(|name| (name.to_owned(), 0.0)).into(),
             jobs_by_kind: JOB_KINDS.map(|kind| (kind.to_owned(), 0.0)).into(),
             log_device_seconds_by_cause: causes()
                 .into_iter()

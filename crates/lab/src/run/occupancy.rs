@@ -31,6 +31,10 @@ pub(super) struct Occupancy {
     pub(super) live: u64,
     /// Of free runs that are too short, on a device without zones.
     pub(super) fragments: u64,
+    /// A free run that is shorter is a fragment.
+    pub(super) fragment: u64,
+    /// Where the last free run begins, which reaches to the end of such a device.
+    pub(super) span: u64,
     /// Sorted runs.
     pub(super) runs: u64,
 }
@@ -52,11 +56,12 @@ impl Occupancy {
         let tables: u64 = stats.levels.iter().map(|level| level.segments).sum();
         let free = fs.free_runs();
         if !free.is_empty() {
-            let least = FRAGMENT_TABLES * found.valid / tables.max(1);
+            found.fragment = FRAGMENT_TABLES * found.valid / tables.max(1);
             let length = |run: &Range<u64>| run.end - run.start;
             let all: u64 = free.iter().map(length).sum();
-            found.fragments = free.iter().map(length).filter(|bytes| *bytes < least).sum();
+            found.fragments = free.iter().map(length).filter(|bytes| *bytes < found.fragment).sum();
             found.used = found.capacity.saturating_sub(all) + found.fragments;
+            found.span = free.last().map_or(0, |run| run.start);
         }
         for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Metrics, Sample, ZoneShare};
+use super::{Addresses, Metrics, Sample, ZoneShare};
 
 /// Outcome of a phase of a run. All but `cost` is the same for the same inputs on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Outcome {
     pub merges: Vec<f64>,
     /// Zones of tables that held anything at the end, by number.
     pub zones: Vec<ZoneShare>,
+    /// Where tables lie on a device without zones.
+    #[serde(default)]
+    pub addresses: Addresses,
     /// Cost of the phase. A series adds that of the phases right before it that are not measured.
     pub cost: Cost,
 }
@@ -84,6 +87,7 @@ impl Outcome {
             samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
             merges: vec![0.25, 1.5, 0.5],
             zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
+            addresses: Addresses::default(),
             cost: Cost::default(),
         }
     }

@@ -205,6 +205,13 @@ impl Interval<'_> {
         if given == 0 { 1.0 } else { written as f64 / given as f64 }
     }
 
+    /// Bands that the drive wrote again, and the bytes of that.
+    pub(super) fn rewrites(&self) -> (u64, u64) {
+        let of = |reading: &Reading| reading.device.work().rewrites();
+        let ((from, read), (to, written)) = (of(self.from), of(self.to));
+        (to - from, written.0 - read.0)
+    }
+
     pub(super) fn log_device_amplification(&self) -> LogDeviceAmplification {
         let io = difference(&self.to.log_io, &self.from.log_io);
         let written = WriteAmplification::of(self.user_bytes(), &io);

@@ -17,11 +17,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use terrace_env::Time;
 use terrace_env::sync::Mutex;
-use terrace_zone::emulator::{Command, Progress, Timing};
+use terrace_env::{Cause, Time};
+use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
 use terrace_zone::timing::Work;
 use xxhash_rust::xxh3::Xxh3Default;
+
+use super::addresses::Notes;
 
 /// Hash of the recorded requests, and a file for them.
 #[derive(Default)]
@@ -93,11 +95,18 @@ pub(super) struct Recorder {
     beside: bool,
     /// Commands that the model has not decided.
     undecided: BTreeMap<u64, (Time, Command)>,
+    /// Told of what merges write, in bytes of the device; and the bytes of its block.
+    notes: Option<(Arc<Mutex<Notes>>, u64)>,
 }
 
 impl Recorder {
     pub(super) fn new(inner: Box<dyn Timing>, trace: Arc<Mutex<Trace>>) -> Self {
-        Self { inner, trace, beside: false, undecided: BTreeMap::new() }
+        Self { inner, trace, beside: false, undecided: BTreeMap::new(), notes: None }
+    }
+
+    /// It also notes where merges write on a device with blocks of so many bytes.
+    pub(super) fn noting(self, notes: Option<Arc<Mutex<Notes>>>, block: u64) -> Self {
+        Self { notes: notes.map(|notes| (notes, block)), ..self }
     }
 
     /// The recorder of the log device's own drive.
@@ -114,6 +123,13 @@ impl Recorder {
 
 impl Timing for Recorder {
     fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        if let Some((notes, block)) = &self.notes
+            && (command.kind, command.cause) == (RequestKind::Write, Cause::Compaction)
+            && !command.refused
+        {
+            let start = command.lba.0 * block;
+            notes.lock().write(start..start + command.blocks * block);
+        }
         let progress = self.inner.submit(now, ticket, command);
         if !self.note(now, command, progress) {
             self.undecided.insert(ticket, (now, *command));
@@ -145,8 +161,7 @@ impl Timing for Recorder {
 mod tests {
     use std::time::Duration;
 
-    use terrace_env::{Cause, Lba};
-    use terrace_zone::emulator::RequestKind;
+    use terrace_env::Lba;
 
     use super::*;
 

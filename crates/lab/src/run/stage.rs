@@ -18,8 +18,9 @@ use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
 use terrace_zone::emulator::Timing;
 use terrace_zone::timing::{Drive, ScaleMode};
-use terrace_zone::{Emulator, Geometry, GeometryError};
+use terrace_zone::{Device, Emulator, Geometry, GeometryError, Layout};
 
+use super::addresses::{Addresses, Notes};
 use super::jobs::Jobs;
 use super::log_timing::{LogTiming, OnDrive, SharedTiming};
 use super::metrics::metrics;
@@ -39,6 +40,8 @@ pub(super) struct Stage<'a> {
     plan: &'a RunPlan,
     scene: Scene,
     trace: Arc<Mutex<Trace>>,
+    /// Where merges write, on a device without zones.
+    notes: Option<Arc<Mutex<Notes>>>,
 }
 
 impl<'a> Stage<'a> {
@@ -52,7 +55,11 @@ impl<'a> Stage<'a> {
         let geometry = plan.geometry(&model).map_err(of_drive)?;
         let trace = Trace::written_to(into);
         let timing = plan.device.timing(&model, plan.scale(), &geometry)?;
-        let timing = SharedTiming::new(Box::new(Recorder::new(timing, Arc::clone(&trace))));
+        let notes: Option<Arc<Mutex<Notes>>> =
+            (!matches!(geometry.layout, Layout::Zoned)).then(Arc::default);
+        let recorder = Recorder::new(timing, Arc::clone(&trace));
+        let recorder = recorder.noting(notes.clone(), geometry.logical_block.into());
+        let timing = SharedTiming::new(Box::new(recorder));
         let (log_device, log_mechanisms) = log_device(plan, (&model, &geometry), &timing, &trace)?;
         let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
         drive.set_timing(Some(Box::new(timing)));
@@ -60,7 +67,7 @@ impl<'a> Stage<'a> {
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
         let opened = store(plan, plan.options()?, &drive, log_device.clone());
         let (db, fs) = opened.map_err(place)?;
-        let jobs = Arc::new(Jobs::default());
+        let jobs = Arc::new(Jobs::noting(notes.clone()));
         db.listen(Arc::clone(&jobs) as _);
         let world = World::new(db.clone(), Arc::new(entries));
         let rate = match plan.scale_by {
@@ -80,7 +87,7 @@ impl<'a> Stage<'a> {
             time_scale: plan.time_scale(),
             rate,
         };
-        Ok(Self { plan, scene, trace })
+        Ok(Self { plan, scene, trace, notes })
     }
 
     /// The store and what it must hold.
@@ -97,6 +104,7 @@ impl<'a> Stage<'a> {
     ) -> Result<Option<Outcome>, RunError> {
         let phase = &self.plan.phases[at];
         self.scene.jobs.take_merges();
+        self.addresses(0);
         let processor = processor_seconds();
         let from = self.scene.reading();
         let (done, of) = (Arc::new(AtomicU64::new(0)), phase.operations);
@@ -131,6 +139,7 @@ impl<'a> Stage<'a> {
         let trace_hash = self.trace.lock().hash();
         let merges = self.merges();
         let found = (&samples, &merges[..]);
+        let addresses = self.addresses(held.fragment);
         let metrics = metrics(&self.scene, &interval, found, &held, &tally, trace_hash);
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),
@@ -143,11 +152,20 @@ impl<'a> Stage<'a> {
             samples: samples.samples,
             merges,
             zones: zone_shares(&self.scene.fs).map_err(of_store)?,
+            addresses,
             cost: Cost {
                 processor_seconds: processor_seconds() - processor,
                 gigabytes_moved: (read + written) as f64 / 1e9,
             },
         }))
+    }
+
+    /// Where the tables of this phase's merges lie, and the free runs, if there are no zones.
+    fn addresses(&self, fragment: u64) -> Addresses {
+        let Some(notes) = &self.notes else { return Addresses::default() };
+        let (free, size) = (self.scene.fs.free_runs(), self.scene.drive.geometry().capacity().0);
+        let scale = (self.scene.time_scale * self.scene.rate) as f64;
+        notes.lock().take(free, (size, fragment), scale)
     }
 
     /// The seconds of the merges that ended in this phase, of the full drive.

@@ -48,6 +48,17 @@ fn each_merge_is_drawn_in_a_panel_of_its_system() {
 }
 
 #[test]
+fn addresses_of_merges_and_free_runs_are_uprights_in_a_panel_of_their_system() {
+    let (experiment, outcomes) = (specimen::experiment(), specimen::outcomes());
+    let title = "Where merges wrote".into();
+    check("addresses", &Plot::Addresses { title }, &experiment, &outcomes);
+    let plot = Plot::FreeRuns { title: "Fragments".into() };
+    check("free-runs", &plot, &experiment, &outcomes);
+    let drawn = draw(&plot, &experiment, &outcomes[..1]).unwrap().standalone();
+    assert!(drawn.contains("2 runs of 14.5 MiB on average"), "the long one is no fragment");
+}
+
+#[test]
 fn with_one_system_series_of_a_unit_share_a_panel() {
     let mut experiment = specimen::experiment();
     experiment.systems.truncate(1);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{
-    Amplification, Cost, Metrics, Outcome, Sample, SpaceEfficiency, SpaceUse, ZoneShare,
+    Addresses, Amplification, Cost, Metrics, Outcome, Piece, Sample, SpaceEfficiency, SpaceUse,
+    Stretch, ZoneShare,
 };
 
 const EXPERIMENT: &str = r#"
@@ -127,7 +128,21 @@ pub(crate) fn outcome(system: &str, place: u32) -> Outcome {
         samples: (0..30).map(sample).collect(),
         merges: (0..20).map(|at| f64::from(at % 7 + 1) * behind).collect(),
         zones: (0..48).map(zone).collect(),
+        addresses: addresses(place),
         cost: Cost::default(),
+    }
+}
+
+/// Three merges: one in a piece, and one in two; and three free runs.
+fn addresses(place: u32) -> Addresses {
+    let at = |start: u32, mib: f64| Stretch { start: f64::from(start * 100), mib };
+    let piece = |merge: u32, start: u32| Piece { merge, at: at(start + place, 40.0) };
+    Addresses {
+        merges: 3,
+        pieces: vec![piece(0, 0), piece(1, 1), piece(1, 5), piece(2, 2 + 4 * place)],
+        free: vec![at(3, 20.0), at(6, 9.0 + f64::from(place)), at(20, 5_000.0)],
+        end: 2_000.0,
+        fragment: 28.0,
     }
 }
 
@@ -153,7 +168,7 @@ fn metrics(behind: f64) -> Metrics {
             live_average: live,
             live_worst: live / 2.0,
         },
-        space: SpaceUse { gib: 12.0, used_peak: 0.95, valid_peak: 0.8, fragments: 0.0 },
+        space: SpaceUse { gib: 12.0, used_peak: 0.95, valid_peak: 0.8, fragments: 0.0, span: 0.0 },
         zones_peak: 48,
         runs_average: 5.5,
         stall_worst_seconds: 0.25 * behind,
