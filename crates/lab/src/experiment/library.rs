@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 41] = [
+const FILES: [(&str, &str); 48] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -38,12 +38,19 @@ const FILES: [(&str, &str); 41] = [
     ("bluefs/fig16", include_str!("../../experiments/bluefs/fig16.toml")),
     ("bluefs/distinct", include_str!("../../experiments/bluefs/distinct.toml")),
     ("bluefs/memtables", include_str!("../../experiments/bluefs/memtables.toml")),
+    ("sealdb/fig2", include_str!("../../experiments/sealdb/fig2.toml")),
     ("sealdb/fig3", include_str!("../../experiments/sealdb/fig3.toml")),
     ("sealdb/fig8", include_str!("../../experiments/sealdb/fig8.toml")),
+    ("sealdb/fig9", include_str!("../../experiments/sealdb/fig9.toml")),
     ("sealdb/fig10", include_str!("../../experiments/sealdb/fig10.toml")),
+    ("sealdb/fig11", include_str!("../../experiments/sealdb/fig11.toml")),
     ("sealdb/fig12", include_str!("../../experiments/sealdb/fig12.toml")),
     ("sealdb/fig13", include_str!("../../experiments/sealdb/fig13.toml")),
     ("sealdb/fig14", include_str!("../../experiments/sealdb/fig14.toml")),
+    ("sealdb/allocators", include_str!("../../experiments/sealdb/allocators.toml")),
+    ("sealdb/memory", include_str!("../../experiments/sealdb/memory.toml")),
+    ("sealdb/reads", include_str!("../../experiments/sealdb/reads.toml")),
+    ("sealdb/requests", include_str!("../../experiments/sealdb/requests.toml")),
     ("lifetime/throughput", include_str!("../../experiments/lifetime/throughput.toml")),
     ("lifetime/writes", include_str!("../../experiments/lifetime/writes.toml")),
     ("lifetime/over-time", include_str!("../../experiments/lifetime/over-time.toml")),
