@@ -4,7 +4,8 @@
 //! Devices of the wrong layout, of too few zones or blocks, or that allow too few open zones are
 //! refused before the first write. After that, the former content counts as lost, though most zones
 //! keep their old bytes until they are used. The superblock of device 0 is written last, so a
-//! format that was cut short leaves no store. The devices are claimed meanwhile.
+//! format that was cut short after its first write leaves no store. The devices are claimed
+//! meanwhile.
 
 use std::sync::Arc;
 

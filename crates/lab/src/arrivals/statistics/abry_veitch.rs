@@ -7,8 +7,9 @@
 //!    that would reach over the end are left out.
 //! 2. The mean square of the details of octave `j` grows as `2^(j (2H - 1))`.
 //! 3. A line through the logarithms of these means, to base 2, has the slope `2H - 1`. Each
-//!    logarithm is corrected by its bias and weighted by its variance. For `k` details these are
-//!    about `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for large `k`).
+//!    logarithm is corrected by its bias, and weighted by the inverse of its variance. For `k`
+//!    details these are about `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for
+//!    large `k`).
 //!
 //! Octaves from 3 on count, as long as they have 8 details or more. So short-time dependence counts
 //! for little; nor does it matter much that the values of the series are taken for octave 0. A

@@ -1,5 +1,5 @@
-//! [`Rewriter`]: rewrites bands on the disk, one after the other, in the order in which they were
-//! ordered.
+//! [`Rewriter`]: rewrites bands on the disk, one after the other, in the order in which the jobs
+//! were given.
 //!
 //! A job first reads in pieces, each when the one before has been read, so that the host's reads
 //! come between them. Then it writes everything by one request, and ends when the medium has it.
