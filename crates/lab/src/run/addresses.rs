@@ -1,13 +1,13 @@
-//! [`Addresses`]: where tables lie on a device without zones. What each merge of a phase wrote, and
-//! the free runs at the end of the phase: figures 2, 11 and 13 of SEALDB (MSST '18).
+//! [`Addresses`]: where tables lie on a device without zones: what each merge of a phase wrote, and
+//! the free runs at the end of the phase (SEALDB's figures 2, 11 and 13; MSST '18).
 //!
-//! - A merge is known by its number, in the order in which merges end; trivial moves are none. Its
-//!   tables make one *piece* where they lie one behind the other.
-//! - Memory is bounded. With more than [`PIECES_MAX`] pieces, every second merge is forgotten, and
-//!   so on; a whole merge is kept or forgotten. Of the free runs, the longest [`FREE_MAX`] are
-//!   kept.
-//! - Merges that run beside each other are not told apart: what they write counts for the one that
-//!   ends next. The rows for such devices have one merge at a time.
+//! - Merges are numbered in the order in which they end; trivial moves are not counted. Tables of a
+//!   merge that lie one behind the other make one *piece*.
+//! - To bound memory, every second merge is forgotten when there are more than [`PIECES_MAX`]
+//!   pieces, and again if there are still more. Merge 0 is kept, however many pieces it has. Of the
+//!   free runs, the longest [`FREE_MAX`] are kept.
+//! - Merges that run side by side are not told apart: what they write counts for the one that ends
+//!   next. The systems for such devices have one merge at a time.
 //!
 //! A device with zones has none of this. Addresses and lengths are those of the full drive.
 

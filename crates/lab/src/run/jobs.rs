@@ -1,9 +1,8 @@
-//! [`Jobs`]: how many flushes and compactions are under way, how long each merge took, and where it
-//! wrote. It
-//! listens to the engine.
+//! [`Jobs`]: how many flushes and compactions are under way, how long each merge took, and, on a
+//! device without zones, which writes belong to which merge. It listens to the engine.
 //!
-//! Register it before any job begins: it does not see jobs that were under way before. Only jobs
-//! that the engine tells listeners of are counted.
+//! Register it before any job begins: it does not see jobs that were under way before. Jobs that
+//! the engine does not tell listeners of are not counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
