@@ -170,7 +170,9 @@ fn check_cargo(command: &str) {
 
 /// Whether a command consists of names of commands that need more than their names.
 fn names_only(command: &str) -> bool {
-    ["terrace device create", "terrace format", "terrace lab report"].contains(&command)
+    let names =
+        ["terrace device create", "terrace format", "terrace lab arrivals", "terrace lab report"];
+    names.contains(&command)
 }
 
 /// Runs commands one after the other; all have to succeed.
