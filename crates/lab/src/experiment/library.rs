@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 48] = [
+const FILES: [(&str, &str); 49] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -48,6 +48,7 @@ const FILES: [(&str, &str); 48] = [
     ("sealdb/fig13", include_str!("../../experiments/sealdb/fig13.toml")),
     ("sealdb/fig14", include_str!("../../experiments/sealdb/fig14.toml")),
     ("sealdb/allocators", include_str!("../../experiments/sealdb/allocators.toml")),
+    ("sealdb/fits", include_str!("../../experiments/sealdb/fits.toml")),
     ("sealdb/memory", include_str!("../../experiments/sealdb/memory.toml")),
     ("sealdb/reads", include_str!("../../experiments/sealdb/reads.toml")),
     ("sealdb/requests", include_str!("../../experiments/sealdb/requests.toml")),
