@@ -9,19 +9,15 @@
 //! # Shingled tracks
 //! A write to a device of tracks destroys the tracks behind it as
 //! [`Tracks::harmed`](crate::Tracks::harmed) says, up to the device's end, after its own bytes are
-//! on the medium. Destroyed blocks read as zeros. A real
-//! drive would report them as unreadable, or give anything. Zeros were chosen for three reasons.
-//! They are not the old bytes (unless those were zeros) and have no valid checksum, so a store that
-//! lets go of a guard loses data here, too. They cost nothing: the drive punches a hole, in memory
-//! or in the file, which is still there when an image is opened again. And they are what blocks
-//! hold that were never written: no user of the device can tell the two apart and rely on it, for
-//! behind each write to new space lie destroyed tracks. A user that takes zeros for valid data is
-//! not found out by this.
+//! on the medium. A real drive would report destroyed blocks as unreadable, or give anything. Here
+//! they read as [`destroyed`](super::destroyed) bytes, which no reader takes for its own.
+//! docs/decisions/0024 says why not as zeros, and why no read fails.
 //!
-//! The drive keeps the set of bytes that may hold something. A write copies and punches the harmed
+//! The drive keeps the set of bytes that may hold something. A write copies and destroys the harmed
 //! bytes in the set, and nothing else; so each byte is destroyed once, however many writes harm it.
-//! A sequential load of new space punches nothing. The set is exact in memory. Of an image that was
-//! opened it is everything at first, and the first write to harm a hole punches it again.
+//! A sequential load of new space destroys nothing. The set is exact in memory. Of an image that
+//! was opened it is everything at first: the first write to harm bytes reads them, and leaves them
+//! alone if they are zeros, as holes of the file are.
 //!
 //! The drive knows no time and no observers, and decides on no faults: it carries out parts of
 //! writes, failures of zones and power cuts when it is told to. The caller holds the drive's lock.
@@ -78,7 +74,8 @@ pub(super) struct Drive {
     pub(super) table: ZoneTable,
     pub(super) cache: Cache,
     pub(super) medium: Medium,
-    /// Of shingled tracks, the bytes that may hold something: all others read as zeros.
+    /// Of shingled tracks, the bytes that may hold something: all others were never written, or are
+    /// destroyed.
     held: Option<Ranges>,
 }
 
@@ -296,11 +293,11 @@ impl Drive {
         self.medium.write(zone, offset, bytes)
     }
 
-    /// Makes bytes of shingled tracks zeros.
+    /// Destroys bytes of shingled tracks, those that may hold something.
     pub(super) fn destroy(&mut self, zone: ZoneId, range: Range<u64>) -> Result<(), DeviceError> {
         let Some(held) = &mut self.held else { return Ok(()) };
         for part in held.within(range.clone()) {
-            self.medium.zero(zone, part.start, part.end - part.start)?;
+            self.medium.destroy(zone, part.start, part.end - part.start)?;
         }
         held.remove(range);
         Ok(())

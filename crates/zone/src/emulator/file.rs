@@ -34,6 +34,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use terrace_env::{ByteCount, IoBuf, Uuid, ZoneId};
 
+use super::destroyed;
 use super::host::{Host, host_error};
 use super::host_file::HostFile;
 use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
@@ -43,6 +44,10 @@ use crate::{DeviceError, Geometry, GeometryError};
 /// Bytes that a zone with forced writes has room for ahead of them: the commits of jobs that are
 /// under way when the host's disk becomes full, a block or a few each.
 const AHEAD: u64 = 256 << 10;
+/// How much is looked at, and destroyed, at once: a usual track or less.
+const DESTROY_STEP: u64 = 64 << 10;
+/// What a host's file system has whole as a hole.
+const PAGE: usize = 4096;
 
 /// Whether an image is opened to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,9 +295,23 @@ impl FileMedium {
         }
     }
 
-    /// Makes bytes read as zeros, and gives their space back where the host's file system can.
-    pub(super) fn zero(&self, zone: ZoneId, offset: u64, len: u64) -> Result<(), DeviceError> {
-        self.host.zero(self.place(zone, offset), len)
+    /// Writes destroyed bytes over pages that hold something. Pages of zeros stay, as holes do.
+    pub(super) fn destroy(&self, zone: ZoneId, offset: u64, len: u64) -> Result<(), DeviceError> {
+        let mut bytes = vec![0; DESTROY_STEP.min(len) as usize];
+        for at in (0..len).step_by(DESTROY_STEP as usize) {
+            let bytes = &mut bytes[..DESTROY_STEP.min(len - at) as usize];
+            self.host.read(self.place(zone, offset + at), bytes)?;
+            let pages = bytes.chunks(PAGE).map(|page| page.iter().any(|byte| *byte != 0));
+            let pages: Vec<(usize, bool)> = pages.enumerate().collect();
+            for run in pages.chunk_by(|one, next| one.1 == next.1).filter(|run| run[0].1) {
+                let start = run[0].0 * PAGE;
+                let end = (start + run.len() * PAGE).min(bytes.len());
+                let from = offset + at + start as u64;
+                destroyed(from, &mut bytes[start..end]);
+                self.host.write(self.place(zone, from), &bytes[start..end])?;
+            }
+        }
+        Ok(())
     }
 
     /// Punches a zone out of the file.

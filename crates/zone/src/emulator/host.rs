@@ -163,32 +163,11 @@ impl Host {
 
     /// Punches a hole. A file system that cannot keeps the bytes: nothing reads them.
     pub(super) fn punch(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        self.has_punched(offset, len).map(drop)
-    }
-
-    /// Makes bytes zeros: by a hole, or, on a file system without holes, by writing them.
-    pub(super) fn zero(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
-        const STEP: u64 = 1 << 20;
-        if self.has_punched(offset, len)? {
-            return Ok(());
-        }
-        let zeros = vec![0; STEP.min(len) as usize];
-        for at in (0..len).step_by(STEP as usize) {
-            self.write(offset + at, &zeros[..STEP.min(len - at) as usize])?;
-        }
-        Ok(())
-    }
-
-    /// Punches a hole; gives whether the file system can.
-    fn has_punched(&self, offset: u64, len: u64) -> Result<bool, DeviceError> {
         let punched = self.file.punch(offset, len);
         self.changes.fetch_add(1, Ordering::AcqRel);
         match punched {
-            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => {
-                Ok(false)
-            }
-            Ok(()) => Ok(true),
-            Err(error) => Err(host_error("punch a hole into", &self.path, error)),
+            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(()),
+            punched => punched.map_err(|error| host_error("punch a hole into", &self.path, error)),
         }
     }
 }

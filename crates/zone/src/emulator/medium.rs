@@ -84,11 +84,16 @@ impl Medium {
         }
     }
 
-    /// Makes bytes read as zeros and gives their space back.
-    pub(super) fn zero(&mut self, zone: ZoneId, offset: u64, len: u64) -> Result<(), DeviceError> {
+    /// Makes bytes read as destroyed ones. In a file, bytes that are zeros may stay.
+    pub(super) fn destroy(
+        &mut self,
+        zone: ZoneId,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), DeviceError> {
         match self {
-            Self::Memory(memory) => memory.zero(zone, offset, len),
-            Self::File(file) => return file.zero(zone, offset, len),
+            Self::Memory(memory) => memory.destroy(zone, offset, len),
+            Self::File(file) => return file.destroy(zone, offset, len),
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //!
 //! A chunk that was written front to back with one repeated byte is kept as that byte, so that a
 //! drive filled with constant runs takes next to no memory. Copies share all chunks. A side that
-//! writes to a zone copies the list of the zone's chunks, and the chunks that it writes to. The
+//! writes to a zone copies the list of the zone's chunks, and the chunks that it writes to. A chunk
+//! that is destroyed as a whole takes no memory: its bytes follow from its address. The
 //! chunks a zone had before it was last erased are kept where [`MemoryMedium::remember`] says so: a
 //! power cut can then leave bytes of the zone's earlier life behind. Of the other erased chunks, up
 //! to [`SPARE_MAX`] are kept to be used again.
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 use terrace_env::{IoBuf, ZoneId};
 
+use super::destroyed;
+
 /// Bytes in a chunk: what a write after a snapshot copies at most twice, and the smallest
 /// allocation.
 const CHUNK: usize = 16 << 10;
@@ -19,6 +22,8 @@ const CHUNK: usize = 16 << 10;
 #[derive(Clone, Debug)]
 enum Chunk {
     Constant(u8),
+    /// All of it is destroyed.
+    Destroyed,
     Bytes(Arc<[u8]>),
 }
 
@@ -67,6 +72,11 @@ impl MemoryMedium {
                         into[from..].fill(*byte);
                     }
                 }
+                Chunk::Destroyed => {
+                    let from = into.len();
+                    into.resize(from + len);
+                    destroyed((index * CHUNK + start) as u64, &mut into[from..]);
+                }
             }
         }
     }
@@ -79,20 +89,24 @@ impl MemoryMedium {
             if chunks.len() <= index {
                 chunks.resize(index + 1, UNWRITTEN);
             }
-            write_chunk(&mut chunks[index], start, piece, &mut self.spare);
+            write_chunk(&mut chunks[index], index, start, piece, &mut self.spare);
         }
     }
 
-    /// Makes bytes read as zeros.
-    pub(super) fn zero(&mut self, zone: ZoneId, offset: u64, len: u64) {
-        const ZEROS: [u8; CHUNK] = [0; CHUNK];
+    /// Makes bytes read as destroyed ones; those behind the last byte that was ever written stay
+    /// zeros.
+    pub(super) fn destroy(&mut self, zone: ZoneId, offset: u64, len: u64) {
         let Some(chunks) = self.zones.get_mut(&zone) else { return };
         let chunks = Arc::make_mut(chunks);
         for (index, start, len) in pieces(offset, len as usize) {
             let Some(chunk) = chunks.get_mut(index) else { return };
             if len < CHUNK {
-                write_chunk(chunk, start, &ZEROS[..len], &mut self.spare);
-            } else if let Chunk::Bytes(bytes) = std::mem::replace(chunk, UNWRITTEN)
+                if !matches!(chunk, Chunk::Destroyed) {
+                    let mut piece = vec![0; len];
+                    destroyed((index * CHUNK + start) as u64, &mut piece);
+                    write_chunk(chunk, index, start, &piece, &mut self.spare);
+                }
+            } else if let Chunk::Bytes(bytes) = std::mem::replace(chunk, Chunk::Destroyed)
                 && self.spare.len() < SPARE_MAX
             {
                 self.spare.push(bytes);
@@ -137,7 +151,14 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (usize, usize, usize)
     })
 }
 
-fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8], spare: &mut Vec<Arc<[u8]>>) {
+/// Writes a piece to the chunk of this number.
+fn write_chunk(
+    chunk: &mut Chunk,
+    index: usize,
+    start: usize,
+    piece: &[u8],
+    spare: &mut Vec<Arc<[u8]>>,
+) {
     let constant = constant_byte(piece);
     match (&mut *chunk, constant) {
         (Chunk::Constant(old), Some(new)) if *old == new => {}
@@ -151,6 +172,12 @@ fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8], spare: &mut Vec<Ar
             {
                 *chunk = Chunk::Constant(byte);
             }
+        }
+        (Chunk::Destroyed, _) => {
+            *chunk = Chunk::Bytes(fresh(spare, |bytes| {
+                destroyed((index * CHUNK) as u64, bytes);
+                bytes[start..start + piece.len()].copy_from_slice(piece);
+            }));
         }
         (Chunk::Constant(byte), _) => {
             *chunk = Chunk::Bytes(fresh(spare, |bytes| {
@@ -214,8 +241,12 @@ mod tests {
                 random.fill_bytes(&mut bytes);
             }
             if round % 7 == 6 {
-                medium.zero(ZONE, start as u64, (end - start) as u64);
+                medium.destroy(ZONE, start as u64, (end - start) as u64);
+                // Nothing was written behind the medium's last chunk.
+                let written = medium.zones[&ZONE].len() * CHUNK;
+                let held = written.clamp(start, end) - start;
                 bytes.fill(0);
+                destroyed(start as u64, &mut bytes[..held]);
             } else {
                 medium.write(ZONE, start as u64, &bytes);
             }
@@ -242,6 +273,23 @@ mod tests {
         assert_eq!(contents(&medium, CHUNK), vec![5; CHUNK]);
         medium.write(ZONE, 512, b"x");
         assert_eq!(medium.allocated(), CHUNK);
+    }
+
+    #[test]
+    fn what_is_destroyed_takes_no_memory_until_it_is_written_again() {
+        let mut medium = MemoryMedium::default();
+        let mut bytes = vec![0; 4 * CHUNK];
+        Random::seeded(1).fill_bytes(&mut bytes);
+        medium.write(ZONE, 0, &bytes);
+        assert_eq!(medium.allocated(), 4 * CHUNK);
+        medium.destroy(ZONE, CHUNK as u64, 3 * CHUNK as u64);
+        assert_eq!(medium.allocated(), CHUNK);
+        destroyed(CHUNK as u64, &mut bytes[CHUNK..]);
+        assert_eq!(contents(&medium, bytes.len()), bytes);
+        medium.write(ZONE, 2 * CHUNK as u64 + 512, &[3; 512]);
+        bytes[2 * CHUNK + 512..2 * CHUNK + 1024].fill(3);
+        assert_eq!(contents(&medium, bytes.len()), bytes);
+        assert_eq!(medium.allocated(), 2 * CHUNK);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `cache`, `overwrite`, `cut` | what is not durable yet, and what a power cut makes of it |
 //! | `medium`, `memory` | the bytes, in memory |
 //! | `file`, `image` | the bytes in a sparse file, and its format |
+//! | `destroyed` | what destroyed blocks read as |
 //! | `host`, `host_file` | what of that file has reached the host's disk |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
 //! | `drives` | several drives, watched and cut together |
@@ -23,8 +24,8 @@
 //! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
 //!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
-//! - Tracks that a write destroys are destroyed at once, and read as zeros. The destruction is as
-//!   volatile as the write: a power cut that keeps nothing of the write brings the tracks back, and
+//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed`] bytes, unless
+//!   they held zeros only. The destruction is as volatile as the write: a power cut that keeps nothing of the write brings the tracks back, and
 //!   one that keeps a block of it may bring back any of their blocks. The bytes of a write are
 //!   never destroyed by an earlier one, in whatever order the two become durable.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
@@ -43,6 +44,7 @@
 mod cache;
 mod core;
 mod cut;
+mod destroyed;
 mod device;
 mod drive;
 mod drives;
@@ -61,6 +63,7 @@ mod timing;
 
 pub use core::Observer;
 pub use cut::PowerCut;
+pub use destroyed::destroyed;
 pub use device::Emulator;
 pub use drives::{Drives, DrivesObserver, Snapshots};
 pub use faults::{FaultPlan, RequestKind};

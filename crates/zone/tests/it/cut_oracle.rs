@@ -167,7 +167,10 @@ fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
             if block >= end {
                 return 0;
             }
-            after.read(Lba(report.start.0 + block), 1, CAUSE).unwrap()[0]
+            let block = after.read(Lba(report.start.0 + block), 1, CAUSE).unwrap();
+            // No write of the test leaves a block of several bytes: what was destroyed is 0 here,
+            // as what was never written is.
+            if block.iter().all(|byte| *byte == block[0]) { block[0] } else { 0 }
         };
         assert!(!report.state.is_open());
         active += u32::from(report.state.is_active());

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use terrace_env::random::Random;
 use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid};
-use terrace_zone::emulator::{FaultPlan, RequestKind};
+use terrace_zone::emulator::{FaultPlan, RequestKind, destroyed};
 use terrace_zone::{Access, Device, DeviceError, Emulator, Geometry, Op, PowerCut, Tracks};
 
 use crate::geometries;
@@ -31,15 +31,17 @@ fn write(device: &Emulator, blocks: Range<u64>, byte: u8, forced: bool) {
     device.write(Lba(blocks.start), data, forced, CAUSE).unwrap();
 }
 
-/// The byte that each block repeats.
+/// The byte that each block repeats; 0 for one that is destroyed.
 fn bytes(device: &Emulator, blocks: Range<u64>) -> Vec<u8> {
     let read = device.read(Lba(blocks.start), (blocks.end - blocks.start) as u32, CAUSE).unwrap();
-    read.chunks(4096)
-        .map(|block| {
-            assert!(block.iter().all(|byte| *byte == block[0]), "a block is torn");
-            block[0]
-        })
-        .collect()
+    let byte = |(lba, block): (u64, &[u8])| {
+        let mut gone = [0; 4096];
+        destroyed(lba * 4096, &mut gone);
+        let is_whole = block.iter().all(|byte| *byte == block[0]);
+        assert!(is_whole && block[0] != 0 || *block == gone, "block {lba} is torn, or zeros");
+        if is_whole { block[0] } else { 0 }
+    };
+    blocks.zip(read.chunks(4096)).map(byte).collect()
 }
 
 fn modes() -> impl Iterator<Item = (PowerCut, u64)> {
