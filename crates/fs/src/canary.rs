@@ -34,6 +34,10 @@ pub enum Rule {
     OtherDevicesFlushed,
     /// Whatever is asked of the device is counted.
     RequestsCounted,
+    /// On shingled tracks a run is written only if its guard is free.
+    RunHasGuard,
+    /// The guard has all tracks that a write destroys. If broken, one is missing.
+    GuardIsWhole,
 }
 
 terrace_env::canary!(Rule);

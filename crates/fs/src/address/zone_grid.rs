@@ -28,6 +28,8 @@ pub struct ZoneGrid {
     zones: u32,
     /// Blocks from a zone's start to the next one's.
     stride: u64,
+    /// Blocks of the last zone, which may be shorter.
+    last: u64,
     /// The binary logarithm of the stride, if that is a power of two: shifts are cheaper than
     /// divisions.
     shift: Option<u32>,
@@ -49,6 +51,7 @@ impl ZoneGrid {
             device,
             zones: geometry.zones,
             stride,
+            last: geometry.last_zone_size.map_or(stride, |size| size.div_ceil(per_block)),
             shift: stride.is_power_of_two().then(|| stride.trailing_zeros()),
             zone_size: geometry.zone_size,
             per_block,
@@ -79,7 +82,8 @@ impl ZoneGrid {
     /// The number of the first block that is behind all zones.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.stride.saturating_mul(self.zones.into()).min(BlockAddr::BLOCKS_MAX)
+        let before = self.stride.saturating_mul(u64::from(self.zones).saturating_sub(1));
+        before.saturating_add(self.last).min(BlockAddr::BLOCKS_MAX)
     }
 
     /// Whether the device has this block.
@@ -206,6 +210,15 @@ mod tests {
         let at = |geometry| grid(geometry).addr(ZoneId(7), 99);
         assert_eq!(at(&whole), at(&less));
         assert_eq!(at(&whole).block(), 7 * 256 + 99);
+    }
+
+    #[test]
+    fn a_short_last_zone_has_no_blocks_behind_its_end() {
+        let uniform = Geometry::uniform(ByteCount::mib(1), 10);
+        let short = Geometry { last_zone_size: Some(100), ..uniform };
+        let grid = grid(&short);
+        assert_eq!(grid.end(), 9 * 256 + 100);
+        assert!(grid.has(grid.addr(ZoneId(9), 99)) && !grid.has(grid.addr(ZoneId(9), 100)));
     }
 
     #[test]

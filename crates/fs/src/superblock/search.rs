@@ -52,8 +52,13 @@ pub(super) fn candidates(
     let geometry = device.geometry();
     let zones = geometry.zone_ids().filter(|zone| geometry.zone_type(*zone) == wanted);
     let mut reports = Vec::new();
-    // Elsewhere on a plain device are users' bytes, which can look like a superblock.
-    let most = if geometry.layout.is_zoned() { CANDIDATES } else { 1 };
+    // Elsewhere on a plain device are users' bytes, which can look like a superblock. None of its
+    // stretches, of which there may be millions, is sequential.
+    let most = match (geometry.layout.is_zoned(), wanted) {
+        (true, _) => CANDIDATES,
+        (false, ZoneType::Conventional) => 1,
+        (false, ZoneType::Sequential) => 0,
+    };
     for zone in zones.take(most) {
         let report = device.report(zone, 1);
         reports.extend(report.map_err(|error| io("looking for the", zone, error))?);

@@ -17,6 +17,8 @@ use std::ops::Range;
 
 use terrace_zone::Tracks;
 
+use crate::canary::{self, Rule};
+
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Guard {
@@ -34,9 +36,15 @@ impl Guard {
         Self { tracks, end }
     }
 
+    fn tracks(&self) -> Option<Tracks> {
+        let tracks = self.tracks.filter(|_| !canary::is_broken(Rule::RunHasGuard));
+        let missing = u32::from(canary::is_broken(Rule::GuardIsWhole));
+        tracks.map(|it| Tracks { overlap: it.overlap.saturating_sub(missing), ..it })
+    }
+
     /// The first block that a writer of the blocks before `end` does not harm.
     pub(super) fn behind(&self, end: u64) -> u64 {
-        let Some(Tracks { blocks, overlap }) = self.tracks else { return end };
+        let Some(Tracks { blocks, overlap }) = self.tracks() else { return end };
         let track = u64::from(blocks);
         let behind = (end.div_ceil(track) + u64::from(overlap)) * track;
         behind.min(self.end).max(end)
@@ -45,7 +53,7 @@ impl Guard {
     /// The blocks of a free run that can be written, from its start, so that the guard is in the
     /// run, too.
     pub(super) fn writable(&self, run: &Range<u64>) -> u64 {
-        let Some(Tracks { blocks, overlap }) = self.tracks else { return run.end - run.start };
+        let Some(Tracks { blocks, overlap }) = self.tracks() else { return run.end - run.start };
         if run.end >= self.end {
             return run.end - run.start;
         }
