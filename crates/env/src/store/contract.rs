@@ -96,7 +96,7 @@ pub trait ReservedSpace: Send + Sync + 'static {
 
     /// See [`Reservation::admits`]. Stores in which files do not stand in each other's way admit
     /// any number.
-    fn admits(&self, _files: u32) -> bool {
+    fn admits(&self, _files: u32, _size: ByteCount) -> bool {
         true
     }
 
@@ -117,13 +117,15 @@ impl Reservation {
         self.0.remaining()
     }
 
-    /// Whether so many files may be written at once under this reservation. In a zoned store each
-    /// file that is being written has a zone to itself: it takes one of the device's open zones,
-    /// and may leave the rest of the zone unused. A yes sets the space for that aside, until the
+    /// Whether so many files, each of at most this size or in a group of it, may be written at once
+    /// under this reservation. In a zoned store each file that is being written has a zone to
+    /// itself: it takes one of the device's open zones, and may leave the rest of the zone unused.
+    /// On a device without zones each file holds all the space that it may come to take, though it
+    /// may never take it. A yes sets the space for that aside, until the
     /// reservation is dropped. A no can become a yes later. Never waits; one file always may.
     #[must_use]
-    pub fn admits(&self, files: u32) -> bool {
-        files <= 1 || self.0.admits(files)
+    pub fn admits(&self, files: u32, size: ByteCount) -> bool {
+        files <= 1 || self.0.admits(files, size)
     }
 
     /// The store's own reservation.

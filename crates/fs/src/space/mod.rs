@@ -15,8 +15,8 @@
 //! - Blocks that no file has any more, and that a reader may still read, are *pinned* and not given
 //!   out.
 //! - A job does not run out of space within its reservation under three conditions: it has at most
-//!   two files open (one on a plain device), no device fails under it, and the journal needs no
-//!   more than is kept for it.
+//!   two files open (one on a device without zones) or as many as it was admitted, no device fails
+//!   under it, and the journal needs no more than is kept for it.
 //!
 //! # Threads
 //! Each pool has one lock, taken after that of a file and not held over a device call. Writers may
@@ -35,7 +35,7 @@ mod zoned;
 
 pub(crate) use ask::Ask;
 pub(crate) use group::{Group, GroupLease, Member};
-pub(crate) use plain::{PlainPool, Used, check_size};
+pub(crate) use plain::{Part, PlainPool, Used, check_size};
 pub(crate) use pool::Pool;
 pub(crate) use pools::{DevicePool, Pools};
 pub(crate) use region::Region;

@@ -94,7 +94,7 @@ pub(crate) trait Pool: Send + Sync {
 
     /// Whether so many files may be written at once under a reservation, as
     /// [`Reservation::admits`](terrace_env::store::Reservation::admits) says. Never waits.
-    fn admits(&self, id: ReservationId, files: u32) -> bool;
+    fn admits(&self, id: ReservationId, files: u32, size: ByteCount) -> bool;
 
     /// Gives back what is left of a reservation.
     fn end_reservation(&self, id: ReservationId);

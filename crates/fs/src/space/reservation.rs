@@ -47,8 +47,8 @@ impl ReservedSpace for Reserved {
         ByteCount(self.left.load(Ordering::Relaxed))
     }
 
-    fn admits(&self, files: u32) -> bool {
-        self.pool.admits(self.id, files)
+    fn admits(&self, files: u32, size: ByteCount) -> bool {
+        self.pool.admits(self.id, files, size)
     }
 
     fn as_any(&self) -> &dyn Any {

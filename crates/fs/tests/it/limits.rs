@@ -17,6 +17,9 @@ use crate::cuts::facts::{note, pattern};
 use crate::drive::{format, formatted};
 
 /// As few active zones as a store needs, and enough zones for some to fail.
+/// The size of files that are admitted.
+const TABLE: ByteCount = ByteCount::kib(64);
+
 fn tight() -> Geometry {
     Geometry {
         max_open: Some(OPEN_ZONES_MIN + 1),
@@ -445,18 +448,21 @@ fn several_files_of_one_client_take_turns_in_fewer_zones_if_they_rest_in_between
 fn further_files_are_admitted_where_zones_and_slots_are_left() {
     let tight = mount(&formatted(tight(), 1)).expect("a mount");
     let reservation = tight.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
-    assert!(reservation.admits(1) && !reservation.admits(2), "an open zone is missing");
+    assert!(
+        reservation.admits(1, TABLE) && !reservation.admits(2, TABLE),
+        "an open zone is missing"
+    );
 
     let zone = ByteCount::kib(256);
     let drive = formatted(Geometry::uniform(zone, data_zones_min(64) + 20), 1);
     let fs = mount(&drive).expect("a mount");
     let reservation = fs.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
     let before = fs.space().reserved;
-    assert!(reservation.admits(2));
+    assert!(reservation.admits(2, TABLE));
     assert_eq!(fs.space().reserved, before, "every reservation has a zone for a second file");
-    assert!(reservation.admits(4));
+    assert!(reservation.admits(4, TABLE));
     assert_eq!(fs.space().reserved.0, before.0 + 2 * zone.0);
-    assert!(!reservation.admits(200));
+    assert!(!reservation.admits(200, TABLE));
     drop(reservation);
     assert_eq!(fs.space().reserved, ByteCount(0));
 
@@ -466,6 +472,6 @@ fn further_files_are_admitted_where_zones_and_slots_are_left() {
     let drive = Geometry { max_open: limits, max_active: limits, ..shape };
     let fs = mount(&formatted(drive, 1)).expect("a mount");
     let reservation = fs.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
-    let admitted = (1..20).take_while(|files| reservation.admits(*files)).count() as u32;
+    let admitted = (1..20).take_while(|files| reservation.admits(*files, TABLE)).count() as u32;
     assert!((2..=4).contains(&admitted), "{admitted} of {} zones open", OPEN_ZONES_MIN + 4);
 }

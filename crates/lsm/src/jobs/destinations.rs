@@ -23,7 +23,7 @@ use std::sync::Arc;
 use terrace_policy::{Place, Route};
 
 use super::outputs::{Output, Outputs};
-use super::table_source::TableSource;
+use super::table_source::{TableSource, whole};
 use crate::Error;
 use crate::ranges::Fragment;
 use crate::table::TableBuilder;
@@ -55,6 +55,8 @@ pub(crate) struct Destinations {
     of_route: Vec<usize>,
     /// The destination that was written to last.
     current: usize,
+    /// The most bytes of a table.
+    largest: u64,
     outputs: Outputs,
 }
 
@@ -72,7 +74,8 @@ impl Destinations {
             }
         }
         let outputs = Outputs::new(source.group.is_some(), Arc::clone(&source.discarded));
-        Self { source, all, of_route, current: 0, outputs }
+        let largest = routes.iter().map(whole).max().unwrap_or(0);
+        Self { source, all, of_route, current: 0, largest, outputs }
     }
 
     /// Whether the job has written as much as it may, with so much more that is to come.
@@ -154,7 +157,7 @@ impl Destinations {
         loop {
             let open = self.all.iter().enumerate().filter(|(_, one)| one.builder.is_some());
             let count = open.clone().count();
-            if self.source.may_open_beside(count) {
+            if self.source.may_open_beside(count, self.largest) {
                 return Ok(());
             }
             let fullest = open.max_by_key(|(_, one)| one.filled()).map(|(at, _)| at);

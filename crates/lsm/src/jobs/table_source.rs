@@ -56,12 +56,11 @@ pub(crate) struct TableSource {
 impl TableSource {
     /// Begins a table. `written`: the bytes of the job's tables so far.
     pub(crate) fn begin(&self, route: &Route, written: u64) -> Result<TableBuilder, Error> {
-        let whole = route.cut.size.0.saturating_add(route.cut.size.0 / OVERSHOOT_SHARE);
         let left = self.worst.0.min(self.budget.0).saturating_sub(written);
         let writer = self.store.create(&CreateOptions {
             kind: FileKind::Table,
             hint: table_hint(route.to.level, route.stream),
-            size: Some(ByteCount(whole.min(left))),
+            size: Some(ByteCount(whole(route).min(left))),
             rank: self.rank,
             reservation: self.reservation.as_deref(),
             group: self.group.as_deref(),
@@ -73,12 +72,21 @@ impl TableSource {
     }
 
     /// Whether the job may open another table beside so many that are open: if memory, open zones
-    /// and space are there for it now. One table always may be open.
-    pub(crate) fn may_open_beside(&self, open: usize) -> bool {
-        let admits = |reservation: &Arc<Reservation>| reservation.admits(open as u32 + 1);
+    /// and space are there for it now. One table always may be open. `largest`: the most bytes that
+    /// a table of the job has.
+    pub(crate) fn may_open_beside(&self, open: usize, largest: u64) -> bool {
+        let most = self.worst.0.min(self.budget.0);
+        let size = if self.group.is_some() { most } else { largest.min(most) };
+        let admits =
+            |reservation: &Arc<Reservation>| reservation.admits(open as u32 + 1, ByteCount(size));
         open == 0
             || (open < self.tables_open
                 && self.memory.has_room_for_table()
                 && self.reservation.as_ref().is_some_and(admits))
     }
+}
+
+/// The most bytes of a table of a route.
+pub(crate) fn whole(route: &Route) -> u64 {
+    route.cut.size.0.saturating_add(route.cut.size.0 / OVERSHOOT_SHARE)
 }

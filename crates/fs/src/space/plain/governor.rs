@@ -41,6 +41,11 @@ pub(super) fn jobs_reserve(capacity: u64) -> u64 {
     (capacity / 32).min(JOBS_RESERVE_MAX)
 }
 
+/// Blocks to set aside for so many blocks of files: a sixteenth more, as their regions have.
+pub(super) fn with_slack(blocks: u64) -> u64 {
+    blocks.saturating_add(blocks.div_ceil(16))
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Governor {
@@ -48,9 +53,17 @@ pub(super) struct Governor {
     journal: u32,
     /// Blocks kept for compactions, and as many for flushes.
     jobs: u64,
-    /// Blocks that reservations may still take.
-    quotas: BTreeMap<ReservationId, u64>,
+    quotas: BTreeMap<ReservationId, Quota>,
     next: ReservationId,
+}
+
+/// A reservation.
+#[derive(Debug)]
+struct Quota {
+    /// Blocks that are set aside: what the reservation's leases may still take.
+    left: u64,
+    /// Blocks that its files may still come to have, as it was promised.
+    unwritten: u64,
 }
 
 impl Governor {
@@ -85,34 +98,61 @@ impl Governor {
 
     /// Blocks that reservations hold.
     pub(super) fn granted(&self) -> u64 {
-        self.quotas.values().sum()
+        self.quotas.values().map(|quota| quota.left).sum()
     }
 
     /// Blocks that a reservation may still take.
     pub(super) fn quota(&self, id: ReservationId) -> u64 {
-        self.quotas.get(&id).copied().unwrap_or(0)
+        self.quotas.get(&id).map_or(0, |quota| quota.left)
     }
 
-    /// Sets blocks aside.
-    pub(super) fn grant(&mut self, blocks: u64) -> ReservationId {
+    /// Sets aside what files of so many blocks need; `most` is the guard that a file may need.
+    pub(super) fn grant(&mut self, blocks: u64, most: u64) -> ReservationId {
         let id = self.next;
         self.next += 1;
-        self.quotas.insert(id, blocks);
+        self.quotas.insert(id, Quota { left: with_slack(blocks) + most, unwritten: blocks });
         id
+    }
+
+    /// Blocks to be set aside so that `files` can be written at once under a reservation, each of
+    /// `size` blocks at most. A file's region is as long as the file may come to be; what the file
+    /// has not claimed of it is of no use to the others. So the reservation has to have all that
+    /// is unwritten beside the regions that its files hold now, and a region more for each further
+    /// file.
+    pub(super) fn to_admit(&self, id: ReservationId, files: u32, size: u64, guard: u64) -> u64 {
+        let Some(quota) = self.quotas.get(&id) else { return u64::MAX };
+        let further = u64::from(files.saturating_sub(1));
+        let regions = further.saturating_mul(with_slack(size).saturating_add(guard));
+        let needed = with_slack(quota.unwritten).saturating_add(guard).saturating_add(regions);
+        needed.saturating_sub(quota.left)
+    }
+
+    /// Sets more blocks aside for a reservation.
+    pub(super) fn add(&mut self, id: ReservationId, blocks: u64) {
+        if let Some(quota) = self.quotas.get_mut(&id) {
+            quota.left += blocks;
+        }
+    }
+
+    /// A file under a reservation has got blocks.
+    pub(super) fn claimed(&mut self, id: ReservationId, blocks: u64) {
+        if let Some(quota) = self.quotas.get_mut(&id) {
+            quota.unwritten = quota.unwritten.saturating_sub(blocks);
+        }
     }
 
     /// A writer under a reservation has taken blocks; how many of them were set aside.
     pub(super) fn taken(&mut self, id: ReservationId, blocks: u64) -> u64 {
         let Some(quota) = self.quotas.get_mut(&id) else { return 0 };
-        let own = blocks.min(*quota);
-        *quota -= own;
+        let own = blocks.min(quota.left);
+        quota.left -= own;
         own
     }
 
     /// Blocks that were taken under a reservation have not been written.
     pub(super) fn returned(&mut self, id: ReservationId, blocks: u64) {
         if let Some(quota) = self.quotas.get_mut(&id) {
-            *quota += blocks;
+            quota.left += blocks;
         }
     }
 

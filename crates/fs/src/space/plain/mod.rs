@@ -31,4 +31,4 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plain_pool::{PlainPool, Used, check_size};
+pub(crate) use plain_pool::{Part, PlainPool, Used, check_size};

@@ -30,13 +30,13 @@ use terrace_env::ZoneId;
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_policy::Fit;
-use terrace_zone::{Device as _, Geometry, Tracks};
+use terrace_zone::{Device as _, Tracks};
 
 use super::free_map::FreeMap;
 use super::governor::{Governor, jobs_reserve};
 use super::guard::Guard;
-use super::state::State;
-use crate::block::{logical_per_block, zone_blocks};
+use super::state::{Lease, State};
+use crate::block::logical_per_block;
 use crate::catalog::Extent;
 use crate::medium::{Medium, STRETCH};
 use crate::space::{Share, journal_zones};
@@ -44,6 +44,8 @@ use crate::space::{Share, journal_zones};
 /// The fewest units of a device that a store can use: one for the superblock, those that the
 /// journal may come to take, and as many blocks as two logs need in the smallest store.
 const STRETCHES_MIN: u32 = 8;
+/// A device has fewer stretches, so that each has a number: less than four pebibytes.
+const STRETCHES_MAX: u32 = u32::MAX;
 /// The fewest stretches beside for tables: a few, and the same again for a merge of them.
 const TABLES_MIN: u32 = 8;
 
@@ -52,6 +54,8 @@ pub(crate) struct PlainPool {
     pub(super) medium: Arc<Medium>,
     /// Stretches of a unit, of which the journal writes the first.
     pub(super) unit: u32,
+    /// The units of the superblock.
+    superblock: Vec<Range<u64>>,
     pub(super) state: Mutex<State>,
     /// Space may have come free.
     pub(super) changed: Condvar,
@@ -66,6 +70,19 @@ pub(crate) struct Used {
     pub(crate) journal: Vec<ZoneId>,
     /// Blocks of files, with what they count as.
     pub(crate) files: Vec<(Extent, Share)>,
+}
+
+/// What blocks are for that are no file's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Superblock,
+    Journal,
+    /// Leased to a writer, who has not claimed them yet.
+    Leased,
+    /// Free, and so near to what lies behind that a write would destroy that; or behind a run that
+    /// is being written.
+    Guard,
+    Free,
 }
 
 impl PlainPool {
@@ -116,7 +133,8 @@ impl PlainPool {
             lost: 0,
             stopped: None,
         };
-        Ok(Self { medium, unit, state: Mutex::new(state), changed: Condvar::new() })
+        let (superblock, state) = (of_superblock, Mutex::new(state));
+        Ok(Self { medium, unit, superblock, state, changed: Condvar::new() })
     }
 
     /// From now on, runs of tables begin where this says; not on a device of logs alone.
@@ -133,6 +151,34 @@ impl PlainPool {
     /// The free runs of blocks, in their order.
     pub(crate) fn free_runs(&self) -> Vec<Range<u64>> {
         self.state.lock().free.runs().collect()
+    }
+
+    /// The blocks of no file, by what they are for; `journal` are the journal's stretches. In no
+    /// order. Claimed blocks of a lease are a file's.
+    pub(crate) fn parts(&self, journal: &[ZoneId]) -> Vec<(Range<u64>, Part)> {
+        let state = self.state.lock();
+        let mut parts = Vec::new();
+        let of_unit = |unit: Range<u64>, part| {
+            let written = unit.start + u64::from(STRETCH);
+            [(unit.start..written, part), (written..unit.end, Part::Guard)]
+        };
+        for unit in &self.superblock {
+            parts.extend(of_unit(unit.clone(), Part::Superblock));
+        }
+        for zone in journal {
+            let unit = state.free.stretch((zone.0 / self.unit).into());
+            parts.extend(of_unit(unit, Part::Journal));
+        }
+        for run in state.free.runs() {
+            let end = run.start + state.guard.writable(&run);
+            parts.extend([(run.start..end, Part::Free), (end..run.end, Part::Guard)]);
+        }
+        for Lease { region, guard_end, next, .. } in state.leases.values() {
+            parts
+                .extend([(*next..region.end, Part::Leased), (region.end..*guard_end, Part::Guard)]);
+        }
+        parts.retain(|(run, _)| !run.is_empty());
+        parts
     }
 
     /// Compares the counts with the blocks that files and journal have, as `used` lists them: every
@@ -205,10 +251,10 @@ fn unit_of(medium: &Medium) -> u32 {
 pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), StoreError> {
     medium.grid().check_size()?;
     let (geometry, unit) = (medium.geometry(), unit_of(medium));
-    let whole = geometry.zone_ids().filter(|zone| zone_blocks(geometry, *zone) == STRETCH).count();
+    let whole = medium.grid().end() / u64::from(STRETCH);
     let of_tables = if holds_tables { TABLES_MIN } else { 0 };
     let least = STRETCHES_MIN.saturating_mul(unit).saturating_add(of_tables);
-    if whole as u32 >= least && geometry.zones < Geometry::ZONES_MAX {
+    if whole >= least.into() && geometry.zones < STRETCHES_MAX {
         return Ok(());
     }
     let size = super::state::bytes(u64::from(STRETCH));
@@ -216,7 +262,7 @@ pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), Stor
     Err(StoreError::Invalid(format!(
         "device {}: expected a {kind} device of {least} to {} times {size}, found {}",
         medium.id(),
-        Geometry::ZONES_MAX,
+        STRETCHES_MAX,
         geometry.capacity()
     )))
 }

@@ -1,6 +1,6 @@
 //! Implements [`Pool`] for a device without zones: leases, claims, frees and reservations of its
 //! writers. `lease` and `reserve` wait for readers only, 100 ms at most; no call waits for the
-//! device. A file may be written alone under a reservation: `admits` refuses a second one.
+//! device.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use terrace_env::wait::{WaitCause, WaitClock};
 use terrace_env::{ByteCount, Time, runner};
 
 use super::PlainPool;
+use super::governor::with_slack;
 use super::plain_pool::blocks_of;
 use super::state::{REGION_MAX, State, bytes};
 use crate::BlockAddr;
@@ -134,6 +135,8 @@ impl Pool for PlainPool {
             return None;
         }
         held.next += blocks;
+        let reservation = held.reservation;
+        state.governor.claimed(reservation, blocks);
         state.unsealed += blocks;
         Some((self.address(at), blocks as u32))
     }
@@ -183,16 +186,16 @@ impl Pool for PlainPool {
     }
 
     fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError> {
-        let blocks = bytes.0.div_ceil(BLOCK as u64);
-        let blocks = blocks + blocks.div_ceil(16);
+        let wanted = bytes.0.div_ceil(BLOCK as u64);
         let (since, mut clock) = (runner::now(), self.medium.waits.clock());
         let mut state = self.state.lock();
-        // The guard of a region that is cut from the midst of a run.
-        let blocks = blocks + state.guard.most();
+        // The guard is that of a region that is cut from the midst of a run.
+        let guard = state.guard.most();
+        let blocks = with_slack(wanted).saturating_add(guard);
         loop {
             state.check_running()?;
             if state.available(rank, 0) >= blocks {
-                let id = state.governor.grant(blocks);
+                let id = state.governor.grant(wanted, guard);
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(&self) as Arc<dyn Pool>, id, bytes));
             }
@@ -203,9 +206,17 @@ impl Pool for PlainPool {
         }
     }
 
-    /// A region is leased for all that is to come of a file, and a reservation has as much once.
-    fn admits(&self, _id: ReservationId, files: u32) -> bool {
-        files <= 1
+    /// What is set aside in addition comes of space that puts could take: a job can go on with
+    /// fewer files.
+    fn admits(&self, id: ReservationId, files: u32, size: ByteCount) -> bool {
+        let mut state = self.state.lock();
+        let size = size.0.div_ceil(BLOCK as u64);
+        let more = state.governor.to_admit(id, files, size, state.guard.most());
+        if state.stopped.is_some() || more > state.available(Rank::Log, 0) {
+            return false;
+        }
+        state.governor.add(id, more);
+        true
     }
 
     fn end_reservation(&self, id: ReservationId) {

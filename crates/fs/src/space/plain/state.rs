@@ -80,7 +80,8 @@ impl State {
     }
 
     /// The blocks that a writer gets: of the run that fits all that it wants, else of the longest
-    /// there is. Behind them, their guard is free. `most`: the most blocks that it gets.
+    /// there is, else of what lies beside the stretches that stay whole for the journal. Behind
+    /// them, their guard is free. `most`: the most blocks that it gets.
     pub(super) fn choose(&self, ask: &Ask, most: u32) -> Option<Range<u64>> {
         let least = u64::from(ask.least.max(1));
         let available = self.available(ask.rank, ask.reservation).min(most.into());
@@ -103,7 +104,9 @@ impl State {
         if let Some(region) = shorter.find_map(|(blocks, run)| cut(run, blocks)) {
             return Some(region);
         }
-        self.free.at_least(least).find_map(|run| cut(run, least))
+        let beside = |run| self.beside_stretches(&run, least, wanted, kept);
+        let region = self.free.at_least(least).find_map(beside);
+        region.or_else(|| self.free.at_least(least).find_map(|run| cut(run, least)))
     }
 
     /// The runs that may hold so many blocks, those that the fit prefers first.
@@ -122,10 +125,34 @@ impl State {
         let before = if self.fit.is_some() { 0 } else { room.checked_sub(blocks)? };
         let start = run.start + before;
         let region = (blocks <= room).then_some(start..start + blocks)?;
+        self.leaves(run, &region, kept).then_some(region)
+    }
+
+    /// As many blocks as may be, from `least` to `most`, that lie before the first or behind the
+    /// last whole stretch of a free run.
+    fn beside_stretches(
+        &self,
+        run: &Range<u64>,
+        least: u64,
+        most: u64,
+        kept: u64,
+    ) -> Option<Range<u64>> {
+        let stretch = self.free.stretch(0).end;
+        let (first, last) = (run.start.next_multiple_of(stretch), run.end / stretch * stretch);
+        let parts = [run.start..first.min(run.end), last.max(run.start)..run.end];
+        parts.into_iter().find_map(|part| {
+            let blocks = self.guard.writable(&part).min(most);
+            let region = (blocks >= least).then_some(part.start..part.start + blocks)?;
+            self.leaves(run, &region, kept).then_some(region)
+        })
+    }
+
+    /// Whether so many stretches stay whole if a region is cut from a run.
+    fn leaves(&self, run: &Range<u64>, region: &Range<u64>, kept: u64) -> bool {
         let rest = [run.start..region.start, self.guard.behind(region.end)..run.end];
         let whole: u64 = rest.iter().map(|rest| self.free.stretches_in(rest)).sum();
         let broken = self.free.stretches_in(run) - whole;
-        (self.free.whole() >= broken + kept).then_some(region)
+        self.free.whole() >= broken + kept
     }
 
     /// Leases blocks that were chosen.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::store::{FileKind, PlacementHint, Rank, ReservedSpace, StoreError};
 use terrace_env::{ByteCount, Cause, DeviceId, ZoneId, test_seeds};
 use terrace_policy::Fit;
 use terrace_zone::{Emulator, Geometry, Tracks};
@@ -366,4 +366,121 @@ fn a_log_that_is_made_ahead_leaves_as_much_as_it_takes() {
     assert!(held.len() > 3 && free() > 0, "{} leases leave {}", held.len(), free());
     let rest = ask(Rank::Log, free() as u32 / 2, None, 0);
     assert!(Arc::clone(&pool).lease_at_once(&rest).is_some(), "a log that goes on takes it all");
+}
+
+/// Files under one reservation, written in turns, while others have taken all else.
+struct Turns {
+    pool: Arc<PlainPool>,
+    reserved: Reserved,
+    /// Blocks of the largest file, and those that may still be written under the reservation.
+    largest: u64,
+    left: u64,
+    /// Of each file, its region and what it may still come to take.
+    files: Vec<(Option<Region>, u64)>,
+}
+
+impl Turns {
+    /// A few blocks of a file, which then may be done.
+    fn write(&mut self, file: usize, random: &mut Random) {
+        let (region, may_take) = &mut self.files[file];
+        let blocks = random.random_range(1..40).min(*may_take).min(self.left);
+        if blocks > 0 {
+            let room = region.as_ref().and_then(Region::rest).map_or(0, |(_, room)| room);
+            if room == 0 {
+                let left = (*may_take).min(self.left) * BLOCK as u64;
+                let ask = ask(Rank::Compaction, 1, Some(left), self.reserved.id());
+                *region = None;
+                *region = Some(Arc::clone(&self.pool).lease(&ask).expect("what was set aside"));
+            }
+            let claimed = region.as_ref().and_then(|region| region.claim(blocks as u32));
+            let claimed = u64::from(claimed.expect("a region that is not full").1);
+            (*may_take, self.left) = (*may_take - claimed, self.left - claimed);
+        }
+        if *may_take == 0 || random.random_ratio(1, 30) {
+            (*region, *may_take) = (None, 0);
+        }
+    }
+
+    fn write_all(&mut self, random: &mut Random) {
+        while self.left > 0 {
+            let open = |files: &[(Option<Region>, u64)]| {
+                files.iter().filter(|(_, may_take)| *may_take > 0).count() as u32
+            };
+            let file = random.random_range(0..self.files.len());
+            if self.files[file].1 == 0 {
+                let (others, size) = (open(&self.files), ByteCount(self.largest * BLOCK as u64));
+                if others > 0 && !self.reserved.admits(others + 1, size) {
+                    continue;
+                }
+                self.files[file].1 = self.largest.min(self.left);
+            }
+            self.write(file, random);
+        }
+    }
+}
+
+#[test]
+fn files_that_are_admitted_find_all_that_was_reserved_however_they_take_turns() {
+    let tracks = Tracks { blocks: 24, overlap: 2 };
+    let mut admitted = 0;
+    for seed in test_seeds(60) {
+        let mut random = Random::seeded(seed);
+        let geometry = match seed % 2 {
+            0 => Geometry::plain(ByteCount::mib(MIB)),
+            _ => Geometry::tracks(ByteCount::mib(2 * MIB), tracks),
+        };
+        let pool = pool_on(geometry, Some(Fit::ALL[seed as usize % Fit::ALL.len()]));
+        let (left, largest) = (random.random_range(100..500), random.random_range(20..200));
+        let bytes = ByteCount(left * BLOCK as u64);
+        let reserved = Arc::clone(&pool).reserve(Rank::Compaction, bytes).expect("room");
+        let files = random.random_range(2..5);
+        let size = ByteCount(largest * BLOCK as u64);
+        admitted += u32::from(reserved.admits(files, size));
+        // Somebody else takes whatever is not set aside, down to the last block.
+        let others = ask(Rank::Compaction, 1, Some(random.random_range(1..1 << 20)), 0);
+        let _others: Vec<Region> =
+            std::iter::from_fn(|| Arc::clone(&pool).lease_at_once(&others)).collect();
+        assert!(!reserved.admits(20, ByteCount::mib(1)), "nothing is left");
+        let files = (0..files).map(|_| (None, 0)).collect();
+        Turns { pool, reserved, largest, left, files }.write_all(&mut random);
+    }
+    assert!(admitted > 40, "{admitted} times several files were admitted");
+}
+
+#[test]
+fn what_lies_behind_the_stretches_of_the_journal_is_given_to_tables() {
+    let pool = pool_on(Geometry::plain(ByteCount::mib(MIB)), Some(Fit::Best));
+    let journal = u64::from(journal_zones(0, STRETCH)) * u64::from(STRETCH);
+    let tail = 40;
+    // All but the stretches that the journal may need, which lie at the front, and a bit of the
+    // next one.
+    let start = u64::from(STRETCH) + journal + tail;
+    let end = MIB * 256;
+    pool.state.lock().free.take(start..end);
+    assert_eq!(pool.state.lock().available(Rank::Compaction, 0), tail);
+    let all = ask(Rank::Compaction, 1, Some(u64::MAX >> 1), 0);
+    let region = Arc::clone(&pool).lease_at_once(&all).expect("what is available");
+    let (first, blocks) = region.rest().expect("a lease");
+    assert_eq!((first.block(), u64::from(blocks)), (start - tail, tail));
+}
+
+#[test]
+fn no_block_behind_a_device_is_given_out_whatever_its_size() {
+    let tracks = Tracks { blocks: 24, overlap: 2 };
+    for more in [1, 100, 255] {
+        let size = ByteCount(2 * MIB * 256 * BLOCK as u64 + more * BLOCK as u64);
+        for geometry in [Geometry::plain(size), Geometry::tracks(size, tracks)] {
+            let end = geometry.blocks();
+            for fit in [None, Some(Fit::Best)] {
+                let pool = pool_on(geometry.clone(), fit);
+                let all = ask(Rank::Compaction, 1, Some(u64::MAX >> 1), 0);
+                let regions: Vec<Region> =
+                    std::iter::from_fn(|| Arc::clone(&pool).lease_at_once(&all)).collect();
+                let ends = regions.iter().filter_map(Region::rest);
+                let last = ends.map(|(first, blocks)| first.block() + u64::from(blocks)).max();
+                assert_eq!(last, Some(end), "{more} blocks more, {fit:?}");
+                assert_eq!(pool.room().capacity.0 % BLOCK as u64, 0);
+            }
+        }
+    }
 }

@@ -155,7 +155,7 @@ impl Pool for ZonedPool {
     /// for a flush, a compaction and reclaim. Otherwise writers would take each other's zones in
     /// turns, and tables would lie in pieces. A file has no lease before its first write, so there
     /// must be leases for as many files as are asked for, whatever is held.
-    fn admits(&self, id: ReservationId, files: u32) -> bool {
+    fn admits(&self, id: ReservationId, files: u32, _size: ByteCount) -> bool {
         let mut state = self.state.lock();
         let held = u32::try_from(state.leases.len()).unwrap_or(u32::MAX);
         let leases = held.max(files).saturating_add(1 + OTHERS_OPEN);
