@@ -101,8 +101,8 @@ pub struct EngineOptions {
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
     /// Text from which the decider was made, for the store to remember
-    /// ([`remembered_system`](crate::remembered_system)). A decider is given the state it left only
-    /// where this is the same; at most 255 bytes.
+    /// ([`remembered_system`](crate::remembered_system)): a name, and behind a colon parameters. A
+    /// decider is given the state it left only where the name is the same; at most 255 bytes.
     pub system: String,
 }
 

@@ -5,7 +5,8 @@
 //! A choice follows from the arguments: tree, state, urgency, claims. Some deciders also look at
 //! zones, through a [`ZonesSource`](crate::ZonesSource). The state of a decider is a byte string: a
 //! choice contains the next one, which becomes valid when the plan has been carried out. State of
-//! another system is not passed to a decider, so a decider may start without any.
+//! another system is not passed to a decider, so a decider may start without any. State that was
+//! left with other parameters of the same system is passed.
 //!
 //! Threads: one thread at a time asks for plans. Meanwhile any thread may ask for routes, places
 //! and the pressure, so a decider must keep nothing between two calls.

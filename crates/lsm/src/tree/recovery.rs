@@ -4,7 +4,7 @@
 //! 1. The store is claimed: by one engine to write, or by any number to read. If others have it,
 //!    the opening fails.
 //! 2. If the store was last open under another system, the tree is taken as it is, and the state of
-//!    the old decider is dropped.
+//!    the old decider is dropped. If only parameters of the system differ, the state is kept.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
 //! 4. Writing goes on in the last log that has entries which are in no table, unless that log is
@@ -78,16 +78,24 @@ struct Found {
 }
 
 impl Found {
-    /// Makes the record one of this system. The decider's state goes with any change of the text,
-    /// also of a parameter that the decider does not read: the engine cannot tell, and every
-    /// decider goes on without its state, if with more work at first.
+    /// Makes the record one of this system. The decider's state goes with a change of the system's
+    /// name, and stays with a change of parameters. A decider takes any bytes for state, and its
+    /// plans are checked: at worst a plan follows from pointers or windows that other parameters
+    /// would not have left.
     fn adopt(&mut self, system: &str) {
         if self.record.decider != system {
+            if name_of(&self.record.decider) != name_of(system) {
+                self.record.state.clear();
+            }
             self.record.decider = system.to_owned();
-            self.record.state.clear();
             self.changed = true;
         }
     }
+}
+
+/// The name at the start of a system's text: `sealdb` of `sealdb:victim=set,fit=best`.
+fn name_of(system: &str) -> &str {
+    system.split_once(':').map_or(system, |(name, _)| name)
 }
 
 /// System that the store was last opened with, as [`EngineOptions::system`], if it holds an
@@ -333,5 +341,34 @@ fn begin_log(store: &dyn Store) -> Result<Box<dyn terrace_env::store::FileWriter
     match log::create(store, Rank::Log, None) {
         Err(error) if error.is_space() => log::create(store, Rank::UrgentLog, None),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adopted(from: &str, to: &str) -> (bool, bool) {
+        let record = StoreRecord {
+            decider: from.to_owned(),
+            state: b"pointers".to_vec(),
+            ..StoreRecord::new()
+        };
+        let version = Version::new(Vec::new()).expect("an empty tree");
+        let (logs, next) = (Vec::new(), SeqNo(1));
+        let mut found = Found { record, changed: false, version, logs, next };
+        found.adopt(to);
+        assert_eq!(found.record.decider, to);
+        (found.changed, found.record.state == b"pointers")
+    }
+
+    #[test]
+    fn state_outlives_a_change_of_parameters_and_not_one_of_the_system() {
+        assert_eq!(adopted("sealdb", "sealdb"), (false, true));
+        assert_eq!(adopted("sealdb:fit=best", "sealdb:fit=next,factor=4"), (true, true));
+        assert_eq!(adopted("sealdb", "sealdb:fit=next"), (true, true));
+        assert_eq!(adopted("sealdb:fit=next", "leveldb-sets:fit=next"), (true, false));
+        assert_eq!(adopted("lifetime", "lifetime-other"), (true, false));
+        assert_eq!(adopted("", "sealdb"), (true, false));
     }
 }
