@@ -23,7 +23,7 @@
 //! | `space`, `reclaim` | pools with their governors; zones are emptied |
 //! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
-//! | `check`, `usage` | everything verified; how space is used |
+//! | `check`, `usage`, `runs` | everything verified; how space is used |
 //!
 //! # Invariants
 //! - An extent is pointed to a new place only when the copy there is durable.
@@ -54,6 +54,7 @@ mod media;
 mod medium;
 mod mount;
 mod reclaim;
+mod runs;
 mod space;
 pub mod superblock;
 mod usage;
@@ -68,4 +69,5 @@ pub use devices::Devices;
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};
+pub use runs::{FreeSpace, RunUsage, RunUse};
 pub use usage::{DeviceUsage, ZoneUsage, ZoneUse};

@@ -5,15 +5,12 @@
 //!
 //! - With zones, it is the capacity of all zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.
-//! - Without zones, it is what is not free, plus *fragments*: free runs that are too short to be
-//!   useful. Like SEALDB's authors (MSST '18, section IV-C), we take a run of fewer than seven
-//!   tables as too short.
-
-use std::ops::Range;
+//! - Without zones, it is what is not free, plus *fragments*, as [`FreeSpace`] has them: free runs
+//!   that are too short to be useful.
 
 use terrace::{Db, Fs};
 use terrace_env::store::StoreError;
-use terrace_fs::{ZoneUsage, ZoneUse};
+use terrace_fs::{FreeSpace, ZoneUsage, ZoneUse};
 
 use super::ZoneShare;
 use crate::workload::Ledger;
@@ -39,9 +36,6 @@ pub(super) struct Occupancy {
     pub(super) runs: u64,
 }
 
-/// A shorter free run is a fragment: so many tables, of the mean size.
-const FRAGMENT_TABLES: u64 = 7;
-
 impl Occupancy {
     /// Now. Walks all zones and all files; costs no time of the run.
     pub(super) fn take(db: &Db, fs: &Fs, ledger: &Ledger) -> Result<Self, StoreError> {
@@ -56,11 +50,10 @@ impl Occupancy {
         let tables: u64 = stats.levels.iter().map(|level| level.segments).sum();
         let free = fs.free_runs();
         if !free.is_empty() {
-            found.fragment = FRAGMENT_TABLES * found.valid / tables.max(1);
-            let length = |run: &Range<u64>| run.end - run.start;
-            let all: u64 = free.iter().map(length).sum();
-            found.fragments = free.iter().map(length).filter(|bytes| *bytes < found.fragment).sum();
-            found.used = found.capacity.saturating_sub(all) + found.fragments;
+            let space = FreeSpace::of(&free, tables, found.valid);
+            found.fragment = space.fragment_below.0;
+            found.fragments = space.fragments.0;
+            found.used = found.capacity.saturating_sub(space.bytes.0) + found.fragments;
             found.span = free.last().map_or(0, |run| run.start);
         }
         for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {

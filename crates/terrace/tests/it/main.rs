@@ -6,7 +6,6 @@ mod delete_only;
 mod devices;
 mod errors;
 mod fills;
-mod fragments;
 mod full;
 mod geardb;
 mod handles;
