@@ -13,6 +13,7 @@ mod map;
 mod output;
 mod progress;
 mod scratch;
+mod stretches;
 mod tree;
 
 use std::process::ExitCode;

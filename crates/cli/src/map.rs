@@ -1,4 +1,5 @@
-//! The map of a drive in text: a cell for each zone, a letter for each share of its bytes.
+//! The map of a drive in text: a cell for each zone, a letter for each share of its bytes. On a
+//! drive without zones a cell is one of many equal stretches.
 //!
 //! ```text
 //!      0 >SS····· |JJJJ░░░ |0000111 |2222░░░ >2222···  ······· |333333░
@@ -10,7 +11,7 @@
 //! - A zone that is free and has not been reset yet has a mark of its own, and shows its dead
 //!   bytes.
 //! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Its mark is the most
-//!   serious of theirs.
+//!   serious of theirs. A drive without zones has fewer stretches than that.
 //!
 //! Colours repeat what the letters say.
 
@@ -20,6 +21,8 @@ use anstyle::{AnsiColor, Style};
 use terrace::ByteCount;
 use terrace::device::{ZoneState, ZoneType};
 use terrace::fs::{ZoneUsage, ZoneUse};
+
+use crate::stretches::Stretches;
 
 /// Letters to a cell.
 const WIDTH: usize = 7;
@@ -46,6 +49,8 @@ pub(crate) enum Share {
     Level(u8),
     /// Any other live file.
     Other,
+    /// Free, and a write would destroy what lies behind it.
+    Guard,
     /// Written, and of no use any more.
     Dead,
     /// Not written.
@@ -61,6 +66,7 @@ impl Share {
             Self::Level(level @ 0..=9) => char::from(b'0' + level),
             Self::Level(_) => '+',
             Self::Other => 'C',
+            Self::Guard => 'G',
             Self::Dead => '░',
             Self::Room => '·',
         }
@@ -76,6 +82,7 @@ impl Share {
             Self::Level(3) => AnsiColor::Cyan,
             Self::Level(_) => AnsiColor::Blue,
             Self::Other => AnsiColor::White,
+            Self::Guard => AnsiColor::Red,
             Self::Dead | Self::Room => AnsiColor::BrightBlack,
         };
         colour.on_default()
@@ -119,6 +126,12 @@ pub(crate) struct Cell {
     pub(crate) mark: Mark,
     /// Uses of its capacity, in bytes; in the order in which they are drawn.
     pub(crate) shares: Vec<(Share, u64)>,
+}
+
+impl Cell {
+    fn is_free(&self) -> bool {
+        self.mark == Mark::Free
+    }
 }
 
 impl From<&ZoneUsage> for Cell {
@@ -169,11 +182,47 @@ pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::R
         writeln!(out, "each cell stands for {group} zones")?;
     }
     let cells: Vec<Cell> = zones.chunks(group).map(merge).collect();
-    let row = (columns.saturating_sub(LABEL) / CELL).max(1);
+    let label = |cell| format!("{:>width$}", cell * group, width = LABEL - 1);
+    rows(out, &cells, columns, false, label)
+}
+
+/// Draws the stretches of a drive without zones, from its start on; a line begins with the address
+/// of its first one. Of lines that are free and follow each other, the first is drawn, and a `*`.
+pub(crate) fn draw_stretches(
+    out: &mut dyn Write,
+    stretches: &Stretches,
+    columns: usize,
+) -> io::Result<()> {
+    let Stretches { size, cells } = stretches;
+    let units = [(ByteCount::gib(1), "GiB"), (ByteCount::mib(1), "MiB")];
+    let unit = units.into_iter().find(|(unit, _)| size >= unit);
+    let (unit, name) = unit.unwrap_or((ByteCount::kib(1), "KiB"));
+    writeln!(out, "each cell stands for {size}; addresses in {name}")?;
+    let (width, size) = (LABEL - 1, size.0 / unit.0);
+    rows(out, cells, columns, true, |cell| format!("{:>width$}", cell as u64 * size))
+}
+
+fn rows(
+    out: &mut dyn Write,
+    cells: &[Cell],
+    columns: usize,
+    skips_free: bool,
+    label: impl Fn(usize) -> String,
+) -> io::Result<()> {
+    let row = (columns.saturating_sub(label(0).len() + 1) / CELL).max(1);
     // Rows that start at round numbers are easier to count in.
     let row = if row > 4 { row - row % 4 } else { row };
+    let is_free = |cells: &[Cell]| cells.iter().all(|cell| *cell == cells[0] && cell.is_free());
+    let mut free_before = 0;
     for (index, cells) in cells.chunks(row).enumerate() {
-        write!(out, "{:>width$}", index * row * group, width = LABEL - 1)?;
+        free_before = if skips_free && is_free(cells) { free_before + 1 } else { 0 };
+        if free_before > 1 {
+            if free_before == 2 {
+                writeln!(out, "{:>width$}", "*", width = LABEL - 1)?;
+            }
+            continue;
+        }
+        write!(out, "{}", label(index * row))?;
         for cell in cells {
             write!(out, " {}", cell.mark.letter())?;
             draw_cell(out, cell)?;
@@ -181,6 +230,16 @@ pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::R
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Explains the letters of a drive without zones.
+pub(crate) fn legend_of_stretches(out: &mut dyn Write, has_guards: bool) -> io::Result<()> {
+    writeln!(out, "{:LABEL$} 0-9 live tables by level  L log  C other files", "")?;
+    writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · free", "")?;
+    if has_guards {
+        writeln!(out, "{:LABEL$} G guard: a write there would destroy what lies behind it", "")?;
+    }
+    writeln!(out, "{:LABEL$} | in use  > leased to a writer  * more lines that are free", "")
 }
 
 /// Explains the letters.
@@ -283,6 +342,26 @@ mod tests {
         let shares: Vec<_> = (0..9).map(|level| (Share::Level(level), 1)).collect();
         assert_eq!(apportion(&shares).iter().sum::<usize>(), WIDTH);
         assert_eq!(apportion(&[(Share::Dead, 0)]), [0]);
+    }
+
+    #[test]
+    fn stretches_have_addresses_and_free_lines_are_drawn_once() {
+        let free = cell(Mark::Free, &[(Share::Room, 7)]);
+        let mut cells = vec![free; 20];
+        cells[0] = cell(Mark::Resting, &[(Share::Level(2), 5), (Share::Guard, 2)]);
+        cells[17] = cell(Mark::Open, &[(Share::Log, 6), (Share::Room, 1)]);
+        let stretches = Stretches { size: ByteCount::mib(2), cells };
+        let mut out = anstream::StripStream::new(Vec::new());
+        draw_stretches(&mut out, &stretches, 43).unwrap();
+        let picture = String::from_utf8(out.into_inner()).unwrap();
+        let (blank, room) = ("  ·······", "  ·······".repeat(3));
+        assert_eq!(
+            picture,
+            format!(
+                "each cell stands for 2 MiB; addresses in MiB\n     0 |22222GG{room}\n     8\
+                 {blank}{room}\n     *\n    32{blank} >LLLLLL·{blank}{blank}\n"
+            )
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What lies where on a device without zones, plain or of shingled tracks: its runs of blocks, for
-//! a map, and the sum of the free ones.
+//! [`RunUsage`]: the use of each run of blocks of a device without zones, plain or of shingled
+//! tracks, for a map; and the sum of the free ones.
 //!
 //! # Invariants
 //! - The runs of a device follow each other without a gap, from its start to its end. Neighbours
@@ -50,7 +50,7 @@ pub struct RunUsage {
     pub start: ByteCount,
     /// Its bytes.
     pub size: ByteCount,
-    /// What it is used for.
+    /// The use of it.
     pub used_for: RunUse,
     /// The level of its files in the tree, if they have one.
     pub level: Option<u8>,
@@ -73,8 +73,8 @@ pub struct FreeSpace {
     pub fragments: ByteCount,
 }
 
-/// A shorter free run is a fragment: so many tables, of the mean size. A set of SEALDB has 27.48 MB,
-/// which is 7 of its tables, and its authors count shorter runs (MSST '18, section IV-C).
+/// A shorter free run is a fragment: so many tables, of the mean size. A set of SEALDB has 27.48
+/// MB, which is 7 of its tables, and its authors count shorter runs (MSST '18, section IV-C).
 const FRAGMENT_TABLES: u64 = 7;
 
 impl FreeSpace {

@@ -342,7 +342,7 @@ impl Db {
         self.checkpoint(DirStore::open(path, DirOptions { access: Access::ReadWrite })?)
     }
 
-    /// The same, onto a zoned device, or a zoned and a plain one, which are formatted first. All
+    /// The same, onto a device of any kind, or one and a plain one, which are formatted first. All
     /// data on them is lost.
     pub fn checkpoint_device(
         &self,

@@ -36,6 +36,7 @@ mod log_drive;
 mod man;
 mod put;
 mod range;
+mod runs;
 mod scan;
 mod skip;
 mod stats;

@@ -10,9 +10,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
 use terrace::{ByteCount, LevelStats, Stats, Waits, Written};
-use terrace_fs::{Access, DeviceUsage};
+use terrace_fs::{Access, DeviceUsage, FreeSpace};
 
 use super::format::room;
+use super::runs;
 use super::target::Target;
 use super::zones;
 use crate::failure::Failure;
@@ -31,8 +32,8 @@ pub(crate) struct Metrics {
 struct Answer {
     #[serde(flatten)]
     stats: Stats,
-    /// Bytes of tables that are referenced over the bytes of zones that hold anything; a plain
-    /// directory has no zones.
+    /// Bytes of tables that are referenced over the bytes in use: of zones that hold anything, or
+    /// of what is not free on a drive without zones. Not known in a plain directory.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
     /// Where the store is, and whether an image is synced to the host's disk.
@@ -44,13 +45,16 @@ struct Answer {
     memtable_size: ByteCount,
     /// The devices of a store that is not in a directory.
     devices: Vec<DeviceUsage>,
+    /// The free runs of the tables' device, if it has no zones.
+    free: Option<FreeSpace>,
 }
 
 impl Metrics {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db(Access::ReadOnly)?;
-        let zones = db.fs().map(|fs| fs.zones()).transpose()?;
-        let space_efficiency = zones.as_deref().map(zones::space_efficiency);
+        let drawn = db.fs().map(|fs| zones::Drawn::of(fs)).transpose()?;
+        let space_efficiency = drawn.as_ref().map(zones::Drawn::space_efficiency);
+        let free = db.fs().and_then(|fs| fs.free_space());
         let (stats, key_spaces) = (db.stats(), db.key_spaces());
         let system = db.system().to_string();
         let medium = self.target.describe();
@@ -65,6 +69,7 @@ impl Metrics {
             live_max,
             memtable_size,
             devices,
+            free,
         };
         output.result(&answer, |out| answer.print(out))
     }
@@ -98,7 +103,11 @@ impl Answer {
         writeln!(out, "{}", room(self.live_max, self.memtable_size))?;
         if let Some(share) = self.space_efficiency {
             let percent = 100.0 * share;
-            writeln!(out, "space efficiency: {percent:.0} % of the zones in use are valid tables")?;
+            let of = if self.free.is_some() { "space" } else { "zones" };
+            writeln!(out, "space efficiency: {percent:.0} % of the {of} in use are valid tables")?;
+        }
+        if let Some(free) = &self.free {
+            runs::free_runs(out, free, "")?;
         }
         written(out, &stats.lifetime, &stats.process)?;
         work(out, &stats.lifetime)?;

@@ -1,16 +1,17 @@
 //! `terrace zones IMAGE`: draws the zones of a drive as a map of state, levels, live and dead
-//! bytes. With `--list` it prints them as a table, with write pointers. For a drive without zones
-//! it says so, and prints what is free, live, dead and pinned. A directory is refused.
+//! bytes. With `--list` it prints them as a table, with write pointers. A device without zones is
+//! drawn by equal stretches, and listed by runs of blocks. A directory is refused.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
-use terrace::ByteCount;
-use terrace_fs::{Access, DeviceUsage, ZoneUsage, ZoneUse};
+use terrace::{ByteCount, StoreError};
+use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
 use terrace_zone::Layout;
 
 use super::device::state_name;
+use super::runs::{self, DeviceRuns};
 use super::target::Target;
 use crate::failure::Failure;
 use crate::map::{self, Cell};
@@ -19,7 +20,8 @@ use crate::output::Output;
 /// Columns of the map where there is no terminal to ask.
 const COLUMNS: usize = 80;
 
-/// Draw a drive's zones: state, levels, live and dead bytes, pointer.
+/// Draw what lies where on a drive: its zones with state, levels, live and dead bytes; a drive
+/// without zones by equal stretches, with its free runs.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +30,7 @@ Examples:
 pub(crate) struct Zones {
     #[command(flatten)]
     target: Target,
-    /// List the zones in a table instead of drawing them
+    /// List the zones in a table instead of drawing them; runs of blocks, where there are no zones
     #[arg(long)]
     list: bool,
 }
@@ -36,20 +38,22 @@ pub(crate) struct Zones {
 impl Zones {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let fs = self.target.fs(Access::ReadOnly)?;
-        let (zones, system) = (fs.zones()?, terrace_lsm::remembered_system(&*fs)?);
+        let system = terrace_lsm::remembered_system(&*fs)?;
+        let Drawn { zones, plain } = Drawn::of(&fs)?;
         let objects: Vec<_> = zones.iter().map(object).collect();
         let devices = fs.devices();
-        let object = json!({ "zones": objects, "system": system, "devices": devices });
+        let object =
+            json!({ "zones": objects, "system": system, "devices": devices, "plain": plain });
         output.result(&object, |out| {
             if let Some(system) = &system {
                 writeln!(out, "system: {system}")?;
             }
-            if zones.is_empty() {
-                writeln!(out, "the drive of the tables has no zones")?;
-            } else if self.list {
-                list(out, &zones)?;
-            } else {
-                draw(out, &zones)?;
+            if !zones.is_empty() {
+                if self.list { list(out, &zones)? } else { draw(out, &zones)? }
+            }
+            for device in &plain {
+                device.title(out, devices.len() > 1)?;
+                if self.list { device.list(out)? } else { device.draw(out)? }
             }
             list_devices(out, &devices, zones.is_empty())
         })
@@ -64,11 +68,7 @@ pub(crate) fn list_devices(
 ) -> io::Result<()> {
     for usage in devices.iter().filter(|_| alone || devices.len() > 1) {
         let DeviceUsage { device, layout, capacity, space, .. } = usage;
-        let layout = match layout {
-            Layout::Zoned => "zoned",
-            Layout::Plain => "plain",
-            Layout::Tracks(_) => "shingled tracks",
-        };
+        let layout = layout_name(*layout);
         let holds = match (usage.holds_tables, usage.holds_logs) {
             (true, true) => "everything",
             (true, false) => "tables",
@@ -84,12 +84,51 @@ pub(crate) fn list_devices(
     Ok(())
 }
 
-/// Draws the map with its legend and its sums.
-pub(crate) fn draw(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
+/// A layout in words.
+pub(crate) fn layout_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Zoned => "zoned",
+        Layout::Plain => "plain",
+        Layout::Tracks(_) => "shingled tracks",
+    }
+}
+
+/// Columns that a map may take.
+pub(crate) fn columns() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout());
-    let columns = terminal.map_or(COLUMNS, |(columns, _)| usize::from(columns.0));
+    terminal.map_or(COLUMNS, |(columns, _)| usize::from(columns.0))
+}
+
+/// Contents of the drives of a store, as `terrace zones` and the demonstration draw it.
+pub(crate) struct Drawn {
+    zones: Vec<ZoneUsage>,
+    plain: Vec<DeviceRuns>,
+}
+
+impl Drawn {
+    /// Of a mounted store.
+    pub(crate) fn of(fs: &Fs) -> Result<Self, StoreError> {
+        Ok(Self { zones: fs.zones()?, plain: DeviceRuns::all(fs) })
+    }
+
+    /// Draws the maps, each with its legend and its sums.
+    pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.zones.is_empty() {
+            draw(out, &self.zones)?;
+        }
+        self.plain.iter().try_for_each(|device| device.draw(out))
+    }
+
+    /// Bytes of tables that are referenced over the bytes in use on their device.
+    pub(crate) fn space_efficiency(&self) -> f64 {
+        runs::space_efficiency(&self.plain).unwrap_or_else(|| space_efficiency(&self.zones))
+    }
+}
+
+/// Draws the map of zones with its legend and its sums.
+fn draw(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
     let cells: Vec<Cell> = zones.iter().map(Cell::from).collect();
-    map::draw(out, &cells, columns)?;
+    map::draw(out, &cells, columns())?;
     map::legend(out)?;
     let sum = |of: fn(&ZoneUsage) -> u64| ByteCount(zones.iter().map(of).sum());
     let free = zones.iter().filter(|zone| zone.used_for == ZoneUse::Free).count();
@@ -105,7 +144,7 @@ pub(crate) fn draw(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
 }
 
 /// Bytes of tables that are referenced over the bytes of zones that hold anything.
-pub(crate) fn space_efficiency(zones: &[ZoneUsage]) -> f64 {
+fn space_efficiency(zones: &[ZoneUsage]) -> f64 {
     let held =
         zones.iter().filter(|zone| !matches!(zone.used_for, ZoneUse::Free | ZoneUse::Unused));
     let occupied: u64 = held.map(|zone| zone.capacity.0).sum();

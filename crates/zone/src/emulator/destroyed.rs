@@ -1,4 +1,5 @@
-//! What destroyed blocks read as: bytes that look random, and depend on their address alone.
+//! [`destroyed`]: the bytes that destroyed blocks read as. They look random, and depend on their
+//! address alone.
 //!
 //! They are no zeros, which a reader may take for space that was never written; they are not the
 //! bytes that were destroyed; and no checksum of a reader fits them but by a chance of one in 2^32.

@@ -46,7 +46,7 @@ use crate::{DeviceError, Geometry, GeometryError};
 const AHEAD: u64 = 256 << 10;
 /// How much is looked at, and destroyed, at once: a usual track or less.
 const DESTROY_STEP: u64 = 64 << 10;
-/// What a host's file system has whole as a hole.
+/// The smallest hole of a host's file system.
 const PAGE: usize = 4096;
 
 /// Whether an image is opened to be changed.

@@ -25,9 +25,10 @@
 //!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
 //! - Tracks that a write destroys are destroyed at once, and read as [`destroyed`] bytes, unless
-//!   they held zeros only. The destruction is as volatile as the write: a power cut that keeps nothing of the write brings the tracks back, and
-//!   one that keeps a block of it may bring back any of their blocks. The bytes of a write are
-//!   never destroyed by an earlier one, in whatever order the two become durable.
+//!   they held zeros only. The destruction is as volatile as the write: a power cut that keeps
+//!   nothing of the write brings the tracks back, and one that keeps a block of it may bring back
+//!   any of their blocks. The bytes of a write are never destroyed by an earlier one, in whatever
+//!   order the two become durable.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
 //! - A power cut of the *host* is one of the drive, with holes: what a completed flush or forced
 //!   write covers has been synced to the host's disk. A drive that was made

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use indicatif::HumanCount;
 use terrace::device::Random;
 use terrace::device::{Device as _, Emulator};
-use terrace::fs::ZoneUsage;
 use terrace::{ByteCount, Db, FormatOptions, Options};
 
 use super::burst::{self, Burst};
 use super::life::{self, Life};
 use super::outcome::{Outcome, Steps};
 use super::stage;
+use crate::commands::device::DeviceKind;
 use crate::commands::under::Under;
 use crate::commands::{check, zones};
 use crate::failure::{Failure, Kind};
@@ -41,6 +41,9 @@ pub(crate) struct Demo {
     /// The seed of all chance: when the power is cut, and what the cut tears
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How the drive's blocks may be written
+    #[arg(long, value_enum, default_value_t = DeviceKind::Zoned)]
+    kind: DeviceKind,
     #[command(flatten)]
     under: Under,
 }
@@ -60,16 +63,13 @@ impl Demo {
         let size = ByteCount(tree.bytes());
         let drive = steps.take(
             "make",
-            || stage::make_drive(size, self.keep.as_deref(), &mut random),
-            |drive| {
-                let (count, zone) = (drive.geometry().zones, stage::ZONE_SIZE);
-                format!("a drive of {count} zones of {zone}, emulated in a sparse file")
-            },
+            || stage::make_drive(self.kind, size, self.keep.as_deref(), &mut random),
+            |drive| stage::describe(drive.geometry()),
         )?;
         let options = stage::options(size, self.under.system);
         let (life, burst) = self.before(&drive, &options, &mut tree, &mut steps, &mut random)?;
         drive.power_on();
-        let (recovered, survived, zones) = after(&drive, &options, &life, burst, &mut steps)?;
+        let (recovered, survived, drawn) = after(&drive, &options, &life, burst, &mut steps)?;
         let check = steps.take(
             "check",
             || check::check(Arc::clone(&drive)),
@@ -86,7 +86,7 @@ impl Demo {
         let outcome =
             Outcome::new(&tree, &life, burst, (recovered, survived), check.check, steps.seconds());
         output.result(&outcome, |out| {
-            zones::draw(out, &zones)?;
+            drawn.draw(out)?;
             outcome.print(out)
         })
     }
@@ -129,15 +129,15 @@ impl Demo {
     }
 }
 
-/// Everything after it: entries of the burst that were recovered, files that survived, and the
-/// zones.
+/// Everything after it: entries of the burst that were recovered, files that survived, and what
+/// the drive holds then.
 fn after(
     drive: &Arc<Emulator>,
     options: &Options,
     life: &Life,
     burst: Burst,
     steps: &mut Steps<'_>,
-) -> Result<(u64, u64, Vec<ZoneUsage>), Failure> {
+) -> Result<(u64, u64, zones::Drawn), Failure> {
     let db = steps.take(
         "recover",
         || Ok(Db::open_device(Arc::clone(drive), options.clone())?),
@@ -157,10 +157,8 @@ fn after(
         || life.model.scan_all(&files),
         |count| format!("{} files in order, each as it was before the cut", HumanCount(*count)),
     )?;
-    let zones = match db.fs() {
-        Some(fs) => fs.zones()?,
-        None => Vec::new(),
-    };
+    let fs = db.fs().ok_or_else(|| Failure::new(Kind::Failed, "expected a store on a drive"))?;
+    let drawn = zones::Drawn::of(fs)?;
     db.close()?;
-    Ok((recovered, survived, zones))
+    Ok((recovered, survived, drawn))
 }

@@ -68,7 +68,7 @@ pub(super) fn live(
         |count| format!("{} files in order, each with its newest contents", HumanCount(*count)),
     )?;
     let space_efficiency = match db.fs() {
-        Some(fs) => zones::space_efficiency(&fs.zones()?),
+        Some(fs) => zones::Drawn::of(fs)?.space_efficiency(),
         None => 0.0,
     };
     let stats = db.stats();

@@ -1,5 +1,5 @@
-//! The stage of the demonstration: an emulated drive, half as large again as the data and some
-//! zones more ([`ZONES_BESIDE`]), and options of a store that fit the amount of data.
+//! The stage of the demonstration: an emulated drive of any kind, half as large again as the
+//! data and some zones more ([`ZONES_BESIDE`]), and options of a store that fit the amount of data.
 //!
 //! - The image is made in the directory for temporary files, or where `--keep` says.
 //! - If a system is given with parameters, they stay. Otherwise each level is [`FACTOR`] times as
@@ -9,14 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrace::device::Random;
-use terrace::device::{Emulator, Geometry};
+use terrace::device::{Emulator, Geometry, Layout};
 use terrace::{ByteCount, Options, System};
 
+use crate::commands::device::DeviceKind;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
 /// The size of the drive's zones.
-pub(super) const ZONE_SIZE: ByteCount = ByteCount::mib(16);
+const ZONE_SIZE: ByteCount = ByteCount::mib(16);
 
 /// Zones that are there whatever the amount of data: superblock, journal, logs, reserves, and room
 /// for the burst.
@@ -32,18 +33,22 @@ const OPEN_MAX: u32 = 12;
 /// parameters.
 const FACTOR: u16 = 4;
 
-/// Makes the drive: large enough for half as much again as the data, small enough that zones must
-/// be used again and again.
+/// Makes the drive: large enough for half as much again as the data, small enough that its space
+/// must be used again and again.
 pub(super) fn make_drive(
+    kind: DeviceKind,
     data: ByteCount,
     keep: Option<&Path>,
     random: &mut Random,
 ) -> Result<Arc<Emulator>, Failure> {
     let zones = (data.0 + data.0 / 2).div_ceil(ZONE_SIZE.0) + ZONES_BESIDE;
-    let geometry = Geometry {
-        conventional: std::iter::once(0..CONVENTIONAL).collect(),
-        max_open: Some(OPEN_MAX),
-        ..Geometry::uniform(ZONE_SIZE, u32::try_from(zones).unwrap_or(u32::MAX))
+    let geometry = match kind {
+        DeviceKind::Zoned => Geometry {
+            conventional: std::iter::once(0..CONVENTIONAL).collect(),
+            max_open: Some(OPEN_MAX),
+            ..Geometry::uniform(ZONE_SIZE, u32::try_from(zones).unwrap_or(u32::MAX))
+        },
+        other => other.usual(ByteCount(zones * other.usual_zone().0))?,
     };
     let drive = match keep {
         Some(path) => Emulator::create_image(path, geometry, random.uuid())?,
@@ -55,6 +60,20 @@ pub(super) fn make_drive(
         }
     };
     Ok(Arc::new(drive))
+}
+
+/// The drive in words.
+pub(super) fn describe(geometry: &Geometry) -> String {
+    let capacity = geometry.capacity();
+    let drive = match geometry.layout {
+        Layout::Zoned => {
+            let zone = ByteCount(geometry.zone_size * u64::from(geometry.logical_block));
+            format!("a drive of {} zones of {zone}", geometry.zones)
+        }
+        Layout::Plain => format!("a drive of {capacity} without zones"),
+        Layout::Tracks(_) => format!("a drive of {capacity} of shingled tracks"),
+    };
+    drive + ", emulated in a sparse file"
 }
 
 /// Options in proportion to the data, as they would be for a large store: so there are as many

@@ -24,7 +24,7 @@ const OVERLAP_USUAL: u32 = 2;
 
 /// Kind of drive to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum DeviceKind {
+pub(crate) enum DeviceKind {
     /// Zones that are written front to back and erased whole
     Zoned,
     /// The same with other defaults: `--zone-size 40MiB --conventional 1 --rotational`, for bands
@@ -44,6 +44,17 @@ pub(super) enum DeviceKind {
 impl DeviceKind {
     pub(super) fn has_zones(self) -> bool {
         matches!(self, Self::Zoned | Self::Bands)
+    }
+
+    /// About what a drive of this kind has as a zone in the demonstration.
+    pub(crate) fn usual_zone(self) -> ByteCount {
+        if self == Self::Bands { BAND_USUAL } else { ZONE_SIZE_MAX }
+    }
+
+    /// A drive of this kind and about this size, with what is usual where nothing is asked for.
+    pub(crate) fn usual(self, size: ByteCount) -> Result<Geometry, Failure> {
+        let shape = Shape { size: Some(size), ..Shape::USUAL };
+        if self.has_zones() { shape.zoned(self) } else { shape.without_zones(self, None, None) }
     }
 
     fn name(self) -> String {
@@ -103,6 +114,22 @@ fn usual_zone(size: u64) -> ByteCount {
 }
 
 impl Shape {
+    /// The shape if nothing is typed.
+    const USUAL: Self = Self {
+        size: None,
+        zone_size: None,
+        zone_capacity: None,
+        conventional: None,
+        max_open: None,
+        max_active: None,
+        max_append: None,
+        logical_block: ByteCount(4096),
+        physical_block: ByteCount(4096),
+        rotational: false,
+        track: None,
+        overlap: None,
+    };
+
     /// Refuses options that a kind of drive does not have.
     pub(super) fn check(&self, kind: DeviceKind, real: bool) -> Result<(), Failure> {
         let of_zones = [
@@ -143,6 +170,9 @@ impl Shape {
         if let Some(whole) = whole.filter(|whole| size > *whole) {
             let message = format!("size: expected at most the {whole} of the drive, found {size}");
             return Err(usage(message));
+        }
+        if size.0 == 0 {
+            return Err(usage("size: expected a block at least, found nothing".into()));
         }
         let (logical, physical) = match real {
             Some(real) => (real.logical_block, real.physical_block),

@@ -72,7 +72,7 @@ pub(crate) struct Used {
     pub(crate) files: Vec<(Extent, Share)>,
 }
 
-/// What blocks are for that are no file's.
+/// The use of blocks that are no file's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Superblock,

@@ -206,7 +206,7 @@ impl Pool for PlainPool {
         }
     }
 
-    /// What is set aside in addition comes of space that puts could take: a job can go on with
+    /// The space that is set aside in addition is some that puts could take: a job can go on with
     /// fewer files.
     fn admits(&self, id: ReservationId, files: u32, size: ByteCount) -> bool {
         let mut state = self.state.lock();

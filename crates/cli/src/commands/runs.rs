@@ -1,0 +1,144 @@
+//! Devices without zones, for `terrace zones` and others: a map, a table of runs, sums and free
+//! runs.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use terrace::ByteCount;
+use terrace_env::DeviceId;
+use terrace_fs::{FreeSpace, Fs, RunUsage, RunUse};
+use terrace_zone::Layout;
+
+use super::zones;
+use crate::map;
+use crate::stretches::Stretches;
+
+/// A device without zones.
+#[derive(Serialize)]
+pub(crate) struct DeviceRuns {
+    /// Its number in the store.
+    device: DeviceId,
+    #[serde(skip)]
+    layout: Layout,
+    /// Its runs, from its start to its end.
+    runs: Vec<RunUsage>,
+    /// The free ones in numbers, if the device holds the tables.
+    free: Option<FreeSpace>,
+}
+
+impl DeviceRuns {
+    /// The devices of a store that have no zones.
+    pub(crate) fn all(fs: &Fs) -> Vec<Self> {
+        let devices = fs.devices();
+        let plain = devices.iter().filter(|device| !device.layout.is_zoned());
+        plain
+            .map(|it| Self {
+                device: it.device,
+                layout: it.layout,
+                runs: fs.runs(it.device),
+                free: fs.free_space().filter(|_| it.holds_tables),
+            })
+            .collect()
+    }
+
+    /// Says which device follows, if the store has several.
+    pub(crate) fn title(&self, out: &mut dyn Write, several: bool) -> io::Result<()> {
+        if !several {
+            return Ok(());
+        }
+        writeln!(out, "\ndevice {}, {}:", self.device, zones::layout_name(self.layout))
+    }
+
+    /// Draws the map with its legend and its sums.
+    pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
+        map::draw_stretches(out, &Stretches::of(&self.runs), zones::columns())?;
+        map::legend_of_stretches(out, self.layout.tracks().is_some())?;
+        self.sums(out)
+    }
+
+    /// Prints the runs in a table.
+    pub(crate) fn list(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_header(["start", "bytes", "", "used for", "level", "extents"]);
+        for column in [0, 1, 2, 4, 5] {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for run in &self.runs {
+            table.add_row([
+                run.start.0.to_string(),
+                run.size.0.to_string(),
+                run.size.to_string(),
+                use_name(run.used_for).to_owned(),
+                run.level.map_or(String::new(), |level| format!("L{level}")),
+                if run.extents == 0 { String::new() } else { run.extents.to_string() },
+            ]);
+        }
+        writeln!(out, "{table}")?;
+        self.sums(out)
+    }
+
+    fn sums(&self, out: &mut dyn Write) -> io::Result<()> {
+        let sum = |wanted: RunUse| self.bytes(|run| run.used_for == wanted);
+        let live = ByteCount(sum(RunUse::Log).0 + sum(RunUse::Data).0);
+        let (dead, guards) = (sum(RunUse::Dead), sum(RunUse::Guard));
+        write!(out, "{:6}  live {live}, dead {dead}", "")?;
+        if self.layout.tracks().is_some() {
+            write!(out, ", guards {guards}")?;
+        }
+        writeln!(out)?;
+        match &self.free {
+            Some(free) => free_runs(out, free, "        "),
+            None => Ok(()),
+        }
+    }
+
+    fn bytes(&self, of: impl Fn(&RunUsage) -> bool) -> ByteCount {
+        ByteCount(self.runs.iter().filter(|run| of(run)).map(|run| run.size.0).sum())
+    }
+
+    /// Bytes of tables of the tree, and bytes that are not free. A guard is not free.
+    fn efficiency(&self) -> (u64, u64) {
+        let tables = self.bytes(|run| run.used_for == RunUse::Data && run.level.is_some());
+        (tables.0, self.bytes(|run| run.used_for != RunUse::Free).0)
+    }
+}
+
+/// Bytes of tables that the tree refers to, over the bytes in use of the device of tables; guards
+/// are in use. `None` if it has zones.
+pub(crate) fn space_efficiency(devices: &[DeviceRuns]) -> Option<f64> {
+    let of_tables = devices.iter().find(|device| device.device == DeviceId::FIRST)?;
+    let (tables, used) = of_tables.efficiency();
+    Some(if used == 0 { 0.0 } else { tables as f64 / used as f64 })
+}
+
+/// The free runs in a line.
+pub(crate) fn free_runs(out: &mut dyn Write, free: &FreeSpace, indent: &str) -> io::Result<()> {
+    let FreeSpace { runs, bytes, longest, fragment_below, fragments } = free;
+    write!(out, "{indent}{bytes} free in {runs} runs, the longest {longest}")?;
+    if fragment_below.0 == 0 {
+        return writeln!(out);
+    }
+    let percent = if bytes.0 == 0 { 0.0 } else { 100.0 * fragments.0 as f64 / bytes.0 as f64 };
+    writeln!(
+        out,
+        "\n{indent}{fragments} of it ({percent:.1} %) in fragments, which are shorter than \
+         {fragment_below}"
+    )
+}
+
+fn use_name(used_for: RunUse) -> &'static str {
+    match used_for {
+        RunUse::Superblock => "superblock",
+        RunUse::Journal => "journal",
+        RunUse::Log => "log",
+        RunUse::Data => "data",
+        RunUse::Leased => "leased",
+        RunUse::Dead => "dead",
+        RunUse::Guard => "guard",
+        RunUse::Free => "free",
+    }
+}
