@@ -3,7 +3,7 @@
 //!
 //! 1. A table of level 0 goes on where the one before it ended, from zone to zone. Its size is not
 //!    known before, because of compression. Tables of level 0 that share a zone often die nearly
-//!    together.
+//!    together. If level 0 lies *apart*, each of them opens a free zone instead, as in the paper.
 //! 2. Another table goes to the zone with the least room that holds the rest of it, behind tables
 //!    of its own stream and level. So small tables share a zone, and each of them is whole in it.
 //! 3. If there is no such zone, or the size of the rest is not known, the table opens a free zone,
@@ -24,9 +24,12 @@ use crate::{
     SpaceView,
 };
 
-/// A table that was merged owns whole zones; those of level 0 follow one another.
+/// A table that was merged owns whole zones; those of level 0 follow one another, or do so, too.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WholeZones;
+pub struct WholeZones {
+    /// Whether tables of level 0 own their zones, too.
+    pub level0_apart: bool,
+}
 
 impl Placement for WholeZones {
     fn name(&self) -> &'static str {
@@ -44,6 +47,7 @@ impl Placement for WholeZones {
         }
         let akin = view.partly.iter().filter(|z| z.stream == stream && z.level == level);
         let place = match request.left {
+            _ if level == Some(0) && self.level0_apart => None,
             _ if level == Some(0) => akin.min_by_key(|zone| (zone.room, zone.zone)),
             Some(ByteCount(0)) => akin.max_by_key(|zone| (zone.room, Reverse(zone.zone))),
             Some(left) => akin.filter(|z| z.room >= left).min_by_key(|z| (z.room, z.zone)),

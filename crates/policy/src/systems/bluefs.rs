@@ -8,10 +8,11 @@
 //!    as free zones last and tables share none.
 //! 4. Logs and the journal go to sequential zones of their own (sections 3.3 and 4).
 //!
-//! # Where it departs from the paper Flushed tables follow one another across zones here. In the
-//! paper they get complete zones as well. But a memtable of 256 MiB makes a smaller table, so part
-//! of each such zone would be empty. Tables of level 0 that share a zone die nearly together,
-//! because level 0 is merged as a whole (section 2.1).
+//! # Where it departs from the paper
+//! Flushed tables follow one another across zones here. In the paper they get complete zones as
+//! well. But a memtable of 256 MiB makes a smaller table, so part of each such zone would be empty.
+//! Tables of level 0 that share a zone die nearly together, because level 0 is merged as a whole
+//! (section 2.1). `level0_apart=on` is the paper's way.
 //!
 //! # Where the paper is silent
 //! - It has zones of 256 MiB. Where zones are small, a table owns several. Where they are too
@@ -22,7 +23,9 @@
 //! - Without a free zone, tables share what room there is, and a collector empties zones.
 //! - What another system wrote stays as it is, until it is compacted or collected.
 //!
-//! # Where the rest of the paper is File system and engine have these properties for all systems:
+//! # Where the rest of the paper is
+//! File system and engine have these properties for all systems:
+//!
 //! - superblock in a conventional zone, and a journal as the only copy of metadata (section 4):
 //!   `fs`, `superblock/` and `journal/`;
 //! - a log whose records have their length in line and are padded to blocks, so that a synchronous
@@ -48,8 +51,8 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 70,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
-    parameters: parameter::LEVELED,
-    placement: |_| Arc::new(WholeZones),
+    parameters: parameter::LEVELED_IN_WHOLE_ZONES,
+    placement: |system| Arc::new(WholeZones { level0_apart: system.level0_apart }),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: |_, store| table_size(store),

@@ -54,7 +54,28 @@ pub(super) const LEVELED: &[Parameter] = &[
     THROTTLE,
 ];
 
-/// The same, and where tables begin on a device without zones.
+/// The same, and whether tables of level 0 own whole zones.
+pub(super) const LEVELED_IN_WHOLE_ZONES: &[Parameter] = &[
+    ALIGNED_FROM,
+    CARRY_OVERLAP,
+    CHECK_MOVES,
+    FACTOR,
+    FLUSH_LEVEL,
+    FREE_MIN,
+    GAIN_MIN,
+    GROWTH,
+    JOBS,
+    LEVEL0_APART,
+    LEVEL0_RUNS,
+    LEVEL0_SLOW,
+    LEVEL0_STOP,
+    LEVEL1_SIZE,
+    MOVES_TOGETHER,
+    TABLE_SIZE,
+    THROTTLE,
+];
+
+/// The same as the first, and where tables begin on a device without zones.
 pub(super) const LEVELED_ON_DISKS: &[Parameter] = &[
     ALIGNED_FROM,
     CARRY_OVERLAP,
@@ -243,6 +264,14 @@ pub(super) const JOBS: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.jobs = value as u16,
     get: |system| Some(system.jobs.into()),
+};
+
+/// See [`System::level0_apart`].
+pub(super) const LEVEL0_APART: Parameter = Parameter {
+    limit: switch("level0_apart"),
+    kind: Kind::Switch,
+    set: |system, value| system.level0_apart = value > 0,
+    get: |system| Some(system.level0_apart.into()),
 };
 
 /// See [`System::level0_runs`].

@@ -48,7 +48,7 @@ pub(super) const PARTS: RowParts = RowParts {
         parameter::TABLE_SIZE,
         parameter::THROTTLE,
     ],
-    placement: |_| Arc::new(WholeZones),
+    placement: |_| Arc::new(WholeZones::default()),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: |_, store| bluefs::table_size(store),

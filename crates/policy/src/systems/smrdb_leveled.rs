@@ -41,7 +41,7 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 60,
     own: own(),
     parameters: parameter::LEVELED,
-    placement: |_| Arc::new(WholeZones),
+    placement: |_| Arc::new(WholeZones::default()),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: |_, store| bluefs::table_size(store),

@@ -168,6 +168,9 @@ pub struct System {
     /// the first of the set with the most dead tables; or the one at the pointer, with what is left
     /// of mostly dead sets beside its keys.
     pub victim: Victim,
+    /// Whether tables of level 0 own whole zones, as merged tables do, where tables own zones. With:
+    /// a flushed table that is smaller than its zone leaves the rest empty. Without: they share.
+    pub level0_apart: bool,
     /// Where a table begins in the free space of a device without zones. Best: small holes are
     /// filled, and the space behind all data stays in one piece. Next: tables that are written one
     /// after the other lie one behind the other, and holes are left.
@@ -273,6 +276,7 @@ impl System {
             zone_age: ZoneAge::Written,
             all_candidates: false,
             victim: Victim::Bounded,
+            level0_apart: false,
             fit: Fit::Best,
             rest_max: 50,
             whole_inputs: true,

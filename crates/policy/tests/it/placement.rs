@@ -52,5 +52,14 @@ fn by_lifetime_keeps_what_is_consumed_next_apart() {
 
 #[test]
 fn whole_zones_gives_a_merged_table_zones_of_its_own() {
-    check("placement-whole-zones", |input| decide(&WholeZones, input));
+    check("placement-whole-zones", |input| decide(&WholeZones::default(), input));
+}
+
+#[test]
+fn tables_of_level_0_share_a_zone_unless_they_lie_apart() {
+    let input = |free: u32| format!("level=0 free={free}\nzone=4 room=100 level=0");
+    let [together, apart] = [false, true].map(|level0_apart| WholeZones { level0_apart });
+    assert_eq!(decide(&together, &input(9)), "append to zone 4");
+    assert_eq!(decide(&apart, &input(9)), "open a free zone");
+    assert_eq!(decide(&apart, &input(0)), "append to zone 4", "rather than none");
 }
