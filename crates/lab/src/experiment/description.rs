@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use terrace::CachePolicy;
+use terrace::{CachePolicy, Compression};
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Scale, ScaleMode, Size, Span};
 
 use super::{Claim, DeviceDescription, Plot};
-use crate::run::LogWrites;
+use crate::run::{LogWrites, MetadataWrites};
 use crate::workload::{Preset, Sizes};
 
 /// An experiment: runs, and the plots of them.
@@ -104,6 +104,10 @@ settings! {
         io_size: Size,
         /// [`Options::workers`](terrace::Options::workers).
         workers: usize,
+        /// [`Options::compression`](terrace::Options::compression), of all levels.
+        compression: Compression,
+        /// The percentage of its bytes to which a value can be compressed; `None`: hardly at all.
+        compressible_to: u8,
         /// Whether every write waits for the medium.
         synced: bool,
         /// Where the log is.
@@ -114,6 +118,10 @@ settings! {
         log_device: String,
         /// How it is written.
         log_writes: LogWrites,
+        /// How much of a log gathers before it is written, where its writes are waited for.
+        log_chunk: Size,
+        /// How metadata are written.
+        metadata_writes: MetadataWrites,
         /// [`Options::file_cache`](terrace::Options::file_cache).
         file_cache: Size,
         /// Order in which blocks leave the cache.
@@ -132,6 +140,8 @@ pub enum Location {
     Conventional,
     /// On a plain device whose times are those of the zones behind the store, on a disk.
     Sequential,
+    /// On a plain device whose times are those of the middle of a disk without zones.
+    Middle,
     /// On a plain device beside the drive, which has the times of a drive of its own.
     LogDevice,
     /// On a plain device beside the drive, which takes no time.
@@ -146,6 +156,7 @@ impl fmt::Display for Location {
             Self::Drive => "drive",
             Self::Conventional => "conventional",
             Self::Sequential => "sequential",
+            Self::Middle => "middle",
             Self::LogDevice => "log-device",
             Self::Free => "free",
         })

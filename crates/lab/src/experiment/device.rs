@@ -18,7 +18,11 @@ pub enum DeviceDescription {
         band: Option<Size>,
     },
     /// An ordinary disk: written anywhere.
-    Plain,
+    Plain {
+        /// The drive, whose times count, where not the experiment's: a name or a path.
+        #[serde(default)]
+        drive: Option<String>,
+    },
     /// The model of another drive, which hides shingled bands.
     DriveManaged {
         /// The drive, whose times count: a name or a path.

@@ -101,6 +101,7 @@ fn places(store: &StoreDescription) -> Vec<(&'static str, String)> {
         Location::Drive => "on the drive".to_owned(),
         Location::Conventional => "in conventional zones of the drive".to_owned(),
         Location::Sequential => "in sequential zones behind the store".to_owned(),
+        Location::Middle => "in the middle of the disk".to_owned(),
         Location::LogDevice => {
             format!("on a log device: {}", store.log_device.as_deref().unwrap_or("none"))
         }

@@ -2,18 +2,18 @@
 //!
 //! - *Zones*: those of the experiment's drive, as the drive's file has them.
 //! - *Bands*: zones of another size, behind a conventional zone for the superblock.
-//! - *Plain*: an ordinary disk, written anywhere.
+//! - *Plain*: an ordinary disk, written anywhere. It may have a drive file of its own.
 //! - *Tracks*: raw shingled tracks.
 //! - *Drive-managed*: a disk that hides shingled bands. It has a drive file of its own, and takes
 //!   its times from that.
 //!
-//! All but the last take their times from the experiment's drive. All kinds have about as much
+//! A kind without a drive file takes its times from the experiment's drive. All kinds have about as much
 //! space as the run's zones on this drive.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;
 use terrace_zone::emulator::Timing;
-use terrace_zone::timing::{Drive, Scale};
+use terrace_zone::timing::{Drive, Media, Scale};
 use terrace_zone::{Geometry, GeometryError, Tracks};
 
 use super::PlanError;
@@ -35,8 +35,15 @@ pub enum DevicePlan {
     Zones,
     /// Zones of this size.
     Bands(u64),
-    /// An ordinary disk.
+    /// An ordinary disk with the mechanism of the experiment's drive.
     Plain,
+    /// An ordinary disk of its own.
+    Disk {
+        /// The drive: a name or a path.
+        drive: String,
+        /// A hash of the drive's parameters.
+        hash: String,
+    },
     /// A disk that hides shingled bands.
     DriveManaged {
         /// The drive: a name or a path.
@@ -62,7 +69,10 @@ impl DevicePlan {
                 let size = scaling.size("a band", band.0)?;
                 Self::Bands(size.next_multiple_of(BLOCK))
             }
-            Some(DeviceDescription::Plain) => Self::Plain,
+            Some(DeviceDescription::Plain { drive: None }) => Self::Plain,
+            Some(DeviceDescription::Plain { drive: Some(drive) }) => {
+                Self::Disk { drive: drive.clone(), hash: hash_of(&disk(drive)?) }
+            }
             Some(DeviceDescription::DriveManaged { drive, band }) => Self::DriveManaged {
                 drive: drive.clone(),
                 hash: hash_of(&Drive::find(drive)?),
@@ -80,12 +90,27 @@ impl DevicePlan {
         *self == Self::Zones
     }
 
+    /// Whether it is a disk that is written anywhere, and that no write destroys.
+    pub(super) fn is_disk(&self) -> bool {
+        matches!(self, Self::Plain | Self::Disk { .. } | Self::DriveManaged { .. })
+    }
+
+    /// The drive whose mechanism it has, where that is not the experiment's.
+    pub(super) fn own_drive(&self) -> Result<Option<Drive>, PlanError> {
+        match self {
+            Self::Disk { drive, hash } | Self::DriveManaged { drive, hash, .. } => {
+                find_unchanged(drive, hash).map(Some)
+            }
+            Self::Zones | Self::Bands(_) | Self::Plain | Self::Tracks(..) => Ok(None),
+        }
+    }
+
     /// The capacity of a zone, if there are zones; `usual` is that of the drive's.
     pub(super) fn zone_capacity(&self, usual: u64) -> Option<u64> {
         match self {
             Self::Zones => Some(usual),
             Self::Bands(band) => Some(*band),
-            Self::Plain | Self::DriveManaged { .. } | Self::Tracks(..) => None,
+            Self::Plain | Self::Disk { .. } | Self::DriveManaged { .. } | Self::Tracks(..) => None,
         }
     }
 
@@ -104,7 +129,7 @@ impl DevicePlan {
                 let conventional = std::iter::once(0..1).collect();
                 Geometry { conventional, ..Geometry::uniform(ByteCount(band), zones) }
             }
-            Self::Plain | Self::DriveManaged { .. } => Geometry::plain(size),
+            Self::Plain | Self::Disk { .. } | Self::DriveManaged { .. } => Geometry::plain(size),
             &Self::Tracks(track, overlap) => {
                 let blocks = u32::try_from(track / BLOCK).unwrap_or(u32::MAX);
                 Geometry::tracks(size, Tracks { blocks, overlap })
@@ -132,6 +157,10 @@ impl DevicePlan {
             Self::Bands(_) | Self::Plain | Self::Tracks(..) => {
                 drive.plain_timing(scale, size).map_err(refused(drive))
             }
+            Self::Disk { drive: name, hash } => {
+                let drive = find_unchanged(name, hash)?;
+                drive.plain_timing(scale, size).map_err(refused(&drive))
+            }
             Self::DriveManaged { drive: name, hash, band } => {
                 let mut drive = find_unchanged(name, hash)?;
                 if let Some(band) = band {
@@ -141,6 +170,20 @@ impl DevicePlan {
             }
         }
     }
+}
+
+/// The disk of this name.
+fn disk(name: &str) -> Result<Drive, PlanError> {
+    let drive = Drive::find(name)?;
+    if drive.media() == Media::Disk && !drive.is_drive_managed() {
+        return Ok(drive);
+    }
+    let found = if drive.is_drive_managed() { "one that hides shingled bands" } else { "flash" };
+    Err(PlanError::Impossible {
+        what: format!("drive {name} of a plain device"),
+        expected: "an ordinary disk".into(),
+        found: found.into(),
+    })
 }
 
 #[cfg(test)]
@@ -195,6 +238,20 @@ mod tests {
             let plain = geometry(system, "plain");
             assert_eq!(plain.layout, terrace_zone::Layout::Plain);
             assert!(plain.rotational);
+        }
+    }
+
+    #[test]
+    fn an_ordinary_disk_may_be_another_drive_but_not_flash_nor_one_with_a_translation_layer() {
+        let named = |name: &str| {
+            let kind = format!("kind = \"plain\", drive = \"{name}\"");
+            plan(&LOAD.replace("kind = \"plain\"", &kind), "bluefs", "plain")
+        };
+        let plan = named("hitachi-hua72303").unwrap();
+        assert_eq!(plan.device.own_drive().unwrap().unwrap().name(), "hitachi-hua72303");
+        for (name, found) in [("wd-zn540", "flash"), ("seagate-st8000as0022", "shingled bands")] {
+            let error = named(name).unwrap_err().to_string();
+            assert!(error.contains("an ordinary disk") && error.contains(found), "{error}");
         }
     }
 

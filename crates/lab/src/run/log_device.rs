@@ -9,8 +9,8 @@
 //!   immutable ones and the one that was just flushed. The next log is preallocated, larger than
 //!   the log before it.
 //! - *Padding.* What is written at once is padded to a block. If entries may be written alone, each
-//!   takes a block more than its bytes. This is so if writes are synced or waited for, or if a
-//!   phase also reads.
+//!   takes a block more than its bytes. This is so if writes are synced or waited for one by one,
+//!   or if a phase also reads.
 //! - *Journal.* It holds several snapshots. A snapshot has a record for each table, with its
 //!   smallest and largest key. Tables are counted as a quarter of the usual size, because a
 //!   compaction may end them early.
@@ -68,7 +68,8 @@ fn logs_at_once(store: &StorePlan) -> u64 {
 
 /// The bytes of one log, at most.
 fn log(store: &StorePlan, phases: &[PhasePlan]) -> Result<u64, PlanError> {
-    let mut alone = store.synced || store.log_writes != LogWrites::Gathered;
+    let waiting = store.log_writes != LogWrites::Gathered && store.log_chunk == 0;
+    let mut alone = store.synced || waiting;
     let (mut least, mut most, mut clients, mut writes) = (u64::MAX, 0, 0, 0);
     for phase in phases {
         let (preset, values) = (phase.preset()?, phase.values()?);

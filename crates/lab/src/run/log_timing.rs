@@ -24,8 +24,9 @@ use terrace_zone::timing::Work;
 use super::places::{Places, Starts, is_on_drive};
 use crate::experiment::Location;
 
-/// Tickets of the log device, among those of the drive of tables.
-const OF_LOG: u64 = 1 << 63;
+/// Tickets of the log device, among those of the drive of tables. A translation layer has tickets
+/// of its own from the next power of two on.
+const OF_LOG: u64 = 1 << 62;
 /// Bytes of a block of the log device.
 const LOG_BLOCK: u64 = 4096;
 

@@ -2,12 +2,14 @@
 //! compared with ours.
 //!
 //! - [`Gathered`] is ours.
-//! - [`Waiting`] syncs the log after each append, but the device's writes are not forced, so that a
-//!   disk may keep them in its cache.
+//! - [`Waiting`] syncs the log after each append, or when a *chunk* of appends has gathered, but the
+//!   device's writes are not forced, so that a disk may keep them in its cache.
+//! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //!
+//! [`Forced`]: LogWrites::Forced
 //! [`Gathered`]: LogWrites::Gathered
 //! [`Waiting`]: LogWrites::Waiting
 //! [`Journaled`]: LogWrites::Journaled
@@ -29,30 +31,43 @@ pub enum LogWrites {
     #[default]
     Gathered,
     /// Each append is a write of its own that is waited for, and that a cut may take back: the
-    /// first iteration of BlueFS (section 5.3).
+    /// first iteration of BlueFS (section 5.3). With a chunk, as many appends as fit into it are.
     Waiting,
+    /// The same on a disk that keeps no writes in its cache: a write waits for the medium.
+    Forced,
     /// Each sync is followed by a metadata write, as where a log grows that was not allocated
     /// before: BlueFS before it recycled logs (sections 4 and 5.7).
     Journaled,
 }
 
 impl LogWrites {
+    /// Whether each append, or each chunk of them, is written and waited for.
+    pub(super) fn waits(self) -> bool {
+        matches!(self, Self::Waiting | Self::Forced)
+    }
+
     /// The device of the log, as a log is to be written to it.
     pub(super) fn device(self, device: Arc<dyn Device>) -> Arc<dyn Device> {
         match self {
             Self::Waiting => Arc::new(UnforcedLog(device)),
-            Self::Gathered | Self::Journaled => device,
+            Self::Gathered | Self::Forced | Self::Journaled => device,
         }
     }
 
-    /// The store, as it is to be used.
-    pub(super) fn store(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+    /// The store, as it is to be used. Of a waiting log, writes have up to `chunk` bytes; 0: each
+    /// append is written by itself.
+    pub(super) fn store(self, store: Arc<dyn Store>, chunk: u64) -> Arc<dyn Store> {
         match self {
             Self::Gathered => store,
-            Self::Waiting | Self::Journaled => Arc::new(LesserStore { store, writes: self }),
+            Self::Waiting | Self::Forced | Self::Journaled => {
+                Arc::new(LesserStore { store, writes: self, chunk })
+            }
         }
     }
 }
+
+/// The head of a frame takes less than this.
+const HEAD: u64 = 128;
 
 /// A device that writes logs unforced.
 struct UnforcedLog(Arc<dyn Device>);
@@ -74,6 +89,7 @@ impl DeviceLayer for UnforcedLog {
 struct LesserStore {
     store: Arc<dyn Store>,
     writes: LogWrites,
+    chunk: u64,
 }
 
 /// The writer of such a log.
@@ -81,6 +97,9 @@ struct LesserLog {
     writer: Box<dyn FileWriter>,
     store: Arc<dyn Store>,
     writes: LogWrites,
+    chunk: u64,
+    /// Bytes that were appended since the last write that was waited for.
+    gathered: u64,
 }
 
 impl LesserStore {
@@ -88,7 +107,8 @@ impl LesserStore {
         if kind != FileKind::Log {
             return writer;
         }
-        Box::new(LesserLog { writer, store: Arc::clone(&self.store), writes: self.writes })
+        let (store, writes, chunk) = (Arc::clone(&self.store), self.writes, self.chunk);
+        Box::new(LesserLog { writer, store, writes, chunk, gathered: 0 })
     }
 }
 
@@ -102,8 +122,22 @@ impl FileWriter for LesserLog {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if !self.writes.waits() {
+            return self.writer.append(bytes);
+        }
+        let appended = bytes.len() as u64;
+        // A chunk is whole blocks, and so is what is written of it with the head of its frame.
+        if self.gathered > 0 && self.gathered + appended + HEAD > self.chunk {
+            self.writer.sync()?;
+            self.gathered = 0;
+        }
         self.writer.append(bytes)?;
-        if self.writes == LogWrites::Waiting { self.writer.sync() } else { Ok(()) }
+        self.gathered += appended;
+        if self.chunk > 0 {
+            return Ok(());
+        }
+        self.gathered = 0;
+        self.writer.sync()
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {
@@ -116,6 +150,7 @@ impl FileWriter for LesserLog {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         self.writer.sync()?;
+        self.gathered = 0;
         if self.writes == LogWrites::Journaled
             && let Some(info) = self.store.info(self.id())
         {

@@ -13,6 +13,7 @@ use terrace_env::wait::{WaitCause, WaitStats, Waits};
 
 use super::occupancy::Occupancy;
 use super::reading::{Interval, Moved};
+use super::recorder::TraceOf;
 use super::sampler::{Samples, Scene};
 use crate::workload::{Tally, time_scale_of};
 
@@ -48,6 +49,10 @@ pub struct Metrics {
     /// The bytes that each of them wrote, on average.
     #[serde(default)]
     pub write_size_by_cause: BTreeMap<String, f64>,
+    /// Forced writes and flushes that the drive, and a log device that takes time, had to carry out,
+    /// by cause and in `total`.
+    #[serde(default)]
+    pub syncs_by_cause: BTreeMap<String, f64>,
     /// GiB that were read from the full drive, whoever wanted them.
     #[serde(default)]
     pub read_gib: f64,
@@ -238,7 +243,7 @@ pub(super) fn metrics(
     (samples, merges): (&Samples, &[f64]),
     end: &Occupancy,
     tally: &Tally,
-    trace_hash: String,
+    trace: TraceOf,
 ) -> Metrics {
     let (run_seconds, time_scale) = (interval.seconds(), scene.time_scale as f64);
     let latencies = tally.all_latencies();
@@ -327,7 +332,8 @@ pub(super) fn metrics(
         }),
         waits_by_cause: seconds_waited(&interval.waits(), |_| scene.time_scale),
         latency_seconds,
-        trace_hash,
+        syncs_by_cause: trace.syncs,
+        trace_hash: trace.hash,
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `plan`, `phase`, `scaling`, `device` | a run as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
 //! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
-//! | `log_writes` | the log as in a publication |
+//! | `log_writes`, `metadata_writes` | log and metadata as in publications |
 //! | `recorder` | all requests to the drive, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
@@ -29,6 +29,7 @@ mod jobs;
 mod log_device;
 mod log_timing;
 mod log_writes;
+mod metadata_writes;
 mod metrics;
 mod names;
 mod occupancy;
@@ -48,6 +49,7 @@ pub use carry_out::{Progress, carry_out, carry_out_traced};
 pub use device::DevicePlan;
 pub use error::{PlanError, RunError};
 pub use log_writes::LogWrites;
+pub use metadata_writes::MetadataWrites;
 pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency, SpaceUse};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;

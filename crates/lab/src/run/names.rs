@@ -10,6 +10,7 @@ use serde_json::Value;
 use terrace_env::Cause;
 
 use super::metrics::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, REWRITES};
+use super::recorder::TOTAL;
 use super::{Metrics, Sample};
 
 /// Name of the idle time among metrics that go by cause.
@@ -50,6 +51,7 @@ impl Metrics {
             read_size_by_cause: causes().into(),
             writes_by_cause: causes().into(),
             write_size_by_cause: causes().into(),
+            syncs_by_cause: causes().into_iter().chain([(TOTAL.to_owned(), 0.0)]).collect(),
             written_by_level: levels().into(),
             read_by_level: levels().into(),
             moved_by_level: levels().into(),
@@ -98,13 +100,14 @@ impl Metrics {
     /// or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 15] = [
+        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 16] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
             ("positioning_by_cause", &self.positioning_by_cause),
             ("reads_by_cause", &self.reads_by_cause),
             ("writes_by_cause", &self.writes_by_cause),
+            ("syncs_by_cause", &self.syncs_by_cause),
             ("written_by_level", &self.written_by_level),
             ("read_by_level", &self.read_by_level),
             ("moved_by_level", &self.moved_by_level),

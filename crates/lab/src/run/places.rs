@@ -7,17 +7,23 @@
 //! [`Starts`] says where these other zones begin:
 //!
 //! - *Conventional* zones: behind the first one, which holds the superblock.
-//! - *Sequential* zones: behind the last zone of the store. Only their times are modelled: the
+//! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks behind
+//!   the store's. Only their times are modelled: the
 //!   emulated drive does not see these writes, and so does not enforce the rules of zones. Flash is
 //!   refused, because it would have to erase.
+//! - The *middle* of a disk without zones: behind half of its blocks.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;
 use terrace_zone::timing::Drive;
 
 use super::PlanError;
+use super::device::DevicePlan;
 use super::plan::hash_of;
 use crate::experiment::{Location, StoreDescription};
+
+/// Bytes of a block of devices without zones.
+const BLOCK: u64 = 4096;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +34,10 @@ pub(super) struct Places {
 
 impl Places {
     /// The places that a description asks for, and the drive whose times the log device has, with
-    /// its hash.
+    /// its hash. `device` is that of the tables, made of a `drive` of this shape.
     pub(super) fn of(
         store: &StoreDescription,
+        device: &DevicePlan,
         drive: &Geometry,
     ) -> Result<(Self, Option<(String, String)>), PlanError> {
         let log = store.log.unwrap_or_default();
@@ -45,11 +52,22 @@ impl Places {
             let found = format!("{} and {}", places.log, places.metadata);
             return impossible("log and metadata", expected, &found);
         }
-        if places.any(Location::Conventional) && drive.conventional.is_empty() {
+        let zoned = device.is_usual();
+        if places.is_on_drive_beside() && !zoned && !device.is_disk() {
+            let expected = "on the device itself, or on one beside it, where writes are bound to \
+                            bands or tracks";
+            let found = format!("{} and {}", places.log, places.metadata);
+            return impossible("log and metadata", expected, &found);
+        }
+        if places.any(Location::Conventional) && (!zoned || drive.conventional.is_empty()) {
             return impossible("log and metadata", "a drive with conventional zones", "none");
         }
         if places.any(Location::Sequential) && !drive.rotational {
             return impossible("log and metadata in sequential zones", "a disk", "flash");
+        }
+        if places.any(Location::Middle) && (zoned || !drive.rotational) {
+            let found = if zoned { "zones" } else { "flash" };
+            return impossible("log and metadata in the middle", "a disk without zones", found);
         }
         match (&store.log_device, places.any(Location::LogDevice)) {
             (Some(name), true) => {
@@ -92,7 +110,7 @@ impl Places {
 
 /// Whether the drive of tables carries out requests to a log device that lies there.
 pub(super) fn is_on_drive(place: Location) -> bool {
-    matches!(place, Location::Conventional | Location::Sequential)
+    matches!(place, Location::Conventional | Location::Sequential | Location::Middle)
 }
 
 /// Where zones that stand for a log device begin on the drive of tables, in bytes.
@@ -100,6 +118,7 @@ pub(super) fn is_on_drive(place: Location) -> bool {
 pub(super) struct Starts {
     conventional: Option<u64>,
     sequential: Option<u64>,
+    middle: Option<u64>,
 }
 
 impl Starts {
@@ -114,6 +133,8 @@ impl Starts {
         let zone = store.zone_size * u64::from(store.logical_block);
         let first = store.conventional.first().filter(|run| run.start == 0);
         let conventional = (zone, first.map_or(zone, |run| u64::from(run.end) * zone));
+        let half = whole.capacity().0 / 2 / BLOCK * BLOCK;
+        let middle = (half.max(store.capacity().0), whole.capacity().0);
         let sequential = (store.capacity().0, whole.capacity().0);
         let start = |place: Location, (start, end): (u64, u64)| {
             if !places.any(place) {
@@ -132,6 +153,7 @@ impl Starts {
         Ok(Self {
             conventional: start(Location::Conventional, conventional)?,
             sequential: start(Location::Sequential, sequential)?,
+            middle: start(Location::Middle, middle)?,
         })
     }
 
@@ -140,6 +162,7 @@ impl Starts {
         match place {
             Location::Conventional => self.conventional,
             Location::Sequential => self.sequential,
+            Location::Middle => self.middle,
             Location::Drive | Location::LogDevice | Location::Free => None,
         }
     }

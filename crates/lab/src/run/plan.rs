@@ -5,7 +5,7 @@
 //! if its file has changed, the run is refused.
 
 use serde::{Deserialize, Serialize};
-use terrace::{ByteCount, CachePolicy, Durability, Options, System};
+use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};
 use terrace_policy::StoreShape;
 use terrace_zone::timing::{Drive, Scale, ScaleMode};
 use terrace_zone::{Geometry, GeometryError};
@@ -15,9 +15,11 @@ use super::device::DevicePlan;
 use super::phase::PhasePlan;
 use super::places::{Places, Starts};
 use super::scaling::Scaling;
-use super::{LogWrites, PlanError, log_device};
+use super::{LogWrites, MetadataWrites, PlanError, log_device};
 use crate::experiment::{Experiment, Location, StoreDescription, Variant};
 
+/// Bytes of a block of the file system.
+const BLOCK: u64 = 4 << 10;
 /// Two blocks of the file system: below, nothing is left of it.
 const IO_SIZE_MIN: u64 = 8 << 10;
 
@@ -75,6 +77,12 @@ pub struct StorePlan {
     pub io_size: u64,
     /// [`Options::workers`].
     pub workers: usize,
+    /// [`Options::compression`], of all levels.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub compression: Compression,
+    /// The percentage of its bytes to which a value can be compressed; `None`: hardly at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compressible_to: Option<u8>,
     /// Whether every write waits for the medium.
     pub synced: bool,
     /// Where the log is.
@@ -87,6 +95,13 @@ pub struct StorePlan {
     pub log_device: Option<(String, String)>,
     /// How it is written.
     pub log_writes: LogWrites,
+    /// Bytes of a write of the log, where it is waited for and several entries gather; 0: each is
+    /// written by itself.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub log_chunk: u64,
+    /// How metadata are written.
+    #[serde(default, skip_serializing_if = "MetadataWrites::is_usual")]
+    pub metadata_writes: MetadataWrites,
     /// [`Options::file_cache`].
     pub file_cache: u64,
     /// Order in which blocks leave the cache.
@@ -150,7 +165,7 @@ impl RunPlan {
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
         let geometry = plan.geometry(&drive).map_err(of_drive)?;
-        plan.log_starts(&geometry, &small)?;
+        plan.log_starts(&geometry, &plan.whole_drive(&drive)?)?;
         Ok(plan)
     }
 
@@ -219,9 +234,28 @@ impl RunPlan {
         self.device.geometry(&whole, self.space(&whole))
     }
 
+    /// The shape of the whole drive whose mechanism the device of the tables has, scaled: that of
+    /// the experiment's, or its own.
+    pub(super) fn whole_drive(&self, drive: &Drive) -> Result<Geometry, PlanError> {
+        let own = self.device.own_drive()?;
+        let drive = own.as_ref().unwrap_or(drive);
+        drive.geometry(self.scale()).map_err(|problem| PlanError::Geometry {
+            drive: drive.name().to_owned(),
+            scale: self.scale().to_string(),
+            problem,
+        })
+    }
+
     /// Bytes of the zones that the store has of a `drive`, where the drive's own are as large.
     fn space(&self, drive: &Geometry) -> ByteCount {
         ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity))
+    }
+
+    /// Bytes of a key, and the percentage of their bytes to which values can be compressed, if
+    /// tables are.
+    pub(super) fn compressed(&self) -> Option<(u64, u8)> {
+        let percent = self.store.compressible_to.filter(|_| !is_none(&self.store.compression))?;
+        self.phases.first().map(|phase| (phase.key_size as u64, percent))
     }
 
     /// Where log and metadata lie.
@@ -266,6 +300,7 @@ impl RunPlan {
             .memtable_size(ByteCount(store.memtable_size))
             .memtables_max(store.memtables_max)
             .block_size(ByteCount(store.block_size))
+            .compression(store.compression)
             .filter_bits(store.filter_bits)
             .memory(ByteCount(store.memory))
             .io_size(ByteCount(store.io_size))
@@ -305,16 +340,7 @@ fn store_plan(
     shapes: &Shapes<'_>,
     system: &str,
 ) -> Result<StorePlan, PlanError> {
-    let (places, log_device) = Places::of(store, shapes.full)?;
-    if !shapes.device.is_usual() && places.is_on_drive_beside() {
-        return Err(PlanError::Impossible {
-            what: "log and metadata".into(),
-            expected: "on the device itself, or on one beside it, where the device is not the \
-                       zones of the drive"
-                .into(),
-            found: format!("{} and {}", places.log, places.metadata),
-        });
-    }
+    let (places, log_device) = Places::of(store, shapes.device, shapes.full)?;
     let usual = Options::default();
     let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
         size.map_or(usual.0, |size| size.0)
@@ -342,14 +368,49 @@ fn store_plan(
         memory: scaling.size("memory", size(store.memory, usual.memory))?,
         io_size: scaling.bytes(size(store.io_size, usual.io_size)).max(IO_SIZE_MIN),
         workers: store.workers.unwrap_or(usual.workers),
+        compression: store.compression.unwrap_or_default(),
+        compressible_to: compressible_to(store)?,
         synced: store.synced.unwrap_or(false),
         log: places.log,
         metadata: (places.metadata != places.log).then_some(places.metadata),
         log_device,
         log_writes: store.log_writes.unwrap_or_default(),
+        log_chunk: log_chunk(store, scaling)?,
+        metadata_writes: store.metadata_writes.unwrap_or_default(),
         file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
         cache_policy: store.cache_policy.unwrap_or_default(),
     })
+}
+
+fn log_chunk(store: &StoreDescription, scaling: &Scaling) -> Result<u64, PlanError> {
+    let Some(chunk) = store.log_chunk else { return Ok(0) };
+    if store.log_writes.is_some_and(LogWrites::waits) {
+        return Ok((scaling.bytes(chunk.0) / BLOCK * BLOCK).max(IO_SIZE_MIN));
+    }
+    Err(PlanError::Impossible {
+        what: "log_chunk".into(),
+        expected: "log_writes = \"waiting\" or \"forced\"".into(),
+        found: "another way of writing the log, which has no chunks".into(),
+    })
+}
+
+fn compressible_to(store: &StoreDescription) -> Result<Option<u8>, PlanError> {
+    match store.compressible_to {
+        Some(percent) if !(1..=100).contains(&percent) => Err(PlanError::Impossible {
+            what: "compressible_to".into(),
+            expected: "1 to 100 percent".into(),
+            found: percent.to_string(),
+        }),
+        percent => Ok(percent),
+    }
+}
+
+fn is_zero(size: &u64) -> bool {
+    *size == 0
+}
+
+fn is_none(compression: &Compression) -> bool {
+    *compression == Compression::None
 }
 
 /// A table that fills its zones but for its possible excess must go on doing so: the excess does

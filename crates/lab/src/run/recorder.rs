@@ -29,6 +29,8 @@ use super::addresses::Notes;
 #[derive(Default)]
 pub(super) struct Trace {
     hash: Xxh3Default,
+    /// Forced writes and flushes that were carried out, by cause.
+    syncs: BTreeMap<Cause, u64>,
     into: Option<Box<dyn Write + Send>>,
     failed: Option<io::Error>,
 }
@@ -42,6 +44,11 @@ impl Trace {
     /// The hash so far, as sixteen hexadecimal digits.
     pub(super) fn hash(&self) -> String {
         format!("{:016x}", self.hash.digest())
+    }
+
+    /// Forced writes and flushes so far, by cause.
+    pub(super) fn syncs(&self) -> BTreeMap<Cause, u64> {
+        self.syncs.clone()
     }
 
     /// Ends what is written down; the first error that there was.
@@ -65,6 +72,10 @@ impl Trace {
         }
         bytes[40..].copy_from_slice(&[command.cause as u8, command.kind as u8, bits]);
         self.hash.update(&bytes);
+        let forced = command.forced || command.kind == RequestKind::Flush;
+        if forced && !command.refused {
+            *self.syncs.entry(command.cause).or_default() += 1;
+        }
         if let Some(into) = &mut self.into {
             let marks = ['b', 'f', 'a', '!'];
             let flags: String =
@@ -84,6 +95,29 @@ impl Trace {
                 self.into = None;
             }
         }
+    }
+}
+
+/// Name of the sum among metrics that go by cause.
+pub(super) const TOTAL: &str = "total";
+
+/// The trace of a phase, as its metrics have it.
+pub(super) struct TraceOf {
+    /// The hash of the run so far.
+    pub(super) hash: String,
+    /// Forced writes and flushes of the phase, by cause, and in all.
+    pub(super) syncs: BTreeMap<String, f64>,
+}
+
+impl TraceOf {
+    /// The trace since there were so many forced writes and flushes.
+    pub(super) fn since(before: BTreeMap<Cause, u64>, trace: &Trace) -> Self {
+        let since = |cause: &Cause, count: u64| count - before.get(cause).copied().unwrap_or(0);
+        let counts = trace.syncs.iter();
+        let syncs = counts.map(|(cause, count)| (cause.to_string(), since(cause, *count) as f64));
+        let mut syncs: BTreeMap<_, _> = syncs.collect();
+        syncs.insert(TOTAL.into(), syncs.values().sum());
+        Self { hash: trace.hash(), syncs }
     }
 }
 

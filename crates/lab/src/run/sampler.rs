@@ -42,6 +42,8 @@ pub(super) struct Scene {
     pub(super) mechanisms: u64,
     /// The same of the log device's.
     pub(super) log_mechanisms: u64,
+    /// Bytes of a key, and the percentage to which values are compressed, if they are.
+    pub(super) compressed: Option<(u64, u8)>,
     /// Seconds of the full drive in a second of the run.
     pub(super) time_scale: u64,
     /// How many times faster than the run's the full drive is.
@@ -55,7 +57,13 @@ impl Scene {
     }
 
     pub(super) fn occupancy(&self) -> Result<Occupancy, StoreError> {
-        Occupancy::take(&self.db, &self.fs, self.world.ledger())
+        let ledger = self.world.ledger();
+        let mut found = Occupancy::take(&self.db, &self.fs, ledger)?;
+        if let Some((key, percent)) = self.compressed {
+            let keys = ledger.held().records * key;
+            found.live = keys + found.live.saturating_sub(keys) * u64::from(percent) / 100;
+        }
+        Ok(found)
     }
 }
 

@@ -27,7 +27,7 @@ use super::metrics::metrics;
 use super::occupancy::zone_shares;
 use super::phase::PhasePlan;
 use super::plan::RunPlan;
-use super::recorder::{Recorder, Trace};
+use super::recorder::{Recorder, Trace, TraceOf};
 use super::sampler::{Sampler, Scene};
 use super::{Cost, Outcome, PlanError, Progress, RunError};
 use crate::workload::{Crowd, Entries, First, Sizes, World};
@@ -84,6 +84,7 @@ impl<'a> Stage<'a> {
             places: plan.places(),
             mechanisms: model.mechanisms(),
             log_mechanisms,
+            compressed: plan.compressed(),
             time_scale: plan.time_scale(),
             rate,
         };
@@ -105,6 +106,7 @@ impl<'a> Stage<'a> {
         let phase = &self.plan.phases[at];
         self.scene.jobs.take_merges();
         self.addresses(0);
+        let syncs_before = self.trace.lock().syncs();
         let processor = processor_seconds();
         let from = self.scene.reading();
         let (done, of) = (Arc::new(AtomicU64::new(0)), phase.operations);
@@ -136,11 +138,11 @@ impl<'a> Stage<'a> {
         let interval = to.since(&from);
         let (read, written) = interval.moved();
         let held = self.scene.occupancy().map_err(of_store)?;
-        let trace_hash = self.trace.lock().hash();
+        let trace = TraceOf::since(syncs_before, &self.trace.lock());
         let merges = self.merges();
         let found = (&samples, &merges[..]);
         let addresses = self.addresses(held.fragment);
-        let metrics = metrics(&self.scene, &interval, found, &held, &tally, trace_hash);
+        let metrics = metrics(&self.scene, &interval, found, &held, &tally, trace);
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),
             system: self.plan.system.clone(),
@@ -231,8 +233,7 @@ fn log_device(
         let timing = timing.map_err(|problem| refused(plan, model.name(), problem))?;
         Ok::<_, PlanError>(Box::new(Recorder::beside(timing, Arc::clone(trace))) as Box<dyn Timing>)
     });
-    let of_drive = |problem| refused(plan, whole.name(), problem);
-    let starts = plan.log_starts(part, &whole.geometry(plan.scale()).map_err(of_drive)?)?;
+    let starts = plan.log_starts(part, &plan.whole_drive(whole)?)?;
     let block = u64::from(part.logical_block);
     let on_drive = (!starts.is_empty()).then(|| OnDrive { model: timing.clone(), starts, block });
     let device = device.transpose()?;
@@ -256,7 +257,8 @@ fn store(
     };
     Fs::format(devices.clone(), &FormatOptions::default())?;
     let fs = Fs::mount(devices, &MountOptions::default())?;
-    let store = log.store(Arc::clone(&fs) as _);
+    let store = plan.store.metadata_writes.store(Arc::clone(&fs) as _);
+    let store = log.store(store, plan.store.log_chunk);
     let db = Db::open_fs_through(Arc::clone(&fs), store, options)?;
     fs.set_cache(ByteCount(plan.store.file_cache), plan.store.cache_policy);
     Ok((db, fs))
@@ -269,7 +271,11 @@ fn entries(plan: &RunPlan) -> Result<Entries, PlanError> {
         first.get_or_insert((phase.key_size, phase.preset()?.key_order()));
     }
     let Some((key_size, order)) = first else { return Err(PlanError::no_phases()) };
-    Ok(Entries::new(plan.seed, Sizes::Constant(key_size as u32), order, value_size_max))
+    let entries = Entries::new(plan.seed, Sizes::Constant(key_size as u32), order, value_size_max);
+    Ok(match plan.store.compressible_to {
+        Some(percent) => entries.compressible_to(percent),
+        None => entries,
+    })
 }
 
 /// Processor time of this thread: a simulation runs on one, whatever runs beside it.

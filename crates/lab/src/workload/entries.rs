@@ -6,7 +6,8 @@
 //!
 //! A *value* follows from the seed, the record, its generation and the size. It has a head with the
 //! generation and a check of all four, and then bytes from a pool of random bytes. So making or
-//! verifying a value is one copy or comparison. Values hardly compress.
+//! verifying a value is one copy or comparison. Values hardly compress, unless they
+//! are [made to](Entries::compressible_to).
 //!
 //! Making a key or a value of a size outside of this module's limits panics.
 
@@ -25,6 +26,8 @@ pub const VALUE_SIZE_MAX: usize = 16 << 20;
 const HEAD: usize = 8;
 /// Where in the pool a value's bytes can begin.
 const STARTS: usize = 1 << 20;
+/// Bytes of which the first ones are repeated, where values can be compressed: `db_bench`'s.
+const PIECE: usize = 100;
 const PRESENT: u8 = b'0';
 const ABSENT: u8 = b'5';
 
@@ -104,6 +107,23 @@ impl Entries {
         let mut pool = vec![0; STARTS + value_size_max];
         Random::seeded(seed).fill_bytes(&mut pool);
         Self { seed, keys, order, value_size_max, pool }
+    }
+
+    /// The same with values that can be compressed to about this percentage of their bytes, as those
+    /// of `db_bench` are: each piece of 100 bytes repeats its beginning.
+    ///
+    /// # Panics
+    /// When the percentage is not 1 to 100.
+    #[must_use]
+    pub fn compressible_to(mut self, percent: u8) -> Self {
+        assert!((1..=100).contains(&percent), "values of {percent} %");
+        for piece in self.pool.chunks_mut(PIECE) {
+            let fresh = (PIECE * usize::from(percent) / 100).max(1);
+            for at in fresh..piece.len() {
+                piece[at] = piece[at - fresh];
+            }
+        }
+        self
     }
 
     /// Where in the order of keys records lie.
@@ -253,6 +273,24 @@ mod tests {
         }
         assert_eq!(entries.verify(5, &[]), Err(Wrong::Size(0)));
         assert_eq!(entries.verify(5, &[0; 201]), Err(Wrong::Size(201)));
+    }
+
+    #[test]
+    fn values_repeat_what_was_asked_for_and_still_differ() {
+        let [whole, half] = [100, 50].map(|percent| {
+            let entries = Entries::new(1, Sizes::Constant(20), KeyOrder::Numbered, 408);
+            let entries = entries.compressible_to(percent);
+            let (mut repeated, mut value) = (0, Vec::new());
+            for number in 0..100 {
+                entries.value(number, 1, 408, &mut value);
+                assert_eq!(entries.verify(number, &value), Ok(1));
+                assert_eq!(entries.verify(number + 1, &value), Err(Wrong::Head));
+                let body = &value[HEAD..];
+                repeated += (50..400).filter(|at| body[*at] == body[*at - 50]).count();
+            }
+            repeated as f64 / (100.0 * 350.0)
+        });
+        assert!(whole < 0.02 && (0.4..0.6).contains(&half), "{whole} and {half}");
     }
 
     #[test]

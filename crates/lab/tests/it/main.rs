@@ -1,5 +1,6 @@
 //! The store as a whole, on an emulated drive, against everything that can happen to it.
 
+mod block_file_system;
 #[cfg(feature = "canary")]
 mod canary;
 mod checkpoints;

@@ -178,4 +178,8 @@ fn places_that_do_not_fit_together_are_refused() {
     assert!(flash.contains("expected a drive with conventional zones"), "{flash}");
     let flash = refused("log = \"sequential\"", "wd-zn540");
     assert!(flash.contains("in sequential zones: expected a disk, found flash"), "{flash}");
+    let zoned = refused("log = \"middle\"", disk);
+    assert!(zoned.contains("in the middle: expected a disk without zones"), "{zoned}");
+    let plain = refused("log = \"conventional\"\ndevice = { kind = \"plain\" }", disk);
+    assert!(plain.contains("expected a drive with conventional zones"), "{plain}");
 }
