@@ -15,6 +15,8 @@
 //! (section 2.1). `level0_apart=on` is the paper's way.
 //!
 //! # Where the paper is silent
+//! - On a device without zones, a table lies in one run of blocks, by the [fit](crate::Fit) of the
+//!   row. Nothing of the placement is left there.
 //! - It has zones of 256 MiB. Where zones are small, a table owns several. Where they are too
 //!   large, or too large for a small store, a zone is divided evenly among several tables of one
 //!   level.
@@ -43,7 +45,7 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{Row, RowParts, StoreShape, System, parameter};
-use crate::{Compaction, Greedy, Leveled, WholeZones, ZonesSource};
+use crate::{Compaction, Fitted, Greedy, Leveled, WholeZones, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "bluefs",
@@ -52,7 +54,10 @@ pub(super) const PARTS: RowParts = RowParts {
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
     parameters: parameter::LEVELED_IN_WHOLE_ZONES,
-    placement: |system| Arc::new(WholeZones { level0_apart: system.level0_apart }),
+    placement: |system| {
+        let zones = Arc::new(WholeZones { level0_apart: system.level0_apart });
+        Arc::new(Fitted { zones, fit: system.fit })
+    },
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: |_, store| table_size(store),

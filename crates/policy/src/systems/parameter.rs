@@ -54,12 +54,13 @@ pub(super) const LEVELED: &[Parameter] = &[
     THROTTLE,
 ];
 
-/// The same, and whether tables of level 0 own whole zones.
+/// The same, whether tables of level 0 own whole zones, and where tables begin on a device without.
 pub(super) const LEVELED_IN_WHOLE_ZONES: &[Parameter] = &[
     ALIGNED_FROM,
     CARRY_OVERLAP,
     CHECK_MOVES,
     FACTOR,
+    FIT,
     FLUSH_LEVEL,
     FREE_MIN,
     GAIN_MIN,
