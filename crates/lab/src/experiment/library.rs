@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 49] = [
+const FILES: [(&str, &str); 54] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -27,15 +27,20 @@ const FILES: [(&str, &str); 49] = [
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),
     ("geardb/age", include_str!("../../experiments/geardb/age.toml")),
     ("geardb/repairs", include_str!("../../experiments/geardb/repairs.toml")),
+    ("bluefs/fig1", include_str!("../../experiments/bluefs/fig1.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
+    ("bluefs/fig5", include_str!("../../experiments/bluefs/fig5.toml")),
     ("bluefs/fig6", include_str!("../../experiments/bluefs/fig6.toml")),
+    ("bluefs/fig8", include_str!("../../experiments/bluefs/fig8.toml")),
     ("bluefs/fig9", include_str!("../../experiments/bluefs/fig9.toml")),
     ("bluefs/fig10", include_str!("../../experiments/bluefs/fig10.toml")),
     ("bluefs/fig11", include_str!("../../experiments/bluefs/fig11.toml")),
     ("bluefs/fig12", include_str!("../../experiments/bluefs/fig12.toml")),
     ("bluefs/fig13", include_str!("../../experiments/bluefs/fig13.toml")),
     ("bluefs/fig14", include_str!("../../experiments/bluefs/fig14.toml")),
+    ("bluefs/fig15b", include_str!("../../experiments/bluefs/fig15b.toml")),
     ("bluefs/fig16", include_str!("../../experiments/bluefs/fig16.toml")),
+    ("bluefs/fig17", include_str!("../../experiments/bluefs/fig17.toml")),
     ("bluefs/distinct", include_str!("../../experiments/bluefs/distinct.toml")),
     ("bluefs/memtables", include_str!("../../experiments/bluefs/memtables.toml")),
     ("sealdb/fig2", include_str!("../../experiments/sealdb/fig2.toml")),

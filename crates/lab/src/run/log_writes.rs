@@ -1,4 +1,4 @@
-//! [`LogWrites`]: three ways of writing the log, so that the steps of BlueFS's publication can be
+//! [`LogWrites`]: ways of writing the log, so that the steps of BlueFS's publication can be
 //! compared with ours.
 //!
 //! - [`Gathered`] is ours.

@@ -7,10 +7,10 @@
 //! [`Starts`] says where these other zones begin:
 //!
 //! - *Conventional* zones: behind the first one, which holds the superblock.
-//! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks behind
-//!   the store's. Only their times are modelled: the
-//!   emulated drive does not see these writes, and so does not enforce the rules of zones. Flash is
-//!   refused, because it would have to erase.
+//! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks
+//!   behind the store's. Only their times are modelled: the emulated drive does not see these
+//!   writes, and so does not enforce the rules of zones. Flash is refused, because it would have to
+//!   erase.
 //! - The *middle* of a disk without zones: behind half of its blocks.
 
 use terrace_env::{ByteCount, Cause};
