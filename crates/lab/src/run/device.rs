@@ -7,8 +7,8 @@
 //! - *Drive-managed*: a disk that hides shingled bands. It has a drive file of its own, and takes
 //!   its times from that.
 //!
-//! A kind without a drive file takes its times from the experiment's drive. All kinds have about as much
-//! space as the run's zones on this drive.
+//! A kind without a drive file takes its times from the experiment's drive. All kinds have about as
+//! much space as the run's zones on this drive.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;

@@ -2,7 +2,7 @@
 //! compared with ours.
 //!
 //! - [`Gathered`] is ours.
-//! - [`Waiting`] syncs the log after each append, or when a *chunk* of appends has gathered, but the
+//! - [`Waiting`] syncs the log after each append, or when a *chunk* has gathered, but the
 //!   device's writes are not forced, so that a disk may keep them in its cache.
 //! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.

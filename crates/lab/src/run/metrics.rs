@@ -49,8 +49,8 @@ pub struct Metrics {
     /// The bytes that each of them wrote, on average.
     #[serde(default)]
     pub write_size_by_cause: BTreeMap<String, f64>,
-    /// Forced writes and flushes that the drive, and a log device that takes time, had to carry out,
-    /// by cause and in `total`.
+    /// Forced writes and flushes that the drive, and a log device that takes time, carried out, by
+    /// cause and in `total`.
     #[serde(default)]
     pub syncs_by_cause: BTreeMap<String, f64>,
     /// GiB that were read from the full drive, whoever wanted them.

@@ -109,8 +109,8 @@ impl Entries {
         Self { seed, keys, order, value_size_max, pool }
     }
 
-    /// The same with values that can be compressed to about this percentage of their bytes, as those
-    /// of `db_bench` are: each piece of 100 bytes repeats its beginning.
+    /// The same with values that can be compressed to about this percentage of their bytes, as
+    /// those of `db_bench` are: each piece of 100 bytes repeats its beginning.
     ///
     /// # Panics
     /// When the percentage is not 1 to 100.

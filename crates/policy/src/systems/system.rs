@@ -168,8 +168,8 @@ pub struct System {
     /// the first of the set with the most dead tables; or the one at the pointer, with what is left
     /// of mostly dead sets beside its keys.
     pub victim: Victim,
-    /// Whether tables of level 0 own whole zones, as merged tables do, where tables own zones. With:
-    /// a flushed table that is smaller than its zone leaves the rest empty. Without: they share.
+    /// Whether tables of level 0 own whole zones, too, where tables own zones. With: a
+    /// flushed table that is smaller than its zone leaves the rest empty. Without: they share.
     pub level0_apart: bool,
     /// Where a table begins in the free space of a device without zones. Best: small holes are
     /// filled, and the space behind all data stays in one piece. Next: tables that are written one
