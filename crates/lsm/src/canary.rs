@@ -1,7 +1,7 @@
 //! Rules that can be broken on purpose, to prove that the tests would notice.
 //!
-//! With the feature `canary`, `set` breaks one rule for engines that are used from the calling
-//! thread, until the next `set`. (A simulation runs all its actors on one thread.) Without the
+//! With the feature `canary`, `set` breaks one rule for what runs on the calling thread, until the
+//! next `set`: in a simulation for all actors, but not for jobs on threads of their own. Without the
 //! feature nothing can be broken.
 
 /// A rule that a correct engine keeps.

@@ -4,7 +4,7 @@
 //! A mounted file system holds its devices until it is unmounted or dropped.
 //! [`Db::open_fs`](crate::Db::open_fs) opens a store on it. When that store is closed, or cannot be
 //! opened, the file system is unmounted. If the store is dropped without being closed, the file
-//! system stays mounted.
+//! system stays mounted as long as somebody else holds it.
 
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::{

@@ -4,7 +4,7 @@
 //! - A file id is given out once. A record in the journal sets ids aside before they are given out,
 //!   and the next opening begins behind them.
 //! - A file that was not committed has a writer. It is removed when the writer ends, or else by the
-//!   next opening.
+//!   next opening for writing.
 //!
 //! # Threads
 //! One lock around the state, taken before that of a file, and never held over a file operation. So

@@ -9,10 +9,11 @@
 //! 3. A recovered store may live on. Its recovery and its new writes are recorded as another life,
 //!    which can be cut again. Its check comes at the end of this life.
 //!
-//! Values carry the number of the life that wrote them, so that no old value passes for a new one.
+//! Values tell whether the first life or a recovered one wrote them, and in which batch. So after
+//! one recovery no old value passes for a new one.
 //!
 //! [`damage()`] and [`Directory`] cut nothing. They damage a block or a file of a closed store: it
-//! must read back, or report an error. [`crowd`] has several writers, operations that fail, and
+//! must read back, or report the damage. [`crowd`] has several writers, operations that fail, and
 //! cuts.
 //!
 //! | file | content |

@@ -1,4 +1,5 @@
-//! Plans the runs of an experiment: one for each variant and each system that is run under it.
+//! Plans the runs of an experiment: one for each variant and each system that is run under it;
+//! without variants, one for each system.
 //!
 //! The caller may name systems to be run instead.
 

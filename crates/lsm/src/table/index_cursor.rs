@@ -5,8 +5,9 @@
 //! takes what is there, reads other partitions many at a time, and leaves nothing: it comes by
 //! once.
 //!
-//! After an error the cursor stands nowhere until the next seek. One owner, which holds no lock: a
-//! call that comes to another partition may wait for the device.
+//! After an error of a move the cursor stands nowhere until the next seek. An error in the entry at
+//! which it stands leaves it there. One owner, which holds no lock: a call that comes to another
+//! partition may wait for the device.
 
 use std::sync::Arc;
 

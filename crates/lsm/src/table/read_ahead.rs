@@ -5,9 +5,9 @@
 //!   the longer it goes on. Both read less if memory is short. Blocks that were read ahead are not
 //!   put into the block cache.
 //! - While a walk forward consumes one section, the read of the next one can be under way. A job
-//!   submits it early; a scan submits it once its sections have their largest size. If memory is
-//!   short, or the walk may end before the next section, that section is read when the walk comes
-//!   to it.
+//!   submits a section of data early, and never one of an index; a scan submits the next section
+//!   once its sections have their largest size. If memory is short, or the walk may end before the
+//!   next section, that section is read when the walk comes to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
 //!   the next section. (A walk backward reads the whole block again.)
 //!
@@ -17,10 +17,10 @@
 //! - The bytes are as they are stored: the cursor verifies each block.
 //! - Forward, no section reaches beyond the end that the cursor names.
 //! - A failed read is an error of the block that was asked for, even if the damage lies elsewhere
-//!   in the section.
+//!   in the section. Where bytes behind that block have been given back, less is read instead.
 //!
 //! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read
-//! under way. The memory is that of a `Section`.
+//! under way. While the next section is read, there are two in memory.
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};

@@ -1,8 +1,8 @@
 //! Codec of the store's own annotation: its features, its key spaces, the decider with its state,
 //! and counts of what was written in the store's life. The layout is `docs/format/annotation.md`.
 //!
-//! - A version or feature that is not known is [`Error::Unsupported`]; anything else that is wrong
-//!   is [`Error::Corruption`].
+//! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
+//!   wrong is [`Error::Corruption`].
 //! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, and
 //!   names to at most [`SPACE_NAME_BYTES_MAX`] bytes, the name of the decider included.
 //!

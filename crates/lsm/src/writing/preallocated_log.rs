@@ -5,8 +5,8 @@
 //! 1. When the memtable is half full, the leader asks for the next log, and an actor creates it. If
 //!    space is short, there is no preallocated log.
 //! 2. When the memtable is full, the leader syncs the old log and goes on in the next one, without
-//!    a metadata write. If there is no next log, the leader creates one itself (see the `room`
-//!    module).
+//!    a metadata write. If there is no next log, the memtable is empty, or deletes are to make
+//!    space, the leader creates a log itself (see the `room` module).
 //! 3. When the actor works the next time, it seals the old log, unless that has been deleted by the
 //!    flush of its memtable.
 //!
@@ -20,8 +20,8 @@
 //!
 //! # Threads
 //! The actor makes, seals and deletes logs. The leader of the writes asks for a next log, takes it,
-//! or overtakes it. One lock, held over no call to the store. A lack of space is no error of the
-//! actor; any other error stops all writes.
+//! or overtakes it. A flush lets go of the log that it has deleted. One lock, held over no call to
+//! the store. A lack of space is no error of the actor; any other error stops all writes.
 
 use std::sync::Arc;
 

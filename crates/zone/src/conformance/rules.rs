@@ -1,7 +1,7 @@
-//! The list of all conformance rules, and the functions that try them on devices.
+//! The conformance rules of each layout, and the functions that try them on devices.
 //!
-//! [`run`] and [`run_reopening`] make a new device for each rule and shape. [`check`] uses one
-//! device for all rules, and empties it before each rule. The first broken rule ends everything
+//! [`run`] and [`run_reopening`] make a new device for each shape and each rule of its layout.
+//! [`check`] tries the rules of one device's layout on it, and empties it before each rule. The first broken rule ends everything
 //! with a panic.
 
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //! `--entries` also their entries.
 //!
 //! Damaged frames and batches are reported, and the dump goes on behind them; offsets in the log
-//! are not certain there. All batches are shown; the filter chooses their entries.
+//! are not certain there. Behind a batch whose length cannot be believed, it goes on with the next
+//! append. The filter hides no batches; it chooses their entries.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;
