@@ -1,8 +1,8 @@
 //! Rules that can be broken on purpose, to prove that the tests would notice.
 //!
 //! With the feature `canary`, `set` breaks one rule for what runs on the calling thread, until the
-//! next `set`: in a simulation for all actors, but not for jobs on threads of their own. Without the
-//! feature nothing can be broken.
+//! next `set`: in a simulation for all actors, but not for jobs on threads of their own. Without
+//! the feature nothing can be broken.
 
 /// A rule that a correct engine keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

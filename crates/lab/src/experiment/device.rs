@@ -1,6 +1,6 @@
 //! [`DeviceDescription`]: the kind of device that holds the tables in an experiment. It is made of
-//! the experiment's drive, such as a plain disk or shingled tracks, or is another drive, which hides
-//! its bands.
+//! the experiment's drive, such as a plain disk or shingled tracks, or is another drive, which
+//! hides its bands.
 //!
 //! Sizes are those of the full drive.
 

@@ -1,8 +1,8 @@
 //! The conformance rules of each layout, and the functions that try them on devices.
 //!
 //! [`run`] and [`run_reopening`] make a new device for each shape and each rule of its layout.
-//! [`check`] tries the rules of one device's layout on it, and empties it before each rule. The first broken rule ends everything
-//! with a panic.
+//! [`check`] tries the rules of one device's layout on it, and empties it before each rule. The
+//! first broken rule ends everything with a panic.
 
 use std::sync::Arc;
 

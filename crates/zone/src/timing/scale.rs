@@ -7,8 +7,8 @@
 //!
 //! Sizes are rounded down: those of zones to whole physical blocks, those of a translation layer to
 //! whole blocks of 4 KiB. If nothing is left of a zone, the scale is refused. Some sizes have a
-//! least value: 512 bytes for pages and program units of flash, 4 KiB for what a disk's cache writes
-//! at once and for the sizes of a translation layer.
+//! least value: 512 bytes for pages and program units of flash, 4 KiB for what a disk's cache
+//! writes at once and for the sizes of a translation layer.
 
 use std::fmt;
 use std::num::NonZeroU32;
