@@ -10,28 +10,29 @@
 //! 1. Take bands of level 0: the oldest one, and then newer ones that overlap it, up to
 //!    `level0_slow`. Pass over a newer band if it overlaps an older one that was passed over, so
 //!    that the older one does not come to lie above it.
-//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap those of step
-//!    1. If there is none, a single band of step 1 becomes a band of level 1 by metadata alone,
-//!    unless it is mostly tombstones.
+//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap the bands that
+//!    were taken. If there is none, a single band of step 1 becomes a band of level 1 by metadata
+//!    alone, unless it is mostly tombstones.
 //! 3. Within level 1, the candidates are the band that overlaps the most others, and those others.
 //!    A band that lies under no newer one is left out.
 //! 4. Prune the candidates to the least sequential one ([`sequentiality`]), and add all newer bands
 //!    of level 1 that it overlaps, that these overlap, and so on. Merge these; in step 2 together
 //!    with the bands of level 0.
 //!
-//! # Why reads stay correct No band that stays in level 1 is newer than a merged band and has keys
-//! of it (step 4), and level 0 is newer than level 1. So the outputs may go above everything that
-//! stays. They go to the oldest run that is newer than all that stays and overlaps them; if there
-//! is none, to a new run.
+//! # Why reads stay correct
+//! No band that stays in level 1 is newer than a merged band and has keys of it (step 4), and level
+//! 0 is newer than level 1. So the outputs may go above everything that stays. They go to the
+//! oldest run that is newer than all that stays and overlaps them; if there is none, to a new run.
 //!
 //! The thesis, taken literally, merges only the newer bands that the least sequential one overlaps
 //! itself. That returns stale keys: a band that overlaps one of these and is still newer would be
 //! older than their old entries afterwards.
 //!
-//! # Why it comes to rest A merge within level 1 begins with a band that lies under a newer one.
-//! (Without this rule a single band could be rewritten for ever.) The outputs of a merge overlap
-//! neither each other nor anything newer, and later merges take any that they meet. So each merge
-//! within level 1 uses up at least one band that was there before the first of them.
+//! # Why it comes to rest
+//! A merge within level 1 begins with a band that lies under a newer one. (Without this rule a
+//! single band could be rewritten for ever.) The outputs of a merge overlap neither each other nor
+//! anything newer, and later merges take any that they meet. So each merge within level 1 uses up
+//! at least one band that was there before the first of them.
 //!
 //! # Where the thesis is silent, and what is not there
 //! - The threshold of step 1: it is `level0_slow`, because more runs are there only while writers
