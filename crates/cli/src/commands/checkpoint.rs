@@ -1,10 +1,11 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
 //! the checksums of all tables and logs on the way. A target that is not there is made.
 //!
-//! The source is opened for reading only. A target that is not empty is refused and stays as it is.
-//! The target becomes a store at the very end. If the copy fails, it is empty again: an image that
-//! was made for the copy is removed, one that was there may have been formatted, and a directory
-//! that was made for the copy stays.
+//! - The source is opened for reading only.
+//! - A target that holds a store with anything in it is refused and stays as it is.
+//! - The target becomes the copy by one transaction at the end. If the copy fails before, an image
+//!   that was made for it is removed. A directory that was made for it stays, as an empty store. An
+//!   image that was there before may have been formatted.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -148,8 +149,13 @@ impl Checkpoint {
     fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
+        // A drive without zones has no pointers that would tell.
+        let is_empty = match drive.geometry().layout.is_zoned() {
+            true => zones.iter().all(|zone| untouched(zone.state)),
+            false => !log_drive::holds_store(&drive)?,
+        };
         let devices = self.devices(drive)?;
-        if zones.iter().all(|zone| untouched(zone.state)) {
+        if is_empty {
             let log_path = self.to_log.as_deref();
             let log_path = log_path.map(|log| log_drive::path_to_remember(&self.to, log));
             let log_path = log_path.transpose()?.unwrap_or_default();

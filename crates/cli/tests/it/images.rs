@@ -177,3 +177,19 @@ fn a_checkpoint_goes_to_two_drives() {
     place.ok(&["checkpoint", "drive.img", "g.img"]);
     assert_eq!(place.ok(&["get", "g.img", "key"]), "value", "a freshly formatted target");
 }
+
+#[test]
+fn a_checkpoint_leaves_a_store_alone_that_lies_on_a_drive_without_zones() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    for kind in ["plain", "tracks"] {
+        let image = format!("{kind}.img");
+        place.ok(&["device", "create", &image, "--kind", kind, "--size", "256MiB"]);
+        place.ok(&["checkpoint", "d.img", &image]);
+        assert_eq!(place.ok(&["get", &image, "key"]), "value", "{kind}");
+        place.ok(&["put", &image, "own", "more"]);
+        let error = place.fails(1, &["checkpoint", "d.img", &image]);
+        assert!(error.contains("expected an empty store"), "{kind}: {error}");
+        assert_eq!(place.ok(&["get", &image, "own"]), "more", "{kind}");
+    }
+}
