@@ -5,7 +5,7 @@
 //!   merge that lie one behind the other make one *piece*.
 //! - To bound memory, every second merge is forgotten when there are more than [`PIECES_MAX`]
 //!   pieces, and again if there are still more. Merge 0 is kept, however many pieces it has. Of the
-//!   free runs, the longest [`FREE_MAX`] are kept.
+//!   free runs, the shortest [`FREE_MAX`] are kept.
 //! - Merges that run side by side are not told apart: what they write counts for the one that ends
 //!   next. The systems for such devices have one merge at a time.
 //!
@@ -117,7 +117,7 @@ impl Notes {
     ) -> Addresses {
         let Self { merges, pieces, .. } = std::mem::take(self);
         let last = free.last().filter(|run| run.end >= size).map_or(size, |run| run.start);
-        free.sort_by_key(|run| std::cmp::Reverse(run.end - run.start));
+        free.sort_by_key(|run| run.end - run.start);
         free.truncate(FREE_MAX);
         free.sort_by_key(|run| run.start);
         let pieces = pieces
@@ -178,6 +178,6 @@ mod tests {
         let runs = (0..3_000).map(|at| at * 10 * UNIT..(at * 10 + 1 + at % 2) * UNIT).collect();
         let found = Notes::default().take(runs, (1 << 40, 0), 1.0);
         assert_eq!(found.free.len(), FREE_MAX);
-        assert_eq!(found.free.iter().filter(|run| run.mib == 2.0).count(), 1_500);
+        assert_eq!(found.free.iter().filter(|run| run.mib == 1.0).count(), 1_500);
     }
 }
