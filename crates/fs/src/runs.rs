@@ -226,6 +226,10 @@ mod tests {
         let found = FreeSpace::of(&[0..60, 100..170, 200..269], 3, 30);
         assert_eq!((found.runs, found.bytes.0, found.longest.0), (3, 199, 70));
         assert_eq!((found.fragment_below.0, found.fragments.0), (70, 129));
-        assert_eq!(FreeSpace::of(&[0..9], 0, 0).fragments.0, 0, "a store without tables");
+        assert_eq!(
+            FreeSpace::of(std::slice::from_ref(&(0..9)), 0, 0).fragments.0,
+            0,
+            "a store without tables"
+        );
     }
 }

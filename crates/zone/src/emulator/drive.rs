@@ -10,7 +10,7 @@
 //! A write to a device of tracks destroys the tracks behind it as
 //! [`Tracks::harmed`](crate::Tracks::harmed) says, up to the device's end, after its own bytes are
 //! on the medium. A real drive would report destroyed blocks as unreadable, or give anything. Here
-//! they read as [`destroyed`](super::destroyed) bytes, which no reader takes for its own.
+//! they read as [`destroyed`](super::destroyed()) bytes, which no reader takes for its own.
 //! docs/decisions/0024 says why not as zeros, and why no read fails.
 //!
 //! The drive keeps the set of bytes that may hold something. A write copies and destroys the harmed

@@ -24,7 +24,7 @@
 //! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
 //!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
-//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed`] bytes, unless
+//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed()`] bytes, unless
 //!   they held zeros only. The destruction is as volatile as the write: a power cut that keeps
 //!   nothing of the write brings the tracks back, and one that keeps a block of it may bring back
 //!   any of their blocks. The bytes of a write are never destroyed by an earlier one, in whatever

@@ -3,12 +3,12 @@
 //! The statistics are computed for a *series*: the number of arrivals in each of many equal bins of
 //! time ([`bins`]), or the gaps from one arrival to the next ([`gaps`]).
 //!
-//! - [`autocorrelation`]: how much a series is like itself some values later.
+//! - [`autocorrelation()`]: how much a series is like itself some values later.
 //! - The Hurst parameter `H`: 0.5 if distant values are independent, and nearer to 1 the more a
 //!   series is like itself over long times. There are five [`Estimator`]s, since they differ
 //!   (thesis, section 4.3.3; Taqqu, Teverovsky and Willinger, "Estimators for long-range
 //!   dependence: an empirical study", Fractals 1995).
-//! - [`fractional_noise`]: a series of known `H`, to test the estimators with.
+//! - [`fractional_noise()`]: a series of known `H`, to test the estimators with.
 //! - [`Analysis`]: all of these, for a sequence of arrivals.
 //! - [`PUBLISHED`]: the thesis's table of estimates.
 //!
