@@ -13,12 +13,11 @@
 //! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
 //!    zones. So a store on any device can be opened under this row.
 //!
-//! The paper's own compaction is `sealdb:victim=set,whole_inputs=on`.
+//! The paper's own row is `sealdb:victim=set,whole_inputs=on,fit=best`.
 //!
-//! # The fit, and fragments
-//! The paper searches its list of free runs by size, which is a best fit; so does this row. By the
-//! best fit, a hole is filled as soon as a set fits in, and what remains of the hole is a guard and
-//! a bit: a fragment.
+//! # Why the next fit
+//! The paper searches its list of free runs by size, which is a best fit. By the best fit, a hole is
+//! filled as soon as a set fits in, and what remains of the hole is a guard and a bit: a fragment.
 //! By the next fit, a hole waits until the writer comes round, and by then most holes have grown
 //! into one. Fragments in percent of the occupied space, and bytes written for one (1/32):
 //!
@@ -34,7 +33,7 @@ use std::sync::Arc;
 
 use super::parameter::{self, Parameter};
 use super::{Row, RowParts, StoreShape, System, leveldb};
-use crate::{Compaction, Greedy, Sealdb, SealdbOptions, ZonesSource};
+use crate::{Compaction, Fit, Greedy, Sealdb, SealdbOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "sealdb",
@@ -51,6 +50,7 @@ pub(super) const PARTS: RowParts = RowParts {
 const fn own() -> System {
     let mut system = leveldb::row(Row::Sealdb);
     system.whole_inputs = false;
+    system.fit = Fit::Next;
     system
 }
 
