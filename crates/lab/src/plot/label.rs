@@ -86,7 +86,7 @@ const NAMED: [(&str, &str, Unit); 47] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 29] = [
+const FAMILIES: [(&str, &str, &str, Unit); 30] = [
     ("merge_mib.", "", "MiB of a merge, …", Unit::Count),
     ("rewrites.", "", "bands written again, …", Unit::Count),
     ("waits.", "", "waiting at once, …", Unit::Jobs),
@@ -112,6 +112,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 29] = [
     ("reads_by_cause.", "", "requests that read for …", Unit::Count),
     ("read_size_by_cause.", "", "bytes of a request that reads for …", Unit::Count),
     ("writes_by_cause.", "", "requests that write for …", Unit::Count),
+    ("syncs_by_cause.", "", "forced writes and flushes for …", Unit::Count),
     ("write_size_by_cause.", "", "bytes of a request that writes for …", Unit::Count),
     ("written_by_level.", "", "written into level … per byte", Unit::Factor),
     ("read_by_level.", "", "read out of level … per byte", Unit::Factor),
