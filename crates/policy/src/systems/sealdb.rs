@@ -17,9 +17,10 @@
 //!
 //! # Why the next fit
 //! The paper searches its list of free runs by size, which is a best fit. By the best fit, a hole
-//! is filled as soon as a set fits in, and what remains of the hole is a guard and a bit: a fragment.
-//! By the next fit, a hole waits until the writer comes round, and by then most holes have grown
-//! into one. Fragments in percent of the occupied space, and bytes written for one (1/32):
+//! is filled as soon as a set fits in, and what remains of the hole is a guard and a bit: a
+//! fragment. By the next fit, a hole waits until the writer comes round, and by then most holes
+//! have grown into one. Fragments in percent of the occupied space, and bytes written for one
+//! (1/32):
 //!
 //! | load, device | best | next |
 //! |---|---|---|
