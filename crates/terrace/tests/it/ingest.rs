@@ -223,6 +223,7 @@ fn an_ingest_that_finds_no_space_or_is_dropped_leaves_nothing_behind() {
         for key in 0..1000u32 {
             db.put(&key.to_be_bytes(), &[2; 500]).unwrap();
         }
+        db.wait_idle().unwrap();
         assert_eq!(db.fs().unwrap().audit(), [""; 0]);
         db.close().unwrap();
     });
