@@ -38,147 +38,28 @@
 //!
 //! The state is the [pointers](crate::pointers).
 
-use terrace_env::ByteCount;
+mod beyond_shape;
+mod merging;
+mod options;
+
+pub(crate) use merging::part;
+pub use options::{LeveledOptions, Throttle};
 
 use crate::claims::Claims;
-use crate::compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, WriteRule};
+use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 use crate::intake::{FlushRoute, leveldb_flush};
-use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
+use crate::plan::{Place, Plan};
 use crate::pointers::Pointers;
-use crate::sets;
-use crate::tree::{Key, RunId, RunView, SegmentView, Segments, Span, TreeView};
+use crate::tree::{RunId, RunView, SegmentView, Span, TreeView};
+use merging::Source;
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
-
-/// How writers are slowed when compactions are behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Throttle {
-    /// Early and a little, in proportion to how far the tree is behind; never stopped.
-    #[default]
-    Paced,
-    /// By the runs of level 0 alone, as LevelDB does it: a millisecond a write from `level0_slow`
-    /// runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their targets.
-    Leveldb,
-}
-
-impl Throttle {
-    /// The rule at so many runs in level 0.
-    pub(crate) fn rule(
-        self,
-        runs: usize,
-        level0_slow: usize,
-        level0_stop: usize,
-        pressure: impl FnOnce() -> Pressure,
-    ) -> WriteRule {
-        match self {
-            Self::Paced => WriteRule::Paced(pressure()),
-            Self::Leveldb if runs >= level0_stop => WriteRule::Stopped,
-            Self::Leveldb if runs >= level0_slow => WriteRule::Delayed,
-            Self::Leveldb => WriteRule::Free,
-        }
-    }
-}
-
-/// The parameters of leveled compaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeveledOptions {
-    /// How many runs in level 0 start a compaction.
-    pub level0_runs: usize,
-    /// From how many on writers are held back.
-    pub level0_slow: usize,
-    /// How many there should be at most: at that many, writers write half as fast as compaction
-    /// can take it, or are stopped.
-    pub level0_stop: usize,
-    /// How writers are held back.
-    pub throttle: Throttle,
-    /// The target size of level 1.
-    pub level1_size: ByteCount,
-    /// How much larger each further level may be.
-    pub factor: u32,
-    /// The size of a table.
-    pub table_size: ByteCount,
-    /// How many levels there are, level 0 included; a tree that has more keeps them.
-    pub levels: usize,
-    /// How many tables' worth of the level behind its own an output may overlap.
-    pub overlap_tables: u32,
-    /// Whether an output that ends at its size leaves what it overlaps of that level to the count
-    /// of the next output, see [`Cut::carry_overlap`].
-    pub carry_overlap: bool,
-    /// From which part of its size on, in percent, an output ends where a table of the level behind
-    /// its own ends; 100: it does not.
-    pub aligned_from: u8,
-    /// How many tables' worth a compaction may take when it grows: 0: it does not.
-    pub growth: u32,
-    /// Whether a table is moved only if it overlaps no more of the level behind its new one than an
-    /// output may.
-    pub check_moves: bool,
-    /// How many successive moves are one commit, see [`Compaction::moves_together`].
-    pub moves_together: usize,
-    /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
-    /// top.
-    pub flush_level: usize,
-    /// How many compactions may be under way at once.
-    pub jobs: usize,
-    /// Whether what a merge writes below level 1 is a [set](Merge::set).
-    pub sets: bool,
-    /// Whether a merge that writes a set takes whole tables of the next level, as LevelDB does.
-    /// Else it takes all that lies before the next table of its own level, and no more.
-    pub whole_inputs: bool,
-}
-
-impl Default for LeveledOptions {
-    /// LevelDB's parameters, at 16 MiB a table.
-    fn default() -> Self {
-        Self {
-            level0_runs: 4,
-            level0_slow: 8,
-            level0_stop: 12,
-            throttle: Throttle::Paced,
-            level1_size: ByteCount::mib(64),
-            factor: 10,
-            table_size: ByteCount::mib(16),
-            levels: 7,
-            overlap_tables: 10,
-            carry_overlap: false,
-            aligned_from: 100,
-            growth: 0,
-            check_moves: false,
-            moves_together: MOVES_TOGETHER,
-            flush_level: 0,
-            jobs: 1,
-            sets: false,
-            whole_inputs: true,
-        }
-    }
-}
-
-/// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
-/// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
-const REST_RATIO: u64 = 4;
-
-/// Levels above this one have no sets: tables of level 1 are merged by several runs of level 0 at
-/// once (SEALDB, section III-A).
-const SETS_FROM: usize = 2;
 
 /// Leveled compaction.
 #[derive(Clone, Debug, Default)]
 pub struct Leveled {
     options: LeveledOptions,
-}
-
-/// Where the set ends that a merge of tables of one run into the next level writes, unless with the
-/// last table that it meets.
-fn end_of_set(tree: &TreeView, sources: &[Source<'_>], to: Place) -> Option<Key> {
-    let [source] = sources else { return None };
-    let is_above = source.place.level + 1 == to.level;
-    sets::end_of_set(tree, source.place, &source.segments).filter(|_| is_above)
-}
-
-/// Segments of one run that go elsewhere.
-struct Source<'a> {
-    place: Place,
-    segments: Vec<&'a SegmentView>,
 }
 
 impl Leveled {
@@ -260,11 +141,6 @@ impl Leveled {
         Some(self.drain(tree, &self.pointers(tree, &[]))?.plan)
     }
 
-    /// A plan that drops overwritten or deleted entries though the tree is in shape.
-    pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
-        Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
-    }
-
     /// The score of a level without what leaves it with the plans that are under way.
     fn score_beside(&self, tree: &TreeView, claims: &Claims, level: usize) -> f64 {
         if level > 0 {
@@ -296,19 +172,6 @@ impl Leveled {
             self.segments_down(tree, level, segments, &state)
         });
         choices.find(is_free)
-    }
-
-    fn beyond(&self, tree: &TreeView, state: &Pointers, urgency: Urgency) -> Option<Choice> {
-        match urgency {
-            Urgency::Shape => self.tombstones_down(tree, state, 2),
-            Urgency::Rest => {
-                self.tombstones_down(tree, state, 2).or_else(|| self.level0_at_rest(tree, state))
-            }
-            Urgency::Space => self
-                .tombstones_down(tree, state, u64::MAX)
-                .or_else(|| self.level0_oldest(tree, state))
-                .or_else(|| self.covering(tree, state, None)),
-        }
     }
 
     /// Step 2 for the other levels.
@@ -412,111 +275,6 @@ impl Leveled {
         Some(self.merge_to(tree, vec![source], to, state.encode()))
     }
 
-    /// Step 3, into the run of `level`.
-    fn merge_into(
-        &self,
-        tree: &TreeView,
-        sources: Vec<Source<'_>>,
-        level: usize,
-        state: Vec<u8>,
-    ) -> Choice {
-        let run = tree.runs(level).last().map_or(RunId(1), |run| run.id);
-        self.merge_to(tree, sources, Place { level: level as u8, run }, state)
-    }
-
-    fn merge_to(
-        &self,
-        tree: &TreeView,
-        sources: Vec<Source<'_>>,
-        to: Place,
-        state: Vec<u8>,
-    ) -> Choice {
-        let segments = || sources.iter().flat_map(|source| &source.segments);
-        let hull = segments()
-            .map(|segment| segment.span.clone())
-            .reduce(|hull, span| hull.hull(&span))
-            .expect("a compaction of at least one segment");
-        let level = usize::from(to.level);
-        let target = tree.runs(level).iter().find(|run| run.id == to.run);
-        let met = target.map_or_else(Segments::default, |run| run.overlapping(&hull));
-        let set = self.options.sets && level >= SETS_FROM;
-        let end =
-            if set && !self.options.whole_inputs { end_of_set(tree, &sources, to) } else { None };
-        let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
-        let is_small = !self.options.check_moves || {
-            let below = tree.runs(level + 1).iter().flat_map(|run| run.overlapping(&hull));
-            below.map(|table| table.size.0).sum::<u64>() <= self.overlap_max().0
-        };
-        if met.is_empty() && sources.len() == 1 && mostly_data && is_small {
-            let from = sources[0].place;
-            let moves = segments().map(|segment| Move { part: part(segment), from, to: Some(to) });
-            return Choice { plan: Plan::TrivialMove(moves.collect()), state };
-        }
-        let mut inputs: Vec<Input> = sources
-            .iter()
-            .map(|source| Input {
-                place: source.place,
-                parts: source.segments.iter().map(|segment| part(segment)).collect(),
-            })
-            .collect();
-        let met = match (&end, target) {
-            (Some(end), Some(run)) if !met.is_empty() => {
-                run.overlapping(&Span { start: hull.start.clone(), end: Key::clone(end) })
-            }
-            _ => met,
-        };
-        if !met.is_empty() {
-            let before_end = |segment: &SegmentView| {
-                let Part { file, mut span } = part(segment);
-                span.end = end.iter().fold(span.end, |last, end| last.min(end.clone()));
-                Part { file, span }
-            };
-            inputs.push(Input { place: to, parts: met.iter().map(before_end).collect() });
-        }
-        let hull = met.iter().fold(hull, |hull, segment| hull.hull(&segment.span));
-        let cut = self.cut(tree, level, &hull);
-        let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
-        let routes = vec![Route { end: None, to, stream, cut }];
-        Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set }), state }
-    }
-
-    /// How many bytes of the level behind its own an output may overlap.
-    fn overlap_max(&self) -> ByteCount {
-        ByteCount(self.options.table_size.0 * u64::from(self.options.overlap_tables))
-    }
-
-    /// Step 4: where outputs for `level` within `hull` end.
-    pub(crate) fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
-        let runs = tree.runs(level + 1).iter();
-        let mut grandparents: Vec<Grandparent> = runs
-            .flat_map(|run| run.overlapping(hull))
-            .map(|segment| Grandparent { end: segment.span.end.clone(), size: segment.size })
-            .collect();
-        grandparents.sort_by(|a, b| a.end.cmp(&b.end));
-        let size = self.options.table_size;
-        let overlap_max = self.overlap_max();
-        let aligned_from = match self.options.aligned_from {
-            100.. => ByteCount(u64::MAX),
-            percent => ByteCount((size.0.saturating_mul(percent.into()) / 100).max(1)),
-        };
-        let carry_overlap = self.options.carry_overlap;
-        Cut { size, keys: Vec::new(), grandparents, overlap_max, carry_overlap, aligned_from }
-    }
-
-    /// Step 5: a segment of whose entries at least one in `share` is a delete.
-    fn tombstones_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
-        let due =
-            |s: &SegmentView| s.tombstones > 0 && s.tombstones.saturating_mul(share) >= s.entries;
-        let level0 = tree.runs(0);
-        if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
-            return self.level0(tree, state, seed);
-        }
-        (1..self.last(tree)).find_map(|level| {
-            let seed = tree.runs(level).first()?.segments.iter().find(|segment| due(segment))?;
-            Some(self.segment_down(tree, level, seed, state))
-        })
-    }
-
     /// The pointers of a tree's levels.
     pub(crate) fn pointers(&self, tree: &TreeView, state: &[u8]) -> Pointers {
         Pointers::decode(state, self.last(tree) + 1)
@@ -537,29 +295,8 @@ impl Leveled {
         due.or_else(|| self.beyond(tree, state, urgency))
     }
 
-    /// Step 7: the tables of level 0, if they are not small beside those that they overlap in level
-    /// 1.
-    fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
-        let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
-        let bytes: u64 = runs.iter().map(|run| run.size().0).sum();
-        let met = tree.runs(1).iter().flat_map(|run| run.overlapping(&hull));
-        let met: u64 = met.map(|segment| segment.size.0).sum();
-        let is_worth_it = bytes.saturating_mul(REST_RATIO) >= met;
-        is_worth_it.then(|| self.level0_oldest(tree, state)).flatten()
-    }
-
     fn level0_oldest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         self.level0(tree, state, tree.runs(0).len().checked_sub(1)?)
-    }
-
-    /// The first segment, from the top, that lies over another one.
-    fn covering(&self, tree: &TreeView, state: &Pointers, span: Option<&Span>) -> Option<Choice> {
-        (1..self.last(tree)).find_map(|level| {
-            let run = tree.runs(level).first()?;
-            let candidates = span.map_or(run.segments.as_slice(), |span| run.overlapping(span));
-            let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
-            Some(self.segment_down(tree, level, seed, state))
-        })
     }
 }
 
@@ -628,8 +365,4 @@ impl Compaction for Leveled {
         let LeveledOptions { level0_slow, level0_stop, throttle, .. } = self.options;
         throttle.rule(tree.runs(0).len(), level0_slow, level0_stop, || self.pressure(tree))
     }
-}
-
-pub(crate) fn part(segment: &SegmentView) -> Part {
-    Part { file: segment.file, span: segment.span.clone() }
 }

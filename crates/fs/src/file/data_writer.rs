@@ -35,6 +35,7 @@ use terrace_zone::{Completion, DeviceError};
 
 use super::OpenFile;
 use super::tail::{Chunk, Place, add_blocks};
+use super::write_failure::{is_left_undone, is_zone_failure};
 use crate::BlockAddr;
 use crate::block::BLOCK;
 use crate::canary::{self, Rule};
@@ -378,23 +379,6 @@ impl DataWriter {
             tail.buffer = IoBuf::copy_of(partial);
         }
     }
-}
-
-/// Whether another zone may still take what this one did not.
-pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
-    matches!(
-        error,
-        DeviceError::Medium { .. }
-            | DeviceError::ZoneReadOnly { .. }
-            | DeviceError::ZoneOffline { .. }
-            | DeviceError::ZoneFull { .. }
-            | DeviceError::NotAtWritePointer { .. }
-    )
-}
-
-/// Whether the zone is sound, and lacks the blocks of a write.
-pub(crate) fn is_left_undone(error: &DeviceError) -> bool {
-    matches!(error, DeviceError::HostFull { .. })
 }
 
 fn blocks_of(bytes: &[u8]) -> u32 {

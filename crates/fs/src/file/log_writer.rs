@@ -33,8 +33,8 @@ use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{Cause, FileId, IoBuf};
 use terrace_zone::Completion;
 
-use super::data_writer::{is_left_undone, is_zone_failure};
 use super::log_lease::LogLease;
+use super::write_failure::{is_left_undone, is_zone_failure};
 use super::{Body, FileState, LogIndex, OpenFile, Pending};
 use crate::block::BLOCK;
 use crate::canary::{self, Rule};

@@ -33,8 +33,9 @@ mod reader;
 mod source;
 mod submitted;
 mod tail;
+mod write_failure;
 
-pub(crate) use data_writer::{DataWriter, is_left_undone, is_zone_failure};
+pub(crate) use data_writer::DataWriter;
 pub(crate) use log_index::LogIndex;
 pub(crate) use log_writer::{LogEnd, LogWriter};
 pub(crate) use open_file::{Body, FileState, OpenFile};
@@ -43,3 +44,4 @@ pub(crate) use pin::Pin;
 pub(crate) use reader::Reader;
 pub(crate) use source::FileSource;
 pub(crate) use tail::Tail;
+pub(crate) use write_failure::{is_left_undone, is_zone_failure};

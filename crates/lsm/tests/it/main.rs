@@ -23,6 +23,7 @@
 //!
 //! `canary` is built with the feature `canary` only, `schedules` with debug assertions only.
 
+mod arbitrary;
 mod barriers;
 #[cfg(feature = "canary")]
 mod canary;

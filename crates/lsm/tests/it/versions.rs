@@ -14,8 +14,8 @@ use terrace_env::{runner, test_seeds};
 use terrace_lsm::{Batch, Bounds, Durability, Engine, EngineOptions, KeySpaceId, Snapshot};
 use terrace_policy::Compaction;
 
+use crate::arbitrary::Arbitrary;
 use crate::model;
-use crate::plans::Arbitrary;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 const KEYS: [&[u8]; 7] = [b"", b"k", b"k\0", b"k\0\0", b"k\x01", b"kk", b"\xff\xff"];

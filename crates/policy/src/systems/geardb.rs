@@ -33,7 +33,8 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::parameter::{self, Parameter};
+use super::parameter::Parameter;
+use super::parameters;
 use super::{Row, RowParts, StoreShape, System, leveldb};
 use crate::{
     Compaction, Gear, GearOptions, GearVariant, LastResort, LevelSeparated, LeveledOptions,
@@ -53,25 +54,25 @@ pub(super) const PARTS: RowParts = RowParts {
 };
 
 const PARAMETERS: &[Parameter] = &[
-    parameter::BOUND,
-    parameter::BOUND_OF,
-    parameter::FACTOR,
-    parameter::FLUSH_LEVEL,
-    parameter::GATHERED,
-    parameter::GROWTH,
-    parameter::LEVEL0_RUNS,
-    parameter::LEVEL0_SLOW,
-    parameter::LEVEL0_STOP,
-    parameter::LEVEL1_SIZE,
-    parameter::MOVES_TOGETHER,
-    parameter::NEARLY_EMPTY,
-    parameter::OVERFULL,
-    parameter::SPREAD,
-    parameter::TABLE_SIZE,
-    parameter::THROTTLE,
-    parameter::VARIANT,
-    parameter::WINDOW_OF,
-    parameter::WINDOWS,
+    parameters::BOUND,
+    parameters::BOUND_OF,
+    parameters::FACTOR,
+    parameters::FLUSH_LEVEL,
+    parameters::GATHERED,
+    parameters::GROWTH,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::NEARLY_EMPTY,
+    parameters::OVERFULL,
+    parameters::SPREAD,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+    parameters::VARIANT,
+    parameters::WINDOW_OF,
+    parameters::WINDOWS,
 ];
 
 /// The tables of the authors' code, at the most.

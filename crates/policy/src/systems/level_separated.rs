@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, leveldb, parameter};
+use super::{Row, RowParts, System, leveldb};
 use crate::{Greedy, LevelSeparated};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -24,7 +24,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
     live_max: 55,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
-    parameters: parameter::LEVELED,
+    parameters: leveldb::PARAMETERS,
     placement: |_| Arc::new(LevelSeparated),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, StoreShape, System};
+use super::parameter::Parameter;
+use super::{Row, StoreShape, System, parameters};
 use crate::{Compaction, Fit, Fitted, Leveled, LogStructured, Placement, Throttle, ZonesSource};
 
 /// The papers' threshold: 20 % free (GearDB, section 2.3). The papers do not say how much a zone
@@ -25,6 +26,69 @@ pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 /// `kMaxMemCompactLevel`).
 const GROWTH: u16 = 25;
 const FLUSH_LEVEL: u8 = 2;
+
+/// The parameters of a system of leveled compaction with a collector, and no other.
+pub(super) const PARAMETERS: &[Parameter] = &[
+    parameters::ALIGNED_FROM,
+    parameters::CARRY_OVERLAP,
+    parameters::CHECK_MOVES,
+    parameters::FACTOR,
+    parameters::FLUSH_LEVEL,
+    parameters::FREE_MIN,
+    parameters::GAIN_MIN,
+    parameters::GROWTH,
+    parameters::JOBS,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+];
+
+/// The same, whether tables of level 0 own whole zones, and where tables begin on a device without.
+pub(super) const PARAMETERS_IN_WHOLE_ZONES: &[Parameter] = &[
+    parameters::ALIGNED_FROM,
+    parameters::CARRY_OVERLAP,
+    parameters::CHECK_MOVES,
+    parameters::FACTOR,
+    parameters::FIT,
+    parameters::FLUSH_LEVEL,
+    parameters::FREE_MIN,
+    parameters::GAIN_MIN,
+    parameters::GROWTH,
+    parameters::JOBS,
+    parameters::LEVEL0_APART,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+];
+
+/// The same as the first, and where tables begin on a device without zones.
+pub(super) const PARAMETERS_ON_DISKS: &[Parameter] = &[
+    parameters::ALIGNED_FROM,
+    parameters::CARRY_OVERLAP,
+    parameters::CHECK_MOVES,
+    parameters::FACTOR,
+    parameters::FIT,
+    parameters::FLUSH_LEVEL,
+    parameters::FREE_MIN,
+    parameters::GAIN_MIN,
+    parameters::GROWTH,
+    parameters::JOBS,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+];
 
 /// A row that is LevelDB, over zones that a collector empties.
 pub(super) const fn row(row: Row) -> System {

@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use super::parameter::{self, Parameter};
+use super::parameter::Parameter;
+use super::parameters;
 use super::{Row, RowParts, leveldb};
 use crate::{CostBenefit, LogStructured};
 
@@ -26,22 +27,22 @@ pub(super) const PARTS: RowParts = RowParts {
 };
 
 const PARAMETERS: &[Parameter] = &[
-    parameter::ALIGNED_FROM,
-    parameter::ALL_CANDIDATES,
-    parameter::CARRY_OVERLAP,
-    parameter::CHECK_MOVES,
-    parameter::FACTOR,
-    parameter::FLUSH_LEVEL,
-    parameter::FREE_MIN,
-    parameter::GAIN_MIN,
-    parameter::GROWTH,
-    parameter::JOBS,
-    parameter::LEVEL0_RUNS,
-    parameter::LEVEL0_SLOW,
-    parameter::LEVEL0_STOP,
-    parameter::LEVEL1_SIZE,
-    parameter::MOVES_TOGETHER,
-    parameter::TABLE_SIZE,
-    parameter::THROTTLE,
-    parameter::ZONE_AGE,
+    parameters::ALIGNED_FROM,
+    parameters::ALL_CANDIDATES,
+    parameters::CARRY_OVERLAP,
+    parameters::CHECK_MOVES,
+    parameters::FACTOR,
+    parameters::FLUSH_LEVEL,
+    parameters::FREE_MIN,
+    parameters::GAIN_MIN,
+    parameters::GROWTH,
+    parameters::JOBS,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+    parameters::ZONE_AGE,
 ];

@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, leveldb, parameter};
+use super::{Row, RowParts, leveldb};
 use crate::{Greedy, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -28,7 +28,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
     live_max: 55,
     own: leveldb::row(Row::LeveldbGreedy),
-    parameters: parameter::LEVELED,
+    parameters: leveldb::PARAMETERS,
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, leveldb, parameter};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{ByLifetime, Compaction, LastResort, Sweep, SweepOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -35,13 +35,13 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 60,
     own: System::row(Row::Lifetime, (0, 25)),
     parameters: &[
-        parameter::EXTRA_TABLES,
-        parameter::FACTOR,
-        parameter::IN_ORDER,
-        parameter::LEVEL0_RUNS,
-        parameter::LEVEL1_SIZE,
-        parameter::TABLE_SIZE,
-        parameter::TZONE,
+        parameters::EXTRA_TABLES,
+        parameters::FACTOR,
+        parameters::IN_ORDER,
+        parameters::LEVEL0_RUNS,
+        parameters::LEVEL1_SIZE,
+        parameters::TABLE_SIZE,
+        parameters::TZONE,
     ],
     placement: |_| Arc::new(ByLifetime),
     compaction,

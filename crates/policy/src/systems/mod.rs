@@ -7,7 +7,8 @@
 //! | `leveldb` | what most systems have of LevelDB |
 //! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
 //! | `parts` | the parts of a row |
-//! | `parameter`, `text` | ranges of parameters; systems as text |
+//! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
+//! | `text` | systems as text |
 //! | `shape` | the store that parameters are fitted to |
 //!
 //! A store may be opened under another system, or with other parameters, each time. So every
@@ -24,6 +25,7 @@ mod leveldb_greedy;
 mod leveldb_sets;
 mod lifetime;
 mod parameter;
+mod parameters;
 mod parts;
 mod sealdb;
 mod shape;

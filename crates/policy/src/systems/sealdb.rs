@@ -32,7 +32,8 @@
 
 use std::sync::Arc;
 
-use super::parameter::{self, Parameter};
+use super::parameter::Parameter;
+use super::parameters;
 use super::{Row, RowParts, StoreShape, System, leveldb};
 use crate::{Compaction, Fit, Greedy, Sealdb, SealdbOptions, ZonesSource};
 
@@ -56,26 +57,26 @@ const fn own() -> System {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    parameter::ALIGNED_FROM,
-    parameter::CARRY_OVERLAP,
-    parameter::CHECK_MOVES,
-    parameter::FACTOR,
-    parameter::FIT,
-    parameter::FLUSH_LEVEL,
-    parameter::FREE_MIN,
-    parameter::GAIN_MIN,
-    parameter::GROWTH,
-    parameter::JOBS,
-    parameter::LEVEL0_RUNS,
-    parameter::LEVEL0_SLOW,
-    parameter::LEVEL0_STOP,
-    parameter::LEVEL1_SIZE,
-    parameter::MOVES_TOGETHER,
-    parameter::REST_MAX,
-    parameter::TABLE_SIZE,
-    parameter::THROTTLE,
-    parameter::VICTIM,
-    parameter::WHOLE_INPUTS,
+    parameters::ALIGNED_FROM,
+    parameters::CARRY_OVERLAP,
+    parameters::CHECK_MOVES,
+    parameters::FACTOR,
+    parameters::FIT,
+    parameters::FLUSH_LEVEL,
+    parameters::FREE_MIN,
+    parameters::GAIN_MIN,
+    parameters::GROWTH,
+    parameters::JOBS,
+    parameters::LEVEL0_RUNS,
+    parameters::LEVEL0_SLOW,
+    parameters::LEVEL0_STOP,
+    parameters::LEVEL1_SIZE,
+    parameters::MOVES_TOGETHER,
+    parameters::REST_MAX,
+    parameters::TABLE_SIZE,
+    parameters::THROTTLE,
+    parameters::VICTIM,
+    parameters::WHOLE_INPUTS,
 ];
 
 fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {

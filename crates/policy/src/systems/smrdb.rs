@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, bluefs, parameter};
+use super::{Row, RowParts, StoreShape, System, bluefs, parameters};
 use crate::{Bands, BandsOptions, Compaction, Greedy, Throttle, WholeZones, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -39,14 +39,14 @@ pub(super) const PARTS: RowParts = RowParts {
     // The collector works when it must.
     own: System { throttle: Some(Throttle::Leveldb), ..System::row(Row::Smrdb, (0, 25)) },
     parameters: &[
-        parameter::FREE_MIN,
-        parameter::GAIN_MIN,
-        parameter::LEVEL0_RUNS,
-        parameter::LEVEL0_SLOW,
-        parameter::LEVEL0_STOP,
-        parameter::OVERLAP_BANDS,
-        parameter::TABLE_SIZE,
-        parameter::THROTTLE,
+        parameters::FREE_MIN,
+        parameters::GAIN_MIN,
+        parameters::LEVEL0_RUNS,
+        parameters::LEVEL0_SLOW,
+        parameters::LEVEL0_STOP,
+        parameters::OVERLAP_BANDS,
+        parameters::TABLE_SIZE,
+        parameters::THROTTLE,
     ],
     placement: |_| Arc::new(WholeZones::default()),
     compaction,

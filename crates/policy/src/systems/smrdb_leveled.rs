@@ -32,7 +32,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, bluefs, leveldb, parameter};
+use super::{Row, RowParts, System, bluefs, leveldb};
 use crate::{Greedy, WholeZones};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -40,7 +40,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "LevelDB's compaction; a table owns a band, which is free when it is deleted",
     live_max: 60,
     own: own(),
-    parameters: parameter::LEVELED,
+    parameters: leveldb::PARAMETERS,
     placement: |_| Arc::new(WholeZones::default()),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

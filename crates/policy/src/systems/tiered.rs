@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, leveldb, parameter};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Greedy, LEVELS_MAX, LevelSeparated, Tiered, TieredOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -25,11 +25,11 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 70,
     own: System::row(Row::Tiered, (0, 25)),
     parameters: &[
-        parameter::FREE_MIN,
-        parameter::GAIN_MIN,
-        parameter::JOBS,
-        parameter::TABLE_SIZE,
-        parameter::TIER_RUNS,
+        parameters::FREE_MIN,
+        parameters::GAIN_MIN,
+        parameters::JOBS,
+        parameters::TABLE_SIZE,
+        parameters::TIER_RUNS,
     ],
     placement: |_| Arc::new(LevelSeparated),
     compaction,

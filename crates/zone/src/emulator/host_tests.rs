@@ -2,143 +2,25 @@
 //! lose its power: each page that was not synced is then in one of the states it had since the last
 //! sync.
 
+mod disk;
+mod tracks;
+
 use std::io;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid, ZoneId, runner};
 
+use self::disk::{Disk, PAGE};
 use super::file::FileMedium;
 use super::host_file::HostFile;
 use super::image::Header;
 use super::{Access, Emulator, destroyed};
 use crate::{Completion, Device, DeviceError, Geometry, Op, Request, ZoneState, ZoneType};
 
-const PAGE: usize = 4096;
 const BLOCK: usize = 4096;
-
-/// A file that knows what has been synced. Each page of 4096 bytes that was not is, after a power
-/// cut, in one of the states that it has been in since.
-#[derive(Debug, Default)]
-struct Disk {
-    now: Mutex<Vec<u8>>,
-    durable: Mutex<Vec<u8>>,
-    /// Earlier states of pages since the last sync.
-    between: Mutex<Vec<(usize, Vec<u8>)>>,
-    syncs: AtomicU64,
-    slow: AtomicBool,
-    /// Ranges that can be written even if the disk is full.
-    allocated: Mutex<Vec<Range<u64>>>,
-    fails: Mutex<Option<io::ErrorKind>>,
-    /// Bytes that were written.
-    written: AtomicU64,
-}
-
-impl Disk {
-    fn of(len: u64) -> Arc<Self> {
-        let disk = Self::default();
-        disk.now.lock().resize(len as usize, 0);
-        disk.durable.lock().resize(len as usize, 0);
-        Arc::new(disk)
-    }
-
-    fn syncs(&self) -> u64 {
-        self.syncs.load(Ordering::Relaxed)
-    }
-
-    fn change(&self, offset: u64, bytes: &[u8]) {
-        let mut now = self.now.lock();
-        let range = offset as usize..offset as usize + bytes.len();
-        for page in range.start / PAGE..range.end.div_ceil(PAGE) {
-            let end = now.len().min((page + 1) * PAGE);
-            self.between.lock().push((page, now[page * PAGE..end].to_vec()));
-        }
-        now[range].copy_from_slice(bytes);
-    }
-
-    /// The file as found after a power cut.
-    fn cut(&self, random: &mut Random) -> Arc<Self> {
-        let mut kept = self.durable.lock().clone();
-        let now = self.now.lock();
-        let between = self.between.lock();
-        let mut pages: Vec<usize> = between.iter().map(|(page, _)| *page).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        for page in pages {
-            let states: Vec<&Vec<u8>> =
-                between.iter().filter(|(at, _)| *at == page).map(|(_, bytes)| bytes).collect();
-            let end = now.len().min((page + 1) * PAGE);
-            let state = match random.random_range(0..=states.len()) {
-                n if n < states.len() => &states[n][..],
-                _ => &now[page * PAGE..end],
-            };
-            kept[page * PAGE..end].copy_from_slice(state);
-        }
-        let disk = Self::default();
-        *disk.now.lock() = kept.clone();
-        *disk.durable.lock() = kept;
-        Arc::new(disk)
-    }
-}
-
-impl HostFile for Disk {
-    fn size(&self) -> io::Result<u64> {
-        Ok(self.now.lock().len() as u64)
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        into.copy_from_slice(&self.now.lock()[offset as usize..][..into.len()]);
-        Ok(())
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if let Some(kind @ io::ErrorKind::StorageFull) = *self.fails.lock() {
-            let end = offset + bytes.len() as u64;
-            let inside = |range: &Range<u64>| range.start <= offset && end <= range.end;
-            if !self.allocated.lock().iter().any(inside) {
-                return Err(kind.into());
-            }
-        }
-        self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.change(offset, bytes);
-        Ok(())
-    }
-
-    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.change(offset, &vec![0; len as usize]);
-        Ok(())
-    }
-
-    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        let range = offset..offset + len;
-        let mut allocated = self.allocated.lock();
-        match allocated.last_mut().filter(|last| last.end == range.start) {
-            Some(last) => last.end = range.end,
-            None => allocated.push(range),
-        }
-        Ok(())
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        if self.slow.load(Ordering::Relaxed) {
-            runner::sleep(Duration::from_millis(30));
-        }
-        self.syncs.fetch_add(1, Ordering::Relaxed);
-        // It fails once, and then says that all is well, as a host does that has dropped its pages.
-        let full = *self.fails.lock() == Some(io::ErrorKind::StorageFull);
-        if let Some(kind) = self.fails.lock().take_if(|_| !full) {
-            return Err(kind.into());
-        }
-        *self.durable.lock() = self.now.lock().clone();
-        self.between.lock().clear();
-        Ok(())
-    }
-}
 
 fn geometry() -> Geometry {
     let sequential = Geometry::uniform(ByteCount::kib(32), 300);
@@ -467,97 +349,4 @@ fn a_power_cut_of_the_host_leaves_what_one_of_the_drive_could_leave() {
             }
         }
     }
-}
-
-/// A block of a device of tracks may hold this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Held {
-    /// Zeros: nothing was ever written there.
-    Nothing,
-    Byte(u8),
-    Destroyed,
-}
-
-impl Held {
-    fn is(self, block: &[u8; BLOCK], lba: u64) -> bool {
-        let mut gone = [0; BLOCK];
-        destroyed(lba * BLOCK as u64, &mut gone);
-        match self {
-            Self::Nothing => *block == [0; BLOCK],
-            Self::Byte(byte) => *block == [byte; BLOCK],
-            Self::Destroyed => *block == gone,
-        }
-    }
-}
-
-/// Writes at random; gives the states of each block that a power cut of the host may leave: the
-/// last one that is durable, and all later ones.
-fn write_tracks(
-    drive: &Emulator,
-    states: &mut [Vec<Held>],
-    random: &mut Random,
-    forgets_harm: bool,
-) {
-    let end = states.len() as u64;
-    let tracks = drive.geometry().layout.tracks().expect("tracks");
-    let settle = |states: &mut Vec<Held>| drop(states.drain(..states.len() - 1));
-    if random.random_bool(0.1) {
-        ask(drive, Op::Flush).expect("a flush");
-        states.iter_mut().for_each(settle);
-        return;
-    }
-    let start = random.random_range(0..end);
-    let (blocks, fua) = (random.random_range(1..=6.min(end - start)), random.random_bool(0.2));
-    let byte = random.random_range(1..=255);
-    write(drive, Lba(start), byte, blocks as usize, fua).expect("a write");
-    let harmed = tracks.harmed(start..start + blocks);
-    for lba in start..end.min(harmed.end) {
-        let own = lba < start + blocks;
-        let before = &mut states[lba as usize];
-        let last = before[before.len() - 1];
-        match (own, last) {
-            (true, _) => before.push(Held::Byte(byte)),
-            (false, _) if !harmed.contains(&lba) || forgets_harm => continue,
-            (false, Held::Byte(_)) => before.push(Held::Destroyed),
-            (false, _) => {}
-        }
-        if fua {
-            settle(before);
-        }
-    }
-}
-
-fn cut_tracks(seed: u64, forgets_harm: bool) {
-    let tracks = crate::Tracks { blocks: 8, overlap: 2 };
-    let (disk, mut drive) = made(Geometry::tracks(ByteCount::kib(512), tracks));
-    let mut states = vec![vec![Held::Nothing]; drive.geometry().blocks() as usize];
-    let (mut random, mut disk) = (Random::seeded(seed), disk);
-    for step in 0..120 {
-        write_tracks(&drive, &mut states, &mut random, forgets_harm);
-        if step % 5 != 4 {
-            continue;
-        }
-        let found = disk.cut(&mut random);
-        let after = opened(&found);
-        for (lba, states) in (0..).zip(&mut states) {
-            let block = block(&after, lba);
-            let held = states.iter().rev().find(|held| held.is(&block, lba)).copied();
-            let held = held.unwrap_or_else(|| panic!("step {step}, block {lba} is not {states:?}"));
-            if step % 20 == 19 {
-                *states = vec![held];
-            }
-        }
-        // Now and then the work goes on from what the cut has left.
-        if step % 20 == 19 {
-            (disk, drive) = (found, after);
-        }
-    }
-}
-
-#[test]
-fn a_power_cut_of_the_host_leaves_each_block_of_tracks_as_it_was_or_became() {
-    terrace_env::test_seeds(40).for_each(|seed| cut_tracks(seed, false));
-    // One that forgets what a write destroys is found out.
-    let wrong = |seed| std::panic::catch_unwind(|| cut_tracks(seed, true)).is_err();
-    assert!((0..3).all(wrong));
 }

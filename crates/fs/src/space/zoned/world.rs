@@ -36,57 +36,22 @@
 //! only as long as a read takes. Trimmed tables are not in this world, nor are bytes, files and
 //! time.
 
+mod blocks;
+
 use std::collections::BTreeSet;
 
 use terrace_env::ZoneId;
 use terrace_env::store::Rank;
 use terrace_policy::RECLAIM_STREAM;
 
+use self::blocks::{Blocks, ZONE};
 use super::governor::Governor;
 use super::reserves::{PINNED_RESERVE, Reserves};
-use super::{Condition, Limits, Zone, ZoneTable};
+use super::{Condition, Limits, ZoneTable};
 
-/// Blocks of a zone.
-const ZONE: u32 = 2;
 const LIMITS: Limits = Limits { leases: 64, active: 64, zone_blocks: ZONE };
 /// Zones that the journal may come to take.
 const JOURNAL: u32 = 1;
-
-/// Contents of a zone: blocks of data, of tombstones, of a log; those that are pinned and dead;
-/// whether reclaim writes to it. The rest is room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Blocks {
-    data: u8,
-    tombstones: u8,
-    log: u8,
-    pinned: u8,
-    written: u8,
-    gathered: bool,
-}
-
-impl Blocks {
-    fn live(self) -> u8 {
-        self.data + self.tombstones
-    }
-
-    fn is_free(self) -> bool {
-        self.live() + self.log + self.pinned == 0
-    }
-
-    fn zone(self) -> Zone {
-        if self.is_free() {
-            return Zone::empty(Condition::Free, ZONE);
-        }
-        Zone {
-            written: self.written.into(),
-            live: self.live().into(),
-            unsealed: self.log.into(),
-            pinned: self.pinned.into(),
-            stream: if self.gathered { RECLAIM_STREAM } else { 1 },
-            ..Zone::empty(Condition::Written, ZONE)
-        }
-    }
-}
 
 impl std::fmt::Display for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -412,7 +377,7 @@ impl World {
     /// since every way's states are looked at on their own.
     fn is_stuck(&self, rules: Rules) -> bool {
         let mut world = self.unpinned().sorted();
-        while world.count(Blocks::live_of) > 0 || world.deleting {
+        while world.count(|zone| zone.live()) > 0 || world.deleting {
             let next = world.flushes(rules).pop();
             let next = next.or_else(|| world.instalments(rules).pop());
             let Some(next) = next.or_else(|| world.deletes(rules).pop()) else { return true };
@@ -429,12 +394,6 @@ impl World {
         let deleted = self.deletes_at_once(rules);
         let may = self.owed > 0 && !self.deleting && self.count(|zone| zone.data) > 0;
         may && (deleted.is_empty() || deleted.iter().any(|world| world.flushes(rules).is_empty()))
-    }
-}
-
-impl Blocks {
-    fn live_of(&self) -> u8 {
-        self.live()
     }
 }
 

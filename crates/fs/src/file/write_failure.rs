@@ -1,0 +1,21 @@
+//! Kinds of errors of a write: those after which another zone may take the bytes, and those that
+//! leave the zone sound.
+
+use terrace_zone::DeviceError;
+
+/// Whether another zone may still take what this one did not.
+pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
+    matches!(
+        error,
+        DeviceError::Medium { .. }
+            | DeviceError::ZoneReadOnly { .. }
+            | DeviceError::ZoneOffline { .. }
+            | DeviceError::ZoneFull { .. }
+            | DeviceError::NotAtWritePointer { .. }
+    )
+}
+
+/// Whether the zone is sound, and lacks the blocks of a write.
+pub(crate) fn is_left_undone(error: &DeviceError) -> bool {
+    matches!(error, DeviceError::HostFull { .. })
+}

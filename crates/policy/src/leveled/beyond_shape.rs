@@ -1,0 +1,80 @@
+//! Steps 5, 7 and 8 of leveled compaction: what is compacted though no level is over its target.
+//!
+//! Tables that are mostly tombstones go down; at rest, level 0 is merged where that is cheap; if
+//! space is short, tables that lie over others go down. Each function chooses one compaction and
+//! leaves merging and cutting to `merging`.
+
+use super::Leveled;
+use crate::compaction::{Choice, Urgency};
+use crate::plan::Plan;
+use crate::pointers::Pointers;
+use crate::tree::{SegmentView, Span, TreeView};
+
+/// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
+/// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
+const REST_RATIO: u64 = 4;
+
+impl Leveled {
+    /// A plan that drops overwritten or deleted entries though the tree is in shape.
+    pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
+        Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
+    }
+
+    pub(super) fn beyond(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        urgency: Urgency,
+    ) -> Option<Choice> {
+        match urgency {
+            Urgency::Shape => self.tombstones_down(tree, state, 2),
+            Urgency::Rest => {
+                self.tombstones_down(tree, state, 2).or_else(|| self.level0_at_rest(tree, state))
+            }
+            Urgency::Space => self
+                .tombstones_down(tree, state, u64::MAX)
+                .or_else(|| self.level0_oldest(tree, state))
+                .or_else(|| self.covering(tree, state, None)),
+        }
+    }
+
+    /// Step 5: a segment of whose entries at least one in `share` is a delete.
+    fn tombstones_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
+        let due =
+            |s: &SegmentView| s.tombstones > 0 && s.tombstones.saturating_mul(share) >= s.entries;
+        let level0 = tree.runs(0);
+        if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
+            return self.level0(tree, state, seed);
+        }
+        (1..self.last(tree)).find_map(|level| {
+            let seed = tree.runs(level).first()?.segments.iter().find(|segment| due(segment))?;
+            Some(self.segment_down(tree, level, seed, state))
+        })
+    }
+
+    /// Step 7: the tables of level 0, if they are not small beside those that they overlap in level
+    /// 1.
+    fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
+        let bytes: u64 = runs.iter().map(|run| run.size().0).sum();
+        let met = tree.runs(1).iter().flat_map(|run| run.overlapping(&hull));
+        let met: u64 = met.map(|segment| segment.size.0).sum();
+        let is_worth_it = bytes.saturating_mul(REST_RATIO) >= met;
+        is_worth_it.then(|| self.level0_oldest(tree, state)).flatten()
+    }
+
+    /// The first segment, from the top, that lies over another one.
+    pub(super) fn covering(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        span: Option<&Span>,
+    ) -> Option<Choice> {
+        (1..self.last(tree)).find_map(|level| {
+            let run = tree.runs(level).first()?;
+            let candidates = span.map_or(run.segments.as_slice(), |span| run.overlapping(span));
+            let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
+            Some(self.segment_down(tree, level, seed, state))
+        })
+    }
+}

@@ -1,0 +1,440 @@
+//! The parameters that systems have, each with its range and the reason for the range.
+//!
+//! What a parameter does is said at the field of [`System`](super::System) that it sets. The row of
+//! a system, one file for each in this folder, says which parameters the system has.
+
+use terrace_env::{ByteCount, Limit};
+
+use super::parameter::{Kind, Parameter};
+use crate::{Fit, GearVariant, Throttle, Victim, ZoneAge};
+
+/// See [`System::aligned_from`].
+pub(super) const ALIGNED_FROM: Parameter = Parameter {
+    limit: Limit {
+        option: "aligned_from",
+        least: 10,
+        most: 100,
+        reason: "smaller tables would be mostly ends, and at 100 a table ends at its size",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.aligned_from = value as u8,
+    get: |system| Some(system.aligned_from.into()),
+};
+
+/// See [`System::all_candidates`].
+pub(super) const ALL_CANDIDATES: Parameter = Parameter {
+    limit: switch("all_candidates"),
+    kind: Kind::Switch,
+    set: |system, value| system.all_candidates = value > 0,
+    get: |system| Some(system.all_candidates.into()),
+};
+
+/// See [`GearRepairs::bound`](crate::GearRepairs::bound).
+pub(super) const BOUND: Parameter = Parameter {
+    limit: Limit {
+        option: "bound",
+        least: 100,
+        most: 1000,
+        reason: "a level that may not hold its bound is compacted without end",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.repairs.bound = value as u16,
+    get: |system| Some(system.repairs.bound.into()),
+};
+
+/// See [`GearRepairs::bound_of_limit`](crate::GearRepairs::bound_of_limit).
+pub(super) const BOUND_OF: Parameter = Parameter {
+    limit: Limit { option: "bound_of", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["windows", "limit"]),
+    set: |system, value| system.repairs.bound_of_limit = value > 0,
+    get: |system| Some(system.repairs.bound_of_limit.into()),
+};
+
+/// See [`System::carry_overlap`].
+pub(super) const CARRY_OVERLAP: Parameter = Parameter {
+    limit: switch("carry_overlap"),
+    kind: Kind::Switch,
+    set: |system, value| system.carry_overlap = value > 0,
+    get: |system| Some(system.carry_overlap.into()),
+};
+
+/// See [`System::check_moves`].
+pub(super) const CHECK_MOVES: Parameter = Parameter {
+    limit: switch("check_moves"),
+    kind: Kind::Switch,
+    set: |system, value| system.check_moves = value > 0,
+    get: |system| Some(system.check_moves.into()),
+};
+
+/// See [`System::extra_tables`].
+pub(super) const EXTRA_TABLES: Parameter = Parameter {
+    limit: Limit {
+        option: "extra_tables",
+        least: 0,
+        most: 100,
+        reason: "each one meets about ten tables, and a compaction takes them all at once",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.extra_tables = value as u16,
+    get: |system| Some(system.extra_tables.into()),
+};
+
+/// See [`System::factor`].
+pub(super) const FACTOR: Parameter = Parameter {
+    limit: Limit {
+        option: "factor",
+        least: 2,
+        most: 1000,
+        reason: "levels that do not grow would never end, and beyond there is one level only",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.factor = value as u16,
+    get: |system| Some(system.factor.into()),
+};
+
+/// See [`System::flush_level`].
+pub(super) const FLUSH_LEVEL: Parameter = Parameter {
+    limit: Limit {
+        option: "flush_level",
+        least: 0,
+        most: 6,
+        reason: "0 is on top, and there are seven levels",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.flush_level = value as u8,
+    get: |system| Some(system.flush_level.into()),
+};
+
+/// See [`System::free_min`].
+pub(super) const FREE_MIN: Parameter = Parameter {
+    limit: Limit {
+        option: "free_min",
+        least: 0,
+        most: 90,
+        reason: "a collector that wants more than that free copies without end",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.free_min = value as u8,
+    get: |system| Some(system.free_min.into()),
+};
+
+/// See [`System::gain_min`].
+pub(super) const GAIN_MIN: Parameter = Parameter {
+    limit: Limit {
+        option: "gain_min",
+        least: 1,
+        most: 100,
+        reason: "to empty a zone that gives nothing frees nothing",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.gain_min = value as u8,
+    get: |system| Some(system.gain_min.into()),
+};
+
+/// See [`GearRepairs::gathered`](crate::GearRepairs::gathered).
+pub(super) const GATHERED: Parameter = Parameter {
+    limit: Limit {
+        option: "gathered",
+        least: 0,
+        most: 100,
+        reason: "at 0 nothing is, and no zone holds more than itself",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.repairs.gathered = value as u8,
+    get: |system| Some(system.repairs.gathered.into()),
+};
+
+/// See [`System::growth`].
+pub(super) const GROWTH: Parameter = Parameter {
+    limit: Limit {
+        option: "growth",
+        least: 0,
+        most: 1000,
+        reason: "at 0 a compaction does not grow, and a larger one takes too much space at once",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.growth = Some(value as u16),
+    get: |system| system.growth.map(u64::from),
+};
+
+/// See [`System::in_order`].
+pub(super) const IN_ORDER: Parameter = Parameter {
+    limit: switch("in_order"),
+    kind: Kind::Switch,
+    set: |system, value| system.in_order = value > 0,
+    get: |system| Some(system.in_order.into()),
+};
+
+/// See [`System::jobs`].
+pub(super) const JOBS: Parameter = Parameter {
+    limit: Limit {
+        option: "jobs",
+        least: 1,
+        most: 8,
+        reason: "each takes memory and open zones of its own, and more find nothing that is free",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.jobs = value as u16,
+    get: |system| Some(system.jobs.into()),
+};
+
+/// See [`System::level0_apart`].
+pub(super) const LEVEL0_APART: Parameter = Parameter {
+    limit: switch("level0_apart"),
+    kind: Kind::Switch,
+    set: |system, value| system.level0_apart = value > 0,
+    get: |system| Some(system.level0_apart.into()),
+};
+
+/// See [`System::level0_runs`].
+pub(super) const LEVEL0_RUNS: Parameter = Parameter {
+    limit: Limit {
+        option: "level0_runs",
+        least: 1,
+        most: 1000,
+        reason: "a compaction begins with a run, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_runs = value as u16,
+    get: |system| Some(system.level0_runs.into()),
+};
+
+/// See [`System::level0_slow`].
+pub(super) const LEVEL0_SLOW: Parameter = Parameter {
+    limit: Limit {
+        option: "level0_slow",
+        least: 1,
+        most: 1000,
+        reason: "writers are slowed by runs that are there, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_slow = Some(value as u16),
+    get: |system| system.level0_slow.map(u64::from),
+};
+
+/// See [`System::level0_stop`].
+pub(super) const LEVEL0_STOP: Parameter = Parameter {
+    limit: Limit {
+        option: "level0_stop",
+        least: 1,
+        most: 1000,
+        reason: "writers are stopped by runs that are there, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_stop = Some(value as u16),
+    get: |system| system.level0_stop.map(u64::from),
+};
+
+/// See [`System::level1_size`].
+pub(super) const LEVEL1_SIZE: Parameter = Parameter {
+    limit: Limit {
+        option: "level1_size",
+        least: 1 << 10,
+        most: 1 << 50,
+        reason: "a smaller level holds no table, and no store is larger",
+    },
+    kind: Kind::Size,
+    set: |system, value| system.level1_size = Some(ByteCount(value)),
+    get: |system| system.level1_size.map(|size| size.0),
+};
+
+/// See [`System::moves_together`].
+pub(super) const MOVES_TOGETHER: Parameter = Parameter {
+    limit: Limit {
+        option: "moves_together",
+        least: 1,
+        most: 64,
+        reason: "a commit of more moves would be a large one, and hardly save another",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.moves_together = Some(value as u16),
+    get: |system| system.moves_together.map(Into::into),
+};
+
+/// See [`GearRepairs::nearly_empty`](crate::GearRepairs::nearly_empty).
+pub(super) const NEARLY_EMPTY: Parameter = Parameter {
+    limit: Limit {
+        option: "nearly_empty",
+        least: 1,
+        most: 1000,
+        reason: "at 1 zones join at each compaction, and beyond only when a window is used up",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.nearly_empty = value as u16,
+    get: |system| Some(system.repairs.nearly_empty.into()),
+};
+
+/// See [`System::overlap_bands`].
+pub(super) const OVERLAP_BANDS: Parameter = Parameter {
+    limit: Limit {
+        option: "overlap_bands",
+        least: 1,
+        most: 10_000,
+        reason: "bands that overlap nothing need no merge, and every read meets those that overlap",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.overlap_bands = Some(value as u16),
+    get: |system| system.overlap_bands.map(u64::from),
+};
+
+/// See [`GearRepairs::overfull`](crate::GearRepairs::overfull).
+pub(super) const OVERFULL: Parameter = Parameter {
+    limit: Limit {
+        option: "overfull",
+        least: 1,
+        most: 1000,
+        reason: "a compaction takes something, and level 0 waits until it is written",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.overfull = value as u16,
+    get: |system| Some(system.repairs.overfull.into()),
+};
+
+/// See [`System::rest_max`].
+pub(super) const REST_MAX: Parameter = Parameter {
+    limit: Limit {
+        option: "rest_max",
+        least: 0,
+        most: 100,
+        reason: "at 0 nothing is taken along, and at 100 whatever lies beside",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.rest_max = value as u8,
+    get: |system| Some(system.rest_max.into()),
+};
+
+/// See [`GearRepairs::spread`](crate::GearRepairs::spread).
+pub(super) const SPREAD: Parameter = Parameter {
+    limit: Limit {
+        option: "spread",
+        least: 1,
+        most: 1000,
+        reason: "at 1 a level takes twice its space, and beyond it is gathered without end",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.spread = value as u16,
+    get: |system| Some(system.repairs.spread.into()),
+};
+
+/// See [`System::table_size`].
+pub(super) const TABLE_SIZE: Parameter = Parameter {
+    limit: Limit {
+        option: "table_size",
+        least: 2 << 10,
+        most: 16 << 30,
+        reason: "the ends of smaller tables, up to 16 KiB each, would take more space than their \
+                 entries, and a larger one is more than a compaction can rewrite at once",
+    },
+    kind: Kind::Size,
+    set: |system, value| system.table_size = Some(ByteCount(value)),
+    get: |system| system.table_size.map(|size| size.0),
+};
+
+/// See [`System::throttle`].
+pub(super) const THROTTLE: Parameter = Parameter {
+    limit: Limit { option: "throttle", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["paced", "leveldb"]),
+    set: |system, value| {
+        system.throttle = Some(if value > 0 { Throttle::Leveldb } else { Throttle::Paced });
+    },
+    get: |system| system.throttle.map(|throttle| (throttle == Throttle::Leveldb).into()),
+};
+
+/// See [`System::tier_runs`].
+pub(super) const TIER_RUNS: Parameter = Parameter {
+    limit: Limit {
+        option: "tier_runs",
+        least: 2,
+        most: 100,
+        reason: "to merge one run makes none fewer, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.tier_runs = value as u16,
+    get: |system| Some(system.tier_runs.into()),
+};
+
+/// See [`System::tzone`].
+pub(super) const TZONE: Parameter = Parameter {
+    limit: switch("tzone"),
+    kind: Kind::Switch,
+    set: |system, value| system.tzone = value > 0,
+    get: |system| Some(system.tzone.into()),
+};
+
+/// The variants of gear compaction, by their names' places.
+const VARIANTS: [GearVariant; 3] =
+    [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1];
+
+/// See [`System::variant`].
+pub(super) const VARIANT: Parameter = Parameter {
+    limit: Limit { option: "variant", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["repaired", "code", "algorithm-1"]),
+    set: |system, value| system.variant = VARIANTS[value as usize],
+    get: |system| {
+        VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
+    },
+};
+
+/// See [`System::fit`].
+pub(super) const FIT: Parameter = Parameter {
+    limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["best", "next", "first"]),
+    set: |system, value| system.fit = Fit::ALL[value as usize],
+    get: |system| Fit::ALL.iter().position(|fit| *fit == system.fit).map(|at| at as u64),
+};
+
+/// The choices of a victim, by their names' places.
+const VICTIMS: [Victim; 3] = [Victim::Pointer, Victim::Set, Victim::Bounded];
+
+/// See [`System::victim`].
+pub(super) const VICTIM: Parameter = Parameter {
+    limit: Limit { option: "victim", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["pointer", "set", "bounded"]),
+    set: |system, value| system.victim = VICTIMS[value as usize],
+    get: |system| VICTIMS.iter().position(|victim| *victim == system.victim).map(|at| at as u64),
+};
+
+/// See [`System::whole_inputs`].
+pub(super) const WHOLE_INPUTS: Parameter = Parameter {
+    limit: switch("whole_inputs"),
+    kind: Kind::Switch,
+    set: |system, value| system.whole_inputs = value > 0,
+    get: |system| Some(system.whole_inputs.into()),
+};
+
+/// See [`GearRepairs::window_of_limit`](crate::GearRepairs::window_of_limit).
+pub(super) const WINDOW_OF: Parameter = Parameter {
+    limit: Limit { option: "window_of", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["bytes", "limit"]),
+    set: |system, value| system.repairs.window_of_limit = value > 0,
+    get: |system| Some(system.repairs.window_of_limit.into()),
+};
+
+/// See [`System::windows`].
+pub(super) const WINDOWS: Parameter = Parameter {
+    limit: Limit {
+        option: "windows",
+        least: 1,
+        most: 100,
+        reason: "a level has a window, and more of them than tables are empty",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.windows = value as u16,
+    get: |system| Some(system.windows.into()),
+};
+
+/// The ages of a zone, by their names' places.
+const AGES: [ZoneAge; 3] = [ZoneAge::Written, ZoneAge::Live, ZoneAge::Mean];
+
+/// See [`System::zone_age`].
+pub(super) const ZONE_AGE: Parameter = Parameter {
+    limit: Limit { option: "zone_age", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["written", "live", "mean"]),
+    set: |system, value| system.zone_age = AGES[value as usize],
+    get: |system| AGES.iter().position(|age| *age == system.zone_age).map(|at| at as u64),
+};
+
+/// The range of what is on or off.
+const fn switch(option: &'static str) -> Limit<u64> {
+    Limit { option, least: 0, most: 1, reason: "it is a switch" }
+}
