@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Fitted, Greedy, Leveled, WholeZones, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -53,7 +53,7 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 70,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
-    parameters: leveldb::PARAMETERS_IN_WHOLE_ZONES,
+    parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::LEVEL0_APART]],
     placement: |system| {
         let zones = Arc::new(WholeZones { level0_apart: system.level0_apart });
         Arc::new(Fitted { zones, fit: system.fit })

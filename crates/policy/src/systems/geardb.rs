@@ -33,9 +33,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::parameter::Parameter;
-use super::parameters;
-use super::{Row, RowParts, StoreShape, System, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{
     Compaction, Gear, GearOptions, GearVariant, LastResort, LevelSeparated, LeveledOptions,
     MOVES_TOGETHER, Throttle, ZonesSource,
@@ -46,34 +44,32 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "gear compaction; a zone holds tables of one level and empties with its window",
     live_max: 55,
     own: System::row(Row::Geardb, (0, 25)),
-    parameters: PARAMETERS,
+    parameters: &[&[
+        parameters::BOUND,
+        parameters::BOUND_OF,
+        parameters::FACTOR,
+        parameters::FLUSH_LEVEL,
+        parameters::GATHERED,
+        parameters::GROWTH,
+        parameters::LEVEL0_RUNS,
+        parameters::LEVEL0_SLOW,
+        parameters::LEVEL0_STOP,
+        parameters::LEVEL1_SIZE,
+        parameters::MOVES_TOGETHER,
+        parameters::NEARLY_EMPTY,
+        parameters::OVERFULL,
+        parameters::SPREAD,
+        parameters::TABLE_SIZE,
+        parameters::THROTTLE,
+        parameters::VARIANT,
+        parameters::WINDOW_OF,
+        parameters::WINDOWS,
+    ]],
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |_| Arc::new(LastResort),
     table_size,
 };
-
-const PARAMETERS: &[Parameter] = &[
-    parameters::BOUND,
-    parameters::BOUND_OF,
-    parameters::FACTOR,
-    parameters::FLUSH_LEVEL,
-    parameters::GATHERED,
-    parameters::GROWTH,
-    parameters::LEVEL0_RUNS,
-    parameters::LEVEL0_SLOW,
-    parameters::LEVEL0_STOP,
-    parameters::LEVEL1_SIZE,
-    parameters::MOVES_TOGETHER,
-    parameters::NEARLY_EMPTY,
-    parameters::OVERFULL,
-    parameters::SPREAD,
-    parameters::TABLE_SIZE,
-    parameters::THROTTLE,
-    parameters::VARIANT,
-    parameters::WINDOW_OF,
-    parameters::WINDOWS,
-];
 
 /// The tables of the authors' code, at the most.
 const CODE_TABLE_SIZE_MAX: ByteCount = ByteCount::mib(4);

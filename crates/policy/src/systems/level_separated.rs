@@ -24,7 +24,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
     live_max: 55,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
-    parameters: leveldb::PARAMETERS,
+    parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LevelSeparated),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -47,49 +47,6 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     parameters::THROTTLE,
 ];
 
-/// The same, whether tables of level 0 own whole zones, and where tables begin on a device without.
-pub(super) const PARAMETERS_IN_WHOLE_ZONES: &[Parameter] = &[
-    parameters::ALIGNED_FROM,
-    parameters::CARRY_OVERLAP,
-    parameters::CHECK_MOVES,
-    parameters::FACTOR,
-    parameters::FIT,
-    parameters::FLUSH_LEVEL,
-    parameters::FREE_MIN,
-    parameters::GAIN_MIN,
-    parameters::GROWTH,
-    parameters::JOBS,
-    parameters::LEVEL0_APART,
-    parameters::LEVEL0_RUNS,
-    parameters::LEVEL0_SLOW,
-    parameters::LEVEL0_STOP,
-    parameters::LEVEL1_SIZE,
-    parameters::MOVES_TOGETHER,
-    parameters::TABLE_SIZE,
-    parameters::THROTTLE,
-];
-
-/// The same as the first, and where tables begin on a device without zones.
-pub(super) const PARAMETERS_ON_DISKS: &[Parameter] = &[
-    parameters::ALIGNED_FROM,
-    parameters::CARRY_OVERLAP,
-    parameters::CHECK_MOVES,
-    parameters::FACTOR,
-    parameters::FIT,
-    parameters::FLUSH_LEVEL,
-    parameters::FREE_MIN,
-    parameters::GAIN_MIN,
-    parameters::GROWTH,
-    parameters::JOBS,
-    parameters::LEVEL0_RUNS,
-    parameters::LEVEL0_SLOW,
-    parameters::LEVEL0_STOP,
-    parameters::LEVEL1_SIZE,
-    parameters::MOVES_TOGETHER,
-    parameters::TABLE_SIZE,
-    parameters::THROTTLE,
-];
-
 /// A row that is LevelDB, over zones that a collector empties.
 pub(super) const fn row(row: Row) -> System {
     let mut system = System::row(row, COLLECTOR);

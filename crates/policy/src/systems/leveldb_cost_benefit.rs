@@ -9,9 +9,7 @@
 
 use std::sync::Arc;
 
-use super::parameter::Parameter;
-use super::parameters;
-use super::{Row, RowParts, leveldb};
+use super::{Row, RowParts, leveldb, parameters};
 use crate::{CostBenefit, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -19,30 +17,9 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
     live_max: 55,
     own: leveldb::row(Row::LeveldbCostBenefit),
-    parameters: PARAMETERS,
+    parameters: &[leveldb::PARAMETERS, &[parameters::ALL_CANDIDATES, parameters::ZONE_AGE]],
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(CostBenefit::of(system)),
     table_size: leveldb::table_size,
 };
-
-const PARAMETERS: &[Parameter] = &[
-    parameters::ALIGNED_FROM,
-    parameters::ALL_CANDIDATES,
-    parameters::CARRY_OVERLAP,
-    parameters::CHECK_MOVES,
-    parameters::FACTOR,
-    parameters::FLUSH_LEVEL,
-    parameters::FREE_MIN,
-    parameters::GAIN_MIN,
-    parameters::GROWTH,
-    parameters::JOBS,
-    parameters::LEVEL0_RUNS,
-    parameters::LEVEL0_SLOW,
-    parameters::LEVEL0_STOP,
-    parameters::LEVEL1_SIZE,
-    parameters::MOVES_TOGETHER,
-    parameters::TABLE_SIZE,
-    parameters::THROTTLE,
-    parameters::ZONE_AGE,
-];

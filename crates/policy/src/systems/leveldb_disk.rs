@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, leveldb};
+use super::{Row, RowParts, leveldb, parameters};
 use crate::Greedy;
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -23,7 +23,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; for devices without zones, where the space of a table is free at once",
     live_max: 55,
     own: leveldb::on_disk(Row::LeveldbDisk),
-    parameters: leveldb::PARAMETERS_ON_DISKS,
+    parameters: &[leveldb::PARAMETERS, &[parameters::FIT]],
     placement: leveldb::fitted,
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -28,7 +28,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
     live_max: 55,
     own: leveldb::row(Row::LeveldbGreedy),
-    parameters: leveldb::PARAMETERS,
+    parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Greedy, Leveled, LeveledOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -24,7 +24,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
     live_max: 55,
     own: leveldb::on_disk(Row::LeveldbSets),
-    parameters: leveldb::PARAMETERS_ON_DISKS,
+    parameters: &[leveldb::PARAMETERS, &[parameters::FIT]],
     placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -34,7 +34,7 @@ pub(super) const PARTS: RowParts = RowParts {
     // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
     live_max: 60,
     own: System::row(Row::Lifetime, (0, 25)),
-    parameters: &[
+    parameters: &[&[
         parameters::EXTRA_TABLES,
         parameters::FACTOR,
         parameters::IN_ORDER,
@@ -42,7 +42,7 @@ pub(super) const PARTS: RowParts = RowParts {
         parameters::LEVEL1_SIZE,
         parameters::TABLE_SIZE,
         parameters::TZONE,
-    ],
+    ]],
     placement: |_| Arc::new(ByLifetime),
     compaction,
     reclaim: |_| Arc::new(LastResort),

@@ -28,9 +28,8 @@ pub(super) struct RowParts {
     pub(super) live_max: u64,
     /// The system with the parameters that are the row's own.
     pub(super) own: System,
-    /// The parameters that it has, by name in alphabetical order. Others are neither read nor
-    /// written.
-    pub(super) parameters: &'static [Parameter],
+    /// The parameters that it has, in lists. Others are neither read nor written.
+    pub(super) parameters: &'static [&'static [Parameter]],
     /// Where files go.
     pub(super) placement: fn(&System) -> Arc<dyn Placement>,
     /// Which tables are merged.
@@ -39,4 +38,13 @@ pub(super) struct RowParts {
     pub(super) reclaim: fn(&System) -> Arc<dyn Reclaim>,
     /// The size of a table, where no parameter gives it.
     pub(super) table_size: fn(&System, &StoreShape) -> ByteCount,
+}
+
+impl RowParts {
+    /// The parameters that the row has, by name in alphabetical order.
+    pub(super) fn parameters(&self) -> Vec<&'static Parameter> {
+        let mut parameters: Vec<_> = self.parameters.iter().copied().flatten().collect();
+        parameters.sort_by_key(|parameter| parameter.name());
+        parameters
+    }
 }

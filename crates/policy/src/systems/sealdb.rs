@@ -32,9 +32,7 @@
 
 use std::sync::Arc;
 
-use super::parameter::Parameter;
-use super::parameters;
-use super::{Row, RowParts, StoreShape, System, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Fit, Greedy, Sealdb, SealdbOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -42,7 +40,10 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled by sets, each written as one stretch; for raw shingled tracks",
     live_max: 55,
     own: own(),
-    parameters: PARAMETERS,
+    parameters: &[
+        leveldb::PARAMETERS,
+        &[parameters::FIT, parameters::REST_MAX, parameters::VICTIM, parameters::WHOLE_INPUTS],
+    ],
     placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
@@ -55,29 +56,6 @@ const fn own() -> System {
     system.fit = Fit::Next;
     system
 }
-
-const PARAMETERS: &[Parameter] = &[
-    parameters::ALIGNED_FROM,
-    parameters::CARRY_OVERLAP,
-    parameters::CHECK_MOVES,
-    parameters::FACTOR,
-    parameters::FIT,
-    parameters::FLUSH_LEVEL,
-    parameters::FREE_MIN,
-    parameters::GAIN_MIN,
-    parameters::GROWTH,
-    parameters::JOBS,
-    parameters::LEVEL0_RUNS,
-    parameters::LEVEL0_SLOW,
-    parameters::LEVEL0_STOP,
-    parameters::LEVEL1_SIZE,
-    parameters::MOVES_TOGETHER,
-    parameters::REST_MAX,
-    parameters::TABLE_SIZE,
-    parameters::THROTTLE,
-    parameters::VICTIM,
-    parameters::WHOLE_INPUTS,
-];
 
 fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
     let leveled = system.leveled(store, leveldb::level1_size(store));

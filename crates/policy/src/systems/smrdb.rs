@@ -38,7 +38,7 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 45,
     // The collector works when it must.
     own: System { throttle: Some(Throttle::Leveldb), ..System::row(Row::Smrdb, (0, 25)) },
-    parameters: &[
+    parameters: &[&[
         parameters::FREE_MIN,
         parameters::GAIN_MIN,
         parameters::LEVEL0_RUNS,
@@ -47,7 +47,7 @@ pub(super) const PARTS: RowParts = RowParts {
         parameters::OVERLAP_BANDS,
         parameters::TABLE_SIZE,
         parameters::THROTTLE,
-    ],
+    ]],
     placement: |_| Arc::new(WholeZones::default()),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -40,7 +40,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "LevelDB's compaction; a table owns a band, which is free when it is deleted",
     live_max: 60,
     own: own(),
-    parameters: leveldb::PARAMETERS,
+    parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(WholeZones::default()),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

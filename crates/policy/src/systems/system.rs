@@ -348,7 +348,7 @@ impl System {
     /// compactions of its tables have room. A parameter that is not refused here could make writes
     /// fail later.
     pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
-        self.row.parts().parameters.iter().try_for_each(|parameter| parameter.check(self))?;
+        self.row.parts().parameters().iter().try_for_each(|parameter| parameter.check(self))?;
         let (slow, stop) = (self.level0_slow(), self.level0_stop());
         let relation = |option: &str, found: u16, expected: String, reason: &'static str| {
             let option = format!("{option} of {}", self.name());

@@ -50,14 +50,14 @@ fn names() -> String {
 
 /// The names of the parameters of all rows.
 pub(super) fn all_parameters() -> Vec<&'static str> {
-    let parameters = Row::ALL.iter().flat_map(|row| row.parts().parameters);
+    let parameters = Row::ALL.iter().flat_map(|row| row.parts().parameters());
     let names: BTreeSet<&str> = parameters.map(Parameter::name).collect();
     names.into_iter().collect()
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parameters = self.row.parts().parameters.iter().filter_map(|parameter| {
+        let parameters = self.row.parts().parameters().into_iter().filter_map(|parameter| {
             let value = parameter.text(self)?;
             Some(format!("{}={value}", parameter.name()))
         });
@@ -77,10 +77,10 @@ impl FromStr for System {
         let mut system = Self::of(row);
         for assignment in assignments.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-            let own = row.parts().parameters;
+            let own = row.parts().parameters();
             let Some(parameter) = own.iter().find(|parameter| parameter.name() == name) else {
                 let (system, got) = (row.name(), name.to_owned());
-                let parameters = own.iter().map(Parameter::name).collect();
+                let parameters = own.iter().map(|parameter| parameter.name()).collect();
                 return Err(ParseSystemError::UnknownParameter { system, parameters, got });
             };
             parameter.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn parameters_are_in_alphabetical_order_and_each_system_prints_all_that_it_has() {
         for system in System::all() {
-            let parameters = system.row.parts().parameters;
+            let parameters = system.row.parts().parameters();
             assert!(parameters.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
             for parameter in parameters {
                 let mut other = system;

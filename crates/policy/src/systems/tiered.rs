@@ -24,13 +24,13 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "tiers of runs over one last run; a zone holds tables of one level",
     live_max: 70,
     own: System::row(Row::Tiered, (0, 25)),
-    parameters: &[
+    parameters: &[&[
         parameters::FREE_MIN,
         parameters::GAIN_MIN,
         parameters::JOBS,
         parameters::TABLE_SIZE,
         parameters::TIER_RUNS,
-    ],
+    ]],
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
