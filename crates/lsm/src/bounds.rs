@@ -1,8 +1,8 @@
 //! [`Bounds`]: a range of the keys of one key space, as clients give it.
 //!
-//! Keys are user keys, compared as bytes. Nothing is checked here: a range whose end lies before
-//! its start holds no key, and a bound may be longer than any key. A plain value: any thread, no
-//! I/O.
+//! The keys are those of clients, without the key space, and are compared as bytes. Nothing is
+//! checked here: a range whose end lies before its start holds no key, and a bound may be longer
+//! than any key. A plain value: any thread, no I/O.
 
 use std::ops::Bound;
 

@@ -1,8 +1,9 @@
 //! Rules that can be broken on purpose, to prove that the tests would notice.
 //!
-//! With the feature `canary`, `set` breaks one rule for what runs on the calling thread, until the
-//! next `set`: in a simulation for all actors, but not for jobs on threads of their own. Without
-//! the feature nothing can be broken.
+//! With the feature `canary`, `set` breaks one rule for the calling thread, until the next `set`
+//! there. A simulation runs all its actors on one thread, so the rule is broken for all of them. On
+//! the threaded runner the engine's jobs have threads of their own, and keep the rule. Without the
+//! feature no rule can be broken.
 
 /// A rule that a correct engine keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //! openings: see [`lifetime`](crate::lifetime). The bytes that move on the medium are counted by
 //! the store.
 //!
-//! Counts grow and do not fall; times are in nanoseconds. Any thread counts. Each count is an
-//! atomic of its own, so counts that are read together need not be of one moment. The waits of the
-//! longest write have a lock.
+//! A count only grows, and so does a maximum. Times are in nanoseconds. Any thread counts. Each
+//! count is an atomic of its own, so counts that are read together need not be of one moment. The
+//! waits of the longest write have a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

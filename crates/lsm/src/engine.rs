@@ -6,10 +6,11 @@
 //!   read it.
 //! - A call does its work, or waits for it, in the thread of its caller. It may wait for the device
 //!   and for jobs.
-//! - If a job has panicked, the close or drop of the engine panics in turn, unless its thread
-//!   panics already.
+//! - If a job has panicked, the close or drop of the engine panics in turn, unless the calling
+//!   thread is panicking already.
 //!
-//! Any thread may call. What the calls do is in the folders of this crate; this file leads to them.
+//! Any thread may call. This file opens and ends the engine, and passes the other calls on to the
+//! folders of this crate, which do the work.
 
 use std::sync::Arc;
 

@@ -3,14 +3,16 @@
 //! - A lack of space (`is_space`): the engine goes on. Deletes may still work, and other writes
 //!   work again once space is free.
 //! - [`Error::Stopped`]: a job or the log has failed. Reads go on; writes get this error until
-//!   [`resume`](crate::Engine::resume). After a panic a new opening is needed.
+//!   [`resume`](crate::Engine::resume). After a panic, or a commit that could not be shown to
+//!   readers, a new opening is needed.
 //! - [`Error::Closed`]: the engine does not open again; another one can open the store.
 //! - Corruption (`is_corruption`), or another failure of the store: the call has no answer. Calls
 //!   that touch other bytes may succeed. If a job or the log meets it, the engine stops.
-//! - [`Error::Panicked`], [`Error::IllegalPlan`]: a bug. If a job meets it, the engine stops.
+//! - [`Error::Panicked`], [`Error::IllegalPlan`]: a bug of the engine or of the decider. If a job
+//!   meets it, the engine stops.
 //! - The others refuse a call, such as a key that is too long. The call has changed nothing.
 //!
-//! A write may be there, as a whole, although it has returned an error that is not a refusal.
+//! After an error that is not a refusal, the write may still be there, as a whole.
 
 use std::sync::Arc;
 
@@ -124,7 +126,7 @@ pub enum Error {
     #[error("a bug: the job panicked")]
     Panicked,
     /// The decider's plan would make the tree wrong: a bug, or one of an own decider. The plan is
-    /// not carried out. It is not done.
+    /// not carried out.
     #[error("an illegal plan of the decider {decider}: {defect}")]
     IllegalPlan {
         /// The decider.
@@ -156,7 +158,8 @@ impl Error {
         }
     }
 
-    /// Whether space is short, now: deletes still work, and writes work again once space is free.
+    /// Whether space is short, now: deletes may still work, and writes work again once space is
+    /// free.
     #[must_use]
     pub fn is_space(&self) -> bool {
         match self {

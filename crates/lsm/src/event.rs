@@ -4,7 +4,8 @@
 //! - The actor that does the work calls the listeners, with no lock held. So the time that a
 //!   listener takes delays a job, or the call of a client. Several actors may call at once.
 //! - A listener cannot be removed. Without listeners no event is built.
-//! - Not told: trivial moves, delete-only compactions, ingests, and what an opening flushes.
+//! - Not told: trivial moves, delete-only compactions, ingests, checkpoints, and what an opening
+//!   flushes.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,9 +2,10 @@
 //! read them, and must write the same bytes, unless a compression library writes them
 //! ([`readable_specimen`]).
 //!
-//! The functions here compare what is written with what is kept. The test that calls them reads
-//! what is kept. With `TERRACE_REGENERATE` in the environment, the specimens are written anew, so
-//! that the comparisons succeed.
+//! [`specimen`] fails unless the bytes written today are those that are kept; [`readable_specimen`]
+//! does not compare them. Both return the kept bytes, for the test to read. With
+//! `TERRACE_REGENERATE` in the environment, both first write the specimen anew. The other functions
+//! damage a specimen, for the tests of decoders.
 
 use std::path::PathBuf;
 

@@ -5,13 +5,14 @@
 //! |---|---|
 //! | [`TableFile`] | a table: footer, properties, filter, index, data blocks, entries |
 //! | [`Batches`] | what one append to a log carries |
-//! | [`Role`] | an annotation: which file stands where in the tree |
+//! | [`Role`] | an annotation: of a table, with its places in the tree; of a log; of the store |
 //!
 //! - The decoders are those of the engine, so the records show what the engine would see.
 //! - Nothing is written, and nothing panics whatever the bytes are.
-//! - A part that does not verify is an error of its own, and the caller goes on behind it. Two
-//!   losses are final: without a footer nothing of a table is found; behind a batch whose length
-//!   cannot be right, nothing of that append is found.
+//! - A part that does not verify is an error of its own, and the caller goes on behind it. What
+//!   only the damaged part could tell is lost: without the footer nothing of a table is found, and
+//!   without an index none of its blocks; behind a batch whose length cannot be right, nothing of
+//!   that append is found.
 //!
 //! The caller finds the files, and takes the frames of a log apart. Any thread; no locks.
 

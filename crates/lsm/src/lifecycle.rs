@@ -1,13 +1,13 @@
 //! [`Lifecycle`]: whether the engine works, has failed, or is closing.
 //!
-//! - *Failed*: a job or the log had an error other than a lack of space. Writes are refused and
-//!   jobs stop until a client calls [`resume`](crate::Engine::resume). Reads go on. The first
-//!   failure is kept until then. Two failures stay until the store is opened again: a panic, and a
-//!   commit that could not be shown to readers.
-//! - *Closing* cannot be taken back, and counts before a failure: writers get [`Error::Closed`].
+//! - *Failed*: a job or the log panicked, or had an error other than a lack of space. Writes are
+//!   refused and jobs stop until a client calls [`resume`](crate::Engine::resume). Reads go on. The
+//!   first failure is kept until then. Two failures stay until the store is opened again: a panic,
+//!   and a commit that could not be shown to readers.
+//! - *Closing* cannot be taken back. After a failure, too, writers get [`Error::Closed`] then.
 //!
-//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So
-//! whoever changes the lifecycle wakes them afterwards
+//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So the
+//! caller that changes the lifecycle wakes them afterwards
 //! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
 //! Threads: any. The lock is the innermost of the engine, and is held for one look or change.

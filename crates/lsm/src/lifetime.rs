@@ -2,14 +2,15 @@
 //! level of the tree ([`LevelWork`]).
 //!
 //! - The sums are kept in the store's annotation. They go to the medium with commits that write it
-//!   anyway, such as that of a flush, and when the engine is closed.
-//! - A power cut, or an engine that is dropped and not closed, loses the counts since the last such
-//!   commit. A close succeeds even if they cannot be recorded.
+//!   anyway, such as that of a flush. A close records them as well, unless no entry was written and
+//!   no job done since.
+//! - A power cut, the end of the process, or a drop of the engine without a close loses the counts
+//!   since the last such commit. A close succeeds even if they cannot be recorded.
 //! - Not counted: what a mount writes before the engine is opened, and what is written from the
 //!   closing commit on. A checkpoint begins at zero.
 //!
-//! Nothing in the store is derived from these sums. Any thread reads them; they are read one after
-//! the other, as all counters are.
+//! Nothing in the store is derived from these sums. Any thread reads them. They are read one after
+//! the other, so they need not be of one moment.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
@@ -33,7 +34,7 @@ pub struct WrittenBytes {
     pub reclaim: u64,
     /// Metadata: journal and superblock.
     pub metadata: u64,
-    /// Everything else: ingests, checkpoints, recovery.
+    /// Everything else: recovery, and other clients of the file system.
     pub other: u64,
 }
 

@@ -94,9 +94,9 @@ pub struct EngineOptions {
     /// store is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there
     /// are processors.
     pub workers: usize,
-    /// The most compactions that may be under way at once, whatever the decider allows; 0 leaves it
-    /// to the decider. More: small compactions do not wait for large ones. Fewer: less memory and
-    /// space for jobs, and a disk that goes less back and forth.
+    /// The most compactions that may be under way at once: no more than the decider allows, which
+    /// is also what 0 stands for. More: small compactions do not wait for large ones. Fewer: less
+    /// memory and space for jobs, and a disk that goes less back and forth.
     pub jobs: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,

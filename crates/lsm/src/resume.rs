@@ -8,8 +8,8 @@
 //!
 //! If the engine has not failed, nothing happens. If step 3 or 4 fails, the engine has failed
 //! again. One exception: if space is short, the engine has not failed, and the next write tries
-//! these steps again. The engine cannot be resumed after a panic, or after a commit that could not
-//! be shown to readers.
+//! step 4 again. The engine cannot be resumed after a panic, or after a commit that could not be
+//! shown to readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 

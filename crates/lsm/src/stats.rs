@@ -1,8 +1,8 @@
 //! [`Stats`]: the engine's counts, its sizes at the moment, and metrics derived from them.
 //!
-//! Most counts are since the engine was opened. Those of the store (`io`, and with them the bytes
-//! of the write amplification) are since the store was mounted. Times are in nanoseconds, sizes in
-//! bytes.
+//! Most counts are since the engine was opened. Those of the store (`io`, the bytes of the write
+//! amplification, and the store's part of `waits`) are since the store was mounted; `lifetime` is
+//! of all openings. Times are in nanoseconds, sizes in bytes.
 //!
 //! Any thread reads them while the engine works. They are read one after the other, so a count may
 //! be ahead of another one. Nothing is counted here: see `counters`.
@@ -115,8 +115,8 @@ pub struct Stats {
     pub compaction_steps_ended_early: u64,
     /// The longest that one took, in nanoseconds.
     pub compaction_step_nanos_max: u64,
-    /// Bytes of tables that flushes and compactions wrote and did not commit: 0, unless the store
-    /// was closed or had no space meanwhile.
+    /// Bytes of tables that flushes and compactions wrote and did not commit: 0, unless the engine
+    /// was closed, failed, or had no space meanwhile.
     pub bytes_discarded: u64,
     /// Moves by metadata alone.
     pub trivial_moves: u64,

@@ -17,7 +17,8 @@
 //!    refuses a claim that meets another one. Trivial moves that are chosen while no plan is under
 //!    way make no claim and keep the turn.
 //! 3. While plans are under way, another actor can be given a fifth kind of task: to choose a plan
-//!    beside them. The decider sees the claims. The tasks 1 to 4 wait until no plan is under way.
+//!    beside them, unless space is short or a client waits for a manual compaction. The decider
+//!    sees the claims. The tasks 1 to 4 wait until no plan is under way.
 //! 4. Choices are numbered. A choice beside others begins with the decider's state that the last
 //!    one left. So a state can be committed before a plan that was chosen earlier ends. If that
 //!    plan fails, its inputs may wait until the decider has gone once round the keys.

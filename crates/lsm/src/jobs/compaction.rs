@@ -2,7 +2,7 @@
 //! for a plan, and carries it out as a [merge](super::merging) or as [trivial
 //! moves](super::trivial_move).
 //!
-//! - Before the decider is asked, tables that range tombstones cover are dropped
+//! - Before the decider is asked, segments that range tombstones cover are dropped
 //!   ([`super::delete_only`]). If there were any, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has

@@ -5,7 +5,8 @@
 //! choose, keeps its parts in the tree. [`find`] relies on that: it panics if a part is not there.
 //! If a part is smaller than its segment, [`find`] opens the table to learn the size.
 //!
-//! Any thread may call these functions. They change nothing in the tree.
+//! Any thread may call these functions, and holds no lock: [`find`] may wait for the device. They
+//! change nothing in the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Common code of the background jobs: estimates the most space that a job's tables can take,
 //! carries a [`Rewrite`] to its end, and commits it.
 //!
-//! - The estimate is what a job reserves. Some inputs can exceed it: very long keys make a larger
-//!   index than was reckoned, and very small data blocks make a flush write more.
+//! - The estimate is what a job reserves, if there is as much space. Some inputs can exceed it:
+//!   very long keys make a larger index than was reckoned, and very small data blocks make a flush
+//!   write more.
 //! - If the engine closes or fails, a job ends between two steps. What it has written is dropped.
 //!
 //! The functions may be called in any thread. They do not choose what is merged or where it goes.

@@ -38,9 +38,10 @@
 //!   are not sealed are gone after that.
 //! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
 //!   keeps a delete that hides an older entry elsewhere from such a reader.
-//! - A flush or compaction that finds no space is tried again later. Other errors of a flush or
-//!   compaction stop all writing until somebody calls `resume`, or, after a panic, until the store
-//!   is opened again.
+//! - A flush or compaction that finds no space is tried again later; a manual compaction gives up
+//!   after some tries. Other errors of a flush or compaction stop all writing until a client calls
+//!   `resume`, or, after a panic or a commit that could not be shown to readers, until the store is
+//!   opened again.
 //!
 //! # Threads
 //! One actor flushes. There is one actor of compaction for each plan that may be under way at once,

@@ -7,8 +7,8 @@
 //!   it earlier. The entries of one full key lie in one table.
 //! - A job that has written as much as its budget allows ends at the next full key, its *boundary*.
 //!   Entries before the boundary are done. Entries behind it stay where they are, for a later job.
-//! - Memory: read-ahead buffers for each input, and the tables that are being written, but not the
-//!   whole input or output.
+//! - In memory are read-ahead buffers for each input, all range tombstones of the inputs, and the
+//!   tables that are being written, but not the whole input or output.
 //!
 //! One actor carries out a job. Sealing and committing the tables is left to the caller.
 

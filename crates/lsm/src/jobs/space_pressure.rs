@@ -1,18 +1,20 @@
-//! [`SpacePressure`]: what holds writers back. It knows how far compactions are behind, throttles
-//! writers in proportion, and keeps track of lack of space.
+//! [`SpacePressure`]: what holds writers back. It keeps the [`WriteRule`] that the decider derives
+//! from the tree (writers go freely, are slowed down in proportion or by a fixed delay, or are
+//! stopped), and keeps track of lack of space.
 //!
 //! # Lack of space
 //! 1. A job or a writer that finds no space notes it here. The compaction's actor then asks the
-//!    decider for what frees space. (A lack on a log device is not noted, because a flush is all
-//!    that helps. Nor is that of a compaction for rest.)
+//!    decider for what frees space. (The callers note no lack on a log device, because a flush is
+//!    all that helps, and none of a compaction that is due only at rest.)
 //! 2. The lack ends with the next change of the tree: then space may have come free.
 //! 3. If the decider knows nothing that frees space, or a compaction that is due finds no space
 //!    either, that is noted for this tree. As long as the tree is the same, waiting is in vain, and
 //!    a writer can be told so.
 //! 4. When the oldest snapshot ends, jobs may drop more, and the notes of step 3 are taken back.
 //!
-//! A flush or a due compaction that found no space waits here ([`Retry`]) and tries again, because
-//! space can come free without a change of the tree. Example: a reader ends.
+//! A flush that found no space waits here ([`Retry`]) and tries again, and so does a compaction,
+//! unless it is due only at rest, because space can come free without a change of the tree.
+//! Example: a reader ends.
 //!
 //! # Threads
 //! Any. One lock and one condition. Deciding what is compacted, and telling writers, is left to the

@@ -2,8 +2,8 @@
 //! reservation, the placement group if they are a set, and the limits on bytes and on open tables.
 //!
 //! A job may open one table in any case. It may open another beside it only if memory, open zones
-//! and space are there for it now. A job without a reservation takes the space that its rank may
-//! take, and fails if that is not enough.
+//! and space are there for it now. A job without a reservation has one table open at a time. It
+//! takes the space that its rank may take, and fails if that is not enough.
 //!
 //! The actor of the job uses it. When a table ends is decided by its callers.
 

@@ -4,7 +4,8 @@
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
 //! 2. The decider is asked again, for the tree that these moves would leave, until it has chosen as
-//!    often as it allows, or chooses something that cannot be committed with these moves.
+//!    often as it allows, chooses nothing, or chooses something that cannot be committed with these
+//!    moves.
 //! 3. One transaction commits all moves and the decider's state of the last choice. So data that
 //!    arrives in key order goes down many levels for the price of one commit.
 //!

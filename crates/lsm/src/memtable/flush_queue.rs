@@ -23,7 +23,7 @@ use terrace_env::{FileId, SeqNo};
 use super::memtable::Memtable;
 use crate::lifecycle::Lifecycle;
 
-/// An immutable memtable and the log that holds the same entries.
+/// An immutable memtable, and the log that holds its entries, but for those that go to no log.
 #[derive(Clone, Debug)]
 pub(crate) struct ImmutableMemtable {
     pub(crate) memtable: Arc<Memtable>,

@@ -8,8 +8,9 @@
 //!
 //! # The life of a memtable
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
-//! 2. When it is full, or somebody asks for a flush, the leader puts a new memtable in its place.
-//!    From then on it is immutable, and it waits for its flush.
+//! 2. When it is full, or must be flushed for another reason, such as a call of a client, the
+//!    leader puts a new memtable in its place. From then on it is immutable, and it waits for its
+//!    flush.
 //! 3. A flush writes those of its entries that some reader may still see to tables. The commit of
 //!    the flush takes the memtable out of the view. Its memory is freed when the last reader drops
 //!    it.

@@ -12,8 +12,8 @@
 //! Some reads are not submitted ahead: for example of an index that is not in memory, or of a
 //! further run if a filter was wrong. These are waited for one by one.
 //!
-//! An error of one key is the error of the whole call. The caller holds no lock: the call waits for
-//! the device.
+//! An error of one key is the error of the whole call. Any thread calls, and holds no lock: the
+//! call waits for the device.
 
 use bytes::Bytes;
 use terrace_env::SeqNo;

@@ -1,5 +1,5 @@
 //! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are. When a store is short
-//! of space, [`SpaceHolders`] tells which of them may keep it.
+//! of space, [`SpaceHolders`] lists them by kind, because each of them may keep it.
 //!
 //! - A reader is listed from its beginning to its end. A salvage is listed as a scan, and each
 //!   clone of a snapshot by itself. Point reads, verifications and jobs are not listed.

@@ -1,7 +1,7 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! - A scan sees the entries that were visible when it began. It holds their memtables and files
-//!   until it is dropped, also after its end.
+//! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
+//!   their memtables and files until it is dropped, also after its end.
 //! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
 //!   other, so each entry is returned once.
 //! - When one end finds no further entry, or fails, the whole scan has ended: the other end returns

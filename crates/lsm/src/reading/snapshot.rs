@@ -4,9 +4,9 @@
 //! - A snapshot is a sequence number that jobs know of: they keep the entries that it sees, which
 //!   takes space until it is dropped. It sees what is visible when it begins, synced or not.
 //!   Snapshots are not stored: a store that was just opened has none.
-//! - A read of the newest writes takes the view first and the sequence number afterwards. So all
-//!   writes of the view are within the sequence. The read may miss a put that becomes visible
-//!   between the two, in a new memtable: that put is concurrent with the read.
+//! - A read of the newest writes takes the view first and the sequence number afterwards. So it
+//!   sees every write that had returned before the read began. The read may miss what becomes
+//!   visible between the two, and is concurrent with it: a put in a new memtable, or an ingest.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
 //!

@@ -1,7 +1,8 @@
 //! Verification: reads what counts in every table of a version, while the engine goes on working.
 //!
 //! - Checksums must hold, also of indexes and filters, and entries must be in key order. The end of
-//!   a table must fit its annotation. If one segment has all of a table, its entries are counted.
+//!   a table must fit its annotation. If one segment has all of a table, the entries must be as
+//!   many as the annotation says.
 //! - Tables are read anew, past the caches. Data blocks that count no more are left out.
 //! - It ends at the first thing that is wrong. It does not look at later writes. Entries in
 //!   memtables are counted, but not read: their logs were verified when they were replayed.

@@ -2,7 +2,7 @@
 //!
 //! - An entry can be decoded only after the one before it, from a restart point on. So a step back
 //!   decodes the entries since the restart point once, and keeps them for the next steps back, up
-//!   to [`PASSED_BYTES_MAX`] bytes of keys.
+//!   to about [`PASSED_BYTES_MAX`] bytes of keys.
 //! - `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in
 //!   a new block, the caller seeks first.
 //! - A damaged entry is [`Error::Corruption`]. The kinds and the order of entries are not checked.

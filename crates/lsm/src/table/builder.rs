@@ -3,11 +3,12 @@
 //! - The caller adds entries in the order of their internal keys, each once. It adds range
 //!   tombstones as fragments, in order and without overlap. A table has at least one entry or
 //!   fragment; otherwise [`TableBuilder::finish`] panics.
-//! - A finished table is written, and not yet durable or visible: the caller seals its file in a
-//!   transaction. If the builder, or the [`BuiltTable`], is dropped before, the file is gone.
+//! - A finished table has been handed to the store, and is not yet durable or visible: the caller
+//!   seals its file in a transaction. If the builder, or the [`BuiltTable`], is dropped before, the
+//!   file is gone.
 //! - After an error the builder is of no use, and the caller drops it.
-//! - Memory: the block that is being filled, the whole index and filter ([`IndexBuilder`]), and
-//!   what the store has on its way.
+//! - In memory are the block that is being filled, the whole index and filter ([`IndexBuilder`]),
+//!   the range tombstones, and what the store has on its way.
 //!
 //! One owner. A call that closes a block may wait for the store to write. When a table is large
 //! enough is decided by the caller.

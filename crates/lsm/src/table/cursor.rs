@@ -1,7 +1,7 @@
 //! [`TableCursor`]: walks the entries of a table in order, forward and backward, and reads ahead.
 //!
 //! - It shows all entries with their stored sequence numbers. Which of them a reader sees is
-//!   decided above.
+//!   decided by the caller.
 //! - A scan looks blocks up in the block cache, and puts in at most its first block after a seek. A
 //!   job does neither.
 //! - [`TableCursor::stay_within`] limits the cursor to the blocks that may hold keys of a range. It

@@ -4,7 +4,8 @@
 //!
 //! - A filter knows the full keys of entries. "No" is certain for them. It says nothing of range
 //!   tombstones.
-//! - A filter of an unknown kind counts as no filter: every key may be there.
+//! - A filter of an unknown kind, or of a wrong length, counts as no filter: every key may be
+//!   there.
 //! - One line costs one cache miss instead of one per probe. In exchange, at 10 bits a key, the
 //!   share of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash-
 //!   and Space-Efficient Bloom Filters", 2007).

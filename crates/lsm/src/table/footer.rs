@@ -9,8 +9,8 @@
 //!   long as the footer says.
 //! - [`Properties::decode`] takes contents whose frame was verified. It skips properties that it
 //!   does not know.
-//! - Damage is [`Error::Corruption`]; a version, feature or number of index levels that is not
-//!   known is [`Error::Unsupported`].
+//! - Damage is [`Error::Corruption`], or a [`DecodeError`] of which the caller makes one; a
+//!   version, feature or number of index levels that is not known is [`Error::Unsupported`].
 //!
 //! No locks and no I/O.
 

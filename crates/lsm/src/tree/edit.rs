@@ -4,8 +4,8 @@
 //! The steps, in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`].
 //! - All steps get the same version, the current one: the caller has the turn to commit.
 //! - [`Edit::kept`] checks that segments of the next version do not overlap. A store with such a
-//!   tree would not open again, so a fault of a job must end here, before the commit. A part that
-//!   the version does not hold is a panic.
+//!   tree would not open again, so a fault of a job must end here, before the commit. It panics if
+//!   a part is taken of a table that has no segment there.
 //! - [`Edit::version`] comes after the commit, because a new table can be opened only then. An edit
 //!   of moves alone can make its version without a commit.
 //!

@@ -4,7 +4,7 @@
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
 //!   wrong is [`Error::Corruption`].
 //! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, and
-//!   names to at most [`SPACE_NAME_BYTES_MAX`] bytes, the name of the decider included.
+//!   both names and the text of the decider's system to at most [`SPACE_NAME_BYTES_MAX`] bytes.
 //!
 //! No locks and no I/O.
 

@@ -15,8 +15,8 @@
 //! into the view.
 //!
 //! # Invariants
-//! - A reader takes the view first and the newest visible sequence second. So what the view lacks
-//!   is newer than all that it has.
+//! - A reader takes the view first and the newest visible sequence second. So it misses no write
+//!   that had returned before it began. It may miss what becomes visible between the two.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
@@ -92,8 +92,8 @@ impl Tree {
         self.view.load()
     }
 
-    /// The newest sequence that readers see. To be read after the view: what the view lacks is then
-    /// newer than everything in it.
+    /// The newest sequence that readers see. To be read after the view: then the reader misses no
+    /// write that had returned before.
     pub(crate) fn visible(&self) -> SeqNo {
         switch_point();
         SeqNo(self.visible.load(Ordering::Acquire))

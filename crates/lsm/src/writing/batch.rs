@@ -2,8 +2,8 @@
 //! entries have their sequence numbers, built here or read from a log. The layout is
 //! `docs/format/batch.md`.
 //!
-//! - Later writes of a batch count: of two writes of one key the second, and a range delete does
-//!   not hide what the batch puts after it.
+//! - Of two writes of one key in a batch, the second counts. A range delete does not hide what the
+//!   batch puts after it.
 //! - The bytes of a batch are those that go to the log, except for its header: that is filled in
 //!   when the first entry gets its sequence number. The entries are numbered consecutively from
 //!   there.

@@ -1,5 +1,5 @@
-//! Gathering: bytes of the log may stay in the memory of the process for as long as the options
-//! allow. This module writes them out when that time is over.
+//! Gathering: bytes of the log may stay in the memory of the process for as long as the option
+//! `gather_time` says. This module writes them out when that time is over.
 //!
 //! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay,
 //!    unless older bytes have set one already.
@@ -9,7 +9,7 @@
 //!    can be written later, if another leader is at work when the time is over.
 //!
 //! When the engine closes, the actor writes out what has gathered, without waiting for the time. If
-//! the options allow no time, each leader begins the write-out itself.
+//! `gather_time` is zero, each leader begins the write-out itself.
 //!
 //! Threads: the actor and the leader. One lock, held over no call to the store. Writing out is no
 //! sync: a power cut can still take these bytes.

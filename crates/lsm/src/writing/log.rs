@@ -4,8 +4,8 @@
 //! - The log of the engine is a string of batches. The store below frames what is appended, and
 //!   cuts a torn tail by whole appends.
 //! - Appended bytes may be in the memory of the process until they are written out or synced.
-//! - A log that is *given up*, because it found no space, has no writer any more: another log must
-//!   begin before the next append.
+//! - A log that is *given up*, because it found no space or the engine has failed, has no writer
+//!   any more: another log must begin before the next append.
 //! - A replay checks that sequence numbers do not go back from batch to batch; they may have gaps.
 //!   It reports a damaged or incomplete batch as corruption, with its offset. It checks batches
 //!   that are in tables already, and passes over them.

@@ -1,7 +1,7 @@
 //! Group commit. Writers queue their batches in the [lane](super::write_lane). One of them, the
-//! *leader*, writes a group of batches for all who wait: it appends the group to the log, syncs or
-//! writes out the log if a batch asks for it, puts the entries into the memtable, and shows them to
-//! readers.
+//! *leader*, writes a group of batches for all of their writers: it appends the group to the log,
+//! syncs or writes out the log if a batch asks for it, puts the entries into the memtable, and
+//! shows them to readers.
 //!
 //! - The batches of a group that go to the log are one append: a power cut leaves all of them in
 //!   the log or none. A batch that goes to no log becomes durable when its memtable is flushed.
@@ -9,9 +9,9 @@
 //!   range deletes.
 //!
 //! # Errors
-//! - If the append fails, each batch of the group gets the error, and none is seen. The next
-//!   opening may still find them in the log. If it was for lack of space, the deletes of the group
-//!   are tried again, in the end from space that is kept for flushes.
+//! - If there is no room for the group, or the append fails, its batches get the error, and none is
+//!   seen. The next opening may still find them in the log. If it was for lack of space, the
+//!   deletes of the group are tried again first, in the end from space that is kept for flushes.
 //! - If the sync or the write-out fails, the batches that asked for either get the error. All
 //!   batches of the group are seen, and may be durable or not. If it was for lack of space, the
 //!   memtable is flushed instead; if that succeeds, so does the write.

@@ -2,7 +2,8 @@
 //!
 //! Leading is a role that one thread has at a time. The leader owns the log ([`Lead`]) and holds no
 //! lock, so that it may wait for the device while other writers queue. It writes one group, in the
-//! order of the queue, and gives the lead back.
+//! order of the queue, and gives the lead back. Other work beside which nothing may be written
+//! takes the lead, too, such as the commit of an ingest.
 //!
 //! - A leader must not queue a batch or take the lead a second time: it would wait for itself.
 //! - If a leader panics, its group fails, the engine stops, and the log is not written again:

@@ -4,17 +4,17 @@
 //! reader that comes at any moment:
 //! 1. The upper part goes into a new node. If the node is a leaf, its successor is then the new
 //!    leaf.
-//! 2. The parent takes the separator and the new node. It has room, because the topmost full node
-//!    is split first, and a full root gets a parent.
+//! 2. The parent takes the separator and the new node. It has room: a full parent is split first,
+//!    after its own parent if that is full, too; a full root first gets a parent.
 //! 3. The upper part is removed from the old node.
 //!
 //! The upper part is usually a half. If keys come in order, a full leaf stays as it is, and the new
 //! leaf gets the new entry alone.
 //!
 //! A reader that read the parent before step 2 and the node after step 3 is in a leaf too far left:
-//! its target lies behind all of the leaf. It goes on to the next leaves, and after a few of them
-//! descends again. A separator is the first entry of the leaf right behind it. So a search for the
-//! last entry before a target finds it without links backward.
+//! its target lies behind all of the leaf. It goes on to the next leaves. A search forward descends
+//! again after [`HOPS_MAX`] of them. A separator is the first entry of the leaf right behind it. So
+//! a search for the last entry before a target finds it without links backward.
 //!
 //! Keys are compared by eight bytes first: those behind the prefix that the [`Window`] says keys
 //! have in common.
