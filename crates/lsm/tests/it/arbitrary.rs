@@ -1,4 +1,6 @@
-//! [`Arbitrary`]: a decider that picks legal plans, routes of flushes and places at random.
+//! [`Arbitrary`]: a decider that draws plans, routes of flushes and places of ingests, and chooses
+//! what is legal. Where no draw is, it chooses nothing. A choice follows from the tree and the
+//! state of the decider alone. A manual compaction is not drawn: it merges everything into one run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

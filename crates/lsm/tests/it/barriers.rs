@@ -1,4 +1,6 @@
-//! Tables that stay between two routes of one run: no output reaches over them.
+//! Tests of barriers: tables that stay between two routes of one run, and which no output of a
+//! merge reaches over. With this rule broken, the merge fails before its commit. The tables of a
+//! flush end where its routes end.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Merges whose routes alternate between destinations: the tables of a destination go on over the
-//! routes of others.
+//! routes of others. Other tests are of what ends a table all the same: a lack of memory, another
+//! stream of its run, tables that stay, cuts, grandparents, and a budget that is used up.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Operations of the store that fail, once or from some operation on. An operation that fails under
 //! a write or a job stops all writes, and reads go on; `resume` makes the engine go on if the store
-//! works again; a read that fails under a reader is told to the reader and stops nothing. Whatever
-//! failed, the next opening finds a prefix of the batches, with all that were synced. (Lack of
-//! space is in `full`.)
+//! works again, unless a commit could not be shown to readers; a read that fails under a reader is
+//! told to the reader and stops nothing. Whatever failed, the next opening finds a prefix of the
+//! batches, with all that were synced. (Lack of space is in `full`.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,7 @@
 //! A full store: puts are refused, reads and deletes go on, and space that is freed is used again.
-//! A refusal is an error of space and stops nothing: the same put succeeds later. The stores hold a
-//! MiB at most, and keep a part of it for jobs: flushes and compactions.
+//! A refusal is an error of space and stops nothing: the same put succeeds later. Most of the
+//! stores hold a MiB at most, and keep a part of it for jobs: flushes and compactions. In one test
+//! the store has space, and refuses to commit new logs as if it had none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

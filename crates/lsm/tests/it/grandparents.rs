@@ -1,4 +1,6 @@
-//! Where outputs of a merge end for the tables of the next level that they overlap.
+//! Tests of the grandparent cut: where an output of a merge ends because it overlaps too many bytes
+//! of *grandparents*, the tables of the next level. The decider says whether the overlaps of a
+//! table that ended by its size count for the next one.
 
 use std::sync::Arc;
 

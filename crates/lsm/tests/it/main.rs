@@ -11,6 +11,7 @@
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | what does a decider see of a table's bytes | `histograms` |
+//! | which decider chooses what is legal by chance | `arbitrary` |
 //! | and the rest | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!

@@ -1,5 +1,6 @@
-//! A decider of one plan, for tests of where tables go and end: it merges all that there is along
-//! routes that the test names, and sends flushes where the test wants them.
+//! A decider of one plan, for tests of where tables go and end: once level 0 has [`RUNS`] runs, it
+//! merges all that there is along routes that the test names, but for tables that the test lets
+//! stay. It sends flushes where the test wants them.
 
 use std::sync::Arc;
 

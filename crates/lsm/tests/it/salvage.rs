@@ -1,7 +1,8 @@
-//! Reads from damaged tables, against an ordered map. In each round one bit of one table is read
-//! wrongly, at a random place: every entry that is found is the newest of its key, and every key
-//! that is missing lies in a range that is listed as left out. A verification notices damage of
-//! tables that are open.
+//! Reads from damaged tables, against an ordered map. A salvage is made over and over while one bit
+//! of one table is read wrongly, each time at another random place: every entry that is found is
+//! the newest of its key, and every key that is missing lies in a range that is listed as left out.
+//! A verification notices damage of tables that are open, and does not read blocks that count no
+//! more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
