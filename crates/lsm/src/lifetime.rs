@@ -26,7 +26,7 @@ use crate::shared::Shared;
 pub struct WrittenBytes {
     /// The write-ahead log.
     pub log: u64,
-    /// Memtables into tables.
+    /// Memtables into tables, and the tables of ingests.
     pub flush: u64,
     /// Tables merged into tables.
     pub compaction: u64,

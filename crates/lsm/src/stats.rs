@@ -22,7 +22,7 @@ use crate::shared::Shared;
 pub struct WriteAmplification {
     /// The write-ahead log, padding included.
     pub log: f64,
-    /// Memtables into tables.
+    /// Memtables into tables, and the tables of ingests.
     pub flush: f64,
     /// Tables merged into tables.
     pub compaction: f64,

@@ -1,15 +1,16 @@
 //! Checkpoints: a consistent copy of a store in another one, while writes go on.
 //!
-//! The target must hold nothing, and is claimed until the copy is done. The tables that are copied
-//! stay pinned meanwhile: space of theirs comes free only afterwards. If the copy fails before step
-//! 3, the target holds as little as before.
+//! The target must hold nothing but logs without entries, as a store has that was opened and never
+//! written. It is claimed until the copy is done. The tables that are copied stay pinned meanwhile:
+//! space of theirs comes free only afterwards. If the copy fails before step 3, the target holds as
+//! little as before.
 //!
 //! 1. The engine flushes its memtables twice. Writes go on during the first flush, and wait during
 //!    the second, which is short. Then the version holds the writes before this moment and no
 //!    others. (A read-only engine copies its logs instead of flushing.)
 //! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
 //!    a table counts no more, the copy has zeros there, and trims them. A log that the opening has
-//!    read is compared with what it read then.
+//!    read is compared with what it read then; its note of the log before it is left out.
 //! 3. One transaction seals all files and writes the target's own annotation. Sequences, key spaces
 //!    and the decider's state are those of the source; the counts of bytes written begin at zero.
 //!

@@ -1,6 +1,6 @@
-//! Trivial moves: segments go to another level by metadata alone. Segments that hold only deletes
-//! with nothing below them can leave the tree in the same way. No entry is read or written; a move
-//! of a part of a segment reads the table's index.
+//! Trivial moves: segments go to another place of the tree, mostly a deeper level, by metadata
+//! alone. Segments that hold only deletes with nothing below them can leave the tree in the same
+//! way. No entry is read or written; a move of a part of a segment reads the table's index.
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
 //! 2. The decider is asked again, for the tree that these moves would leave, until it has chosen as

@@ -10,8 +10,8 @@
 //!   part counts until the reader is done.
 //!
 //! Rules for an [`Owner`]: a slot is filled by [`Clock::keep`]. [`Owner::release`] is called under
-//! the clock's lock, so it empties the slot and does nothing else. The clock has weak references;
-//! owners may go at any time.
+//! the clock's lock, so it empties the slot at most, and does nothing else. The clock has weak
+//! references; owners may go at any time.
 //!
 //! Threads: any number. Parts are dropped under the clock's lock, owners when it is free: the last
 //! owner of a file closes it.

@@ -30,7 +30,7 @@
 //! # Threads
 //! One thread at a time inserts: the leader of the write lane, or the opening that replays a log.
 //! Any number of readers walk through the same memtable meanwhile, without a lock. All unsafe code
-//! of this crate is in `entry_tree`; its tests run under Miri.
+//! of this crate is in `entry_tree`; most of its tests run under Miri.
 //!
 //! # Not done here
 //! A memtable does not know when it is full, and writes neither log nor table: see `writing` and

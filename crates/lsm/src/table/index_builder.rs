@@ -7,7 +7,8 @@
 //! tombstones alone has no blocks.)
 //!
 //! - The index is cut into partitions as it grows. A small index is joined at the end, with one
-//!   filter. In a larger one each partition has a filter of its own.
+//!   filter. In a larger one each partition has a filter of its own. With `filter_bits` of 0 there
+//!   are no filters.
 //! - Memory until the end of the table: index and filters, not compressed, and eight bytes for each
 //!   key whose filter is not made yet.
 //!

@@ -5,7 +5,7 @@
 //!   the keys between the separators around it in the index. If a part of the index cannot be read,
 //!   that part counts as one damaged block with all keys of its partition.
 //! - Any failed read counts as damage. A read may also fail because the engine is closed meanwhile;
-//!   the caller asks for that afterwards.
+//!   the caller checks for that afterwards.
 //! - The order of entries and the filters are not checked.
 //!
 //! Any thread, without a lock: it reads and waits block by block. It changes nothing on the medium.
