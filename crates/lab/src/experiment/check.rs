@@ -14,7 +14,7 @@ use terrace_zone::timing::{Drive, Scale};
 use super::claim::{Claim, Measure, Quantity, Than};
 use super::{Experiment, PhaseDescription, Plot, SETTING, leading_number, parameter_of};
 use crate::run::{Metrics, Sample};
-use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
+use crate::workload::{Chooser, KEY_SIZE_MIN, Preset, Sizes};
 
 /// Something wrong, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -109,6 +109,12 @@ fn phase(field: &str, phase: &PhaseDescription) -> Check {
     ensure(clients > 0, &format!("{field}.clients"), "at least 1", clients)?;
     if let Some(sizes) = &phase.value_size {
         reads::<Sizes>(&format!("{field}.value_size"), sizes)?;
+    }
+    if let Some(length) = phase.scan_length {
+        let field = format!("{field}.scan_length");
+        let scans = workload.parse().is_ok_and(Preset::scans);
+        ensure(scans, &field, "none in a workload without scans", length)?;
+        ensure(length > 0, &field, "at least 1", length)?;
     }
     if let Some(chooser) = &phase.chooser {
         reads::<Chooser>(&format!("{field}.chooser"), chooser)?;
@@ -313,6 +319,12 @@ mod tests {
             ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "more than nothing"),
             ("\"fillrandom\"", "\"fillrandm\"", "workload: ", "fillseq"),
             ("operations = 1000", "operations = 0", "operations: ", "at least 1, found 0"),
+            (
+                "operations = 1000",
+                "operations = 1\nscan_length = 9",
+                "scan_length: ",
+                "without scans",
+            ),
             ("\"100-200\"", "\"200-100\"", "value_size: ", "a size, LEAST-MOST"),
             ("\"zipfian\"", "\"zipf\"", "chooser: ", "latest, hotspot, found `zipf`"),
             ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),

@@ -110,6 +110,10 @@ settings! {
         compressible_to: u8,
         /// Whether every write waits for the medium.
         synced: bool,
+        /// Every how manyth write of a client waits for the medium, where not each does.
+        synced_every: u64,
+        /// Whether writes go to a log at all.
+        logged: bool,
         /// Where the log is.
         log: Location,
         /// Where the metadata of the file system are: its journal; `None`: where the log is.
@@ -122,6 +126,9 @@ settings! {
         log_chunk: Size,
         /// How metadata are written.
         metadata_writes: MetadataWrites,
+        /// After so many bytes without a sync, the write that exceeds them waits for one; `None`:
+        /// only what a write asks for is synced.
+        log_buffer: Size,
         /// [`Options::file_cache`](terrace::Options::file_cache).
         file_cache: Size,
         /// Order in which blocks leave the cache.
@@ -182,6 +189,8 @@ pub struct PhaseDescription {
     pub value_size: Option<String>,
     /// How a record is chosen, where not as the workload has it.
     pub chooser: Option<String>,
+    /// How many records a scan goes through, at every scale, where not as the workload has it.
+    pub scan_length: Option<u32>,
     /// How many clients there are at once; `None`: one.
     pub clients: Option<u32>,
     /// Whether metrics are taken of it; `false` for what only fills the store.

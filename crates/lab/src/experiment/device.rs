@@ -7,7 +7,8 @@
 use serde::Deserialize;
 use terrace_zone::timing::Size;
 
-/// The kind of device for the tables. Its mechanism is that of the experiment's drive.
+/// The kind of device for the tables. Where no other drive is named, its mechanism is that of the
+/// experiment's drive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DeviceDescription {

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 54] = [
+const FILES: [(&str, &str); 67] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -27,6 +27,8 @@ const FILES: [(&str, &str); 54] = [
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),
     ("geardb/age", include_str!("../../experiments/geardb/age.toml")),
     ("geardb/repairs", include_str!("../../experiments/geardb/repairs.toml")),
+    ("geardb/smrdb", include_str!("../../experiments/geardb/smrdb.toml")),
+    ("geardb/disk", include_str!("../../experiments/geardb/disk.toml")),
     ("bluefs/fig1", include_str!("../../experiments/bluefs/fig1.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
     ("bluefs/fig5", include_str!("../../experiments/bluefs/fig5.toml")),
@@ -57,6 +59,17 @@ const FILES: [(&str, &str); 54] = [
     ("sealdb/memory", include_str!("../../experiments/sealdb/memory.toml")),
     ("sealdb/reads", include_str!("../../experiments/sealdb/reads.toml")),
     ("sealdb/requests", include_str!("../../experiments/sealdb/requests.toml")),
+    ("smrdb/fig3-9-100b", include_str!("../../experiments/smrdb/fig3-9-100b.toml")),
+    ("smrdb/fig3-9-4k", include_str!("../../experiments/smrdb/fig3-9-4k.toml")),
+    ("smrdb/fig3-9-100k", include_str!("../../experiments/smrdb/fig3-9-100k.toml")),
+    ("smrdb/fig3-10", include_str!("../../experiments/smrdb/fig3-10.toml")),
+    ("smrdb/fig3-11", include_str!("../../experiments/smrdb/fig3-11.toml")),
+    ("smrdb/fig3-13", include_str!("../../experiments/smrdb/fig3-13.toml")),
+    ("smrdb/fig3-14", include_str!("../../experiments/smrdb/fig3-14.toml")),
+    ("smrdb/fig3-14-in-order", include_str!("../../experiments/smrdb/fig3-14-in-order.toml")),
+    ("smrdb/fig3-15", include_str!("../../experiments/smrdb/fig3-15.toml")),
+    ("smrdb/fig3-16", include_str!("../../experiments/smrdb/fig3-16.toml")),
+    ("smrdb/overlap", include_str!("../../experiments/smrdb/overlap.toml")),
     ("lifetime/throughput", include_str!("../../experiments/lifetime/throughput.toml")),
     ("lifetime/writes", include_str!("../../experiments/lifetime/writes.toml")),
     ("lifetime/over-time", include_str!("../../experiments/lifetime/over-time.toml")),
@@ -147,7 +160,7 @@ mod tests {
         assert_eq!(names("all").len(), FILES.len());
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/geardb/fig4.toml");
         assert_eq!(names(file), ["fig4"]);
-        for wrong in ["geardb/fig6", "geardb", "smrdb/all", ""] {
+        for wrong in ["geardb/fig6", "geardb", "wisckey/all", ""] {
             let error = Experiment::find(wrong).unwrap_err().to_string();
             assert!(error.contains("geardb/fig3, ") && error.contains(wrong), "{error}");
         }

@@ -132,6 +132,13 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
     if store.synced == Some(true) {
         said.push(("writes", "each waits for the medium".to_owned()));
     }
+    if let Some(every) = store.synced_every {
+        said.push(("writes", format!("of a client, one in {every} waits for the medium")));
+    }
+    if store.logged == Some(false) {
+        said.push(("log", "none".to_owned()));
+    }
+    said.extend(store.log_buffer.map(|size| ("log that may be unsynced", bytes(size))));
     said.extend(places(store));
     for phase in &experiment.phases {
         let mut words = format!("{} operations", Unit::Count.show(phase.operations as f64));
@@ -147,6 +154,8 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
                 words += &format!(", {what} of {size} bytes");
             }
         }
+        let scans = phase.scan_length.map(|records| format!(", scans of {records} records"));
+        words += &scans.unwrap_or_default();
         words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
         words += if phase.wait_idle { ", until no job and no reclaim is due" } else { "" };
         words += if phase.measured { "" } else { "; not measured" };

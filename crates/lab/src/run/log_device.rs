@@ -69,7 +69,8 @@ fn logs_at_once(store: &StorePlan) -> u64 {
 /// The bytes of one log, at most.
 fn log(store: &StorePlan, phases: &[PhasePlan]) -> Result<u64, PlanError> {
     let waiting = store.log_writes != LogWrites::Gathered && store.log_chunk == 0;
-    let mut alone = store.synced || waiting;
+    let is_synced = store.synced || store.synced_every.is_some() || store.log_buffer.is_some();
+    let mut alone = is_synced || waiting;
     let (mut least, mut most, mut clients, mut writes) = (u64::MAX, 0, 0, 0);
     for phase in phases {
         let (preset, values) = (phase.preset()?, phase.values()?);

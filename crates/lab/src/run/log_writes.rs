@@ -7,7 +7,12 @@
 //! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
-//! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
+//! With each of them, a log may have a buffer, as SMRDB's has. After so many bytes without a sync,
+//! the append waits for one. A longer append is divided, so that there is a sync to each buffer at
+//! every scale.
+//!
+//! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced;
+//! with a buffer, it may leave a part of a batch.
 //!
 //! [`Forced`]: LogWrites::Forced
 //! [`Gathered`]: LogWrites::Gathered
@@ -21,7 +26,13 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, Layer, Store, StoreError, Transaction,
 };
 use terrace_env::{Cause, FileId};
+use terrace_zone::timing::Size;
 use terrace_zone::{Device, DeviceLayer, Op, Request, Ticket};
+
+use super::PlanError;
+use super::plan::{BLOCK, IO_SIZE_MIN};
+use super::scaling::Scaling;
+use crate::experiment::StoreDescription;
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,14 +66,53 @@ impl LogWrites {
     }
 
     /// The store, as it is to be used. Of a waiting log, writes have up to `chunk` bytes; 0: each
-    /// append is written by itself.
-    pub(super) fn store(self, store: Arc<dyn Store>, chunk: u64) -> Arc<dyn Store> {
-        match self {
-            Self::Gathered => store,
-            Self::Waiting | Self::Forced | Self::Journaled => {
-                Arc::new(LesserStore { store, writes: self, chunk })
-            }
+    /// append is written by itself. With a `buffer`, that many bytes of a log may be unsynced.
+    pub(super) fn store(
+        self,
+        store: Arc<dyn Store>,
+        chunk: u64,
+        buffer: Option<u64>,
+    ) -> Arc<dyn Store> {
+        match (self, buffer) {
+            (Self::Gathered, None) => store,
+            _ => Arc::new(LesserStore { store, writes: self, chunk, buffer }),
         }
+    }
+}
+
+/// The size of a chunk at a scale, in whole blocks; 0: a log has none.
+pub(super) fn log_chunk(store: &StoreDescription, scaling: &Scaling) -> Result<u64, PlanError> {
+    let Some(chunk) = store.log_chunk else { return Ok(0) };
+    if store.log_writes.is_some_and(LogWrites::waits) {
+        return Ok((scaling.bytes(chunk.0) / BLOCK * BLOCK).max(IO_SIZE_MIN));
+    }
+    Err(PlanError::Impossible {
+        what: "log_chunk".into(),
+        expected: "log_writes = \"waiting\" or \"forced\"".into(),
+        found: "another way of writing the log, which has no chunks".into(),
+    })
+}
+
+/// Settings of how long writes last that would contradict each other.
+pub(super) fn check_syncs(store: &StoreDescription) -> Result<(), PlanError> {
+    let impossible = |what: &str, expected: &str, found: &str| {
+        let (expected, found) = (expected.to_owned(), found.to_owned());
+        Err(PlanError::Impossible { what: what.to_owned(), expected, found })
+    };
+    let synced = store.synced == Some(true);
+    match (store.synced_every, store.log_buffer) {
+        (Some(0), _) => impossible("synced_every", "at least 1", "0"),
+        (Some(_), _) if synced => {
+            impossible("synced_every", "none if every write is synced", "one")
+        }
+        (_, Some(_)) if store.log_chunk.is_some() => {
+            impossible("log_buffer", "none if a log is written by chunks", "one")
+        }
+        (_, Some(Size(0))) => impossible("log_buffer", "more than nothing", "0 B"),
+        (every, _) if store.logged == Some(false) && (synced || every.is_some()) => {
+            impossible("logged", "a log if writes are synced", "none")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -90,6 +140,7 @@ struct LesserStore {
     store: Arc<dyn Store>,
     writes: LogWrites,
     chunk: u64,
+    buffer: Option<u64>,
 }
 
 /// The writer of such a log.
@@ -100,6 +151,9 @@ struct LesserLog {
     chunk: u64,
     /// Bytes that were appended since the last write that was waited for.
     gathered: u64,
+    buffer: Option<u64>,
+    /// Bytes that were appended since the last sync, fewer than the buffer has.
+    unsynced: u64,
 }
 
 impl LesserStore {
@@ -107,21 +161,15 @@ impl LesserStore {
         if kind != FileKind::Log {
             return writer;
         }
-        let (store, writes, chunk) = (Arc::clone(&self.store), self.writes, self.chunk);
-        Box::new(LesserLog { writer, store, writes, chunk, gathered: 0 })
+        let (store, writes) = (Arc::clone(&self.store), self.writes);
+        let (chunk, buffer) = (self.chunk, self.buffer);
+        Box::new(LesserLog { writer, store, writes, chunk, gathered: 0, buffer, unsynced: 0 })
     }
 }
 
-impl FileWriter for LesserLog {
-    fn id(&self) -> FileId {
-        self.writer.id()
-    }
-
-    fn len(&self) -> u64 {
-        self.writer.len()
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+impl LesserLog {
+    /// Appends bytes that go beyond no buffer.
+    fn append_whole(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         if !self.writes.waits() {
             return self.writer.append(bytes);
         }
@@ -139,6 +187,32 @@ impl FileWriter for LesserLog {
         self.gathered = 0;
         self.writer.sync()
     }
+}
+
+impl FileWriter for LesserLog {
+    fn id(&self) -> FileId {
+        self.writer.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.writer.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let Some(buffer) = self.buffer else { return self.append_whole(bytes) };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = (buffer - self.unsynced).min(rest.len() as u64);
+            let (now, later) = rest.split_at(room as usize);
+            self.append_whole(now)?;
+            self.unsynced += room;
+            if self.unsynced == buffer {
+                self.sync()?;
+            }
+            rest = later;
+        }
+        Ok(())
+    }
 
     fn write_out(&mut self) -> Result<(), StoreError> {
         self.writer.write_out()
@@ -150,7 +224,7 @@ impl FileWriter for LesserLog {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         self.writer.sync()?;
-        self.gathered = 0;
+        (self.gathered, self.unsynced) = (0, 0);
         if self.writes == LogWrites::Journaled
             && let Some(info) = self.store.info(self.id())
         {

@@ -39,6 +39,9 @@ pub struct PhasePlan {
     pub value_size: String,
     /// How a record is chosen, where not as the workload has it.
     pub chooser: Option<String>,
+    /// Records of a scan, where not as the workload has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan_length: Option<u32>,
     /// Clients at once.
     pub clients: u32,
     /// Whether metrics are taken of it.
@@ -93,6 +96,7 @@ impl PhasePlan {
             key_size,
             value_size: values.to_string(),
             chooser: phase.chooser.clone(),
+            scan_length: phase.scan_length,
             clients,
             measured: phase.measured,
             wait_idle: phase.wait_idle,
@@ -130,6 +134,10 @@ impl PhasePlan {
         let usual = if preset.begins_empty() || left == 0 { self.operations } else { left };
         let records = self.records.unwrap_or(usual).max(1);
         let workload = preset.workload(self.values()?, records, seed);
+        let workload = match self.scan_length {
+            Some(length) => workload.with_scan_length(length),
+            None => workload,
+        };
         Ok(match &self.chooser {
             Some(chooser) => workload.with_chooser(parsed(&self.name, "chooser", chooser)?),
             None => workload,

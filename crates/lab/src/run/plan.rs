@@ -7,11 +7,12 @@
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};
 use terrace_policy::StoreShape;
-use terrace_zone::timing::{Drive, Scale, ScaleMode};
+use terrace_zone::timing::{Drive, Scale, ScaleMode, Size};
 use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::device::DevicePlan;
+use super::log_writes::{check_syncs, log_chunk};
 use super::phase::PhasePlan;
 use super::places::{Places, Starts};
 use super::scaling::Scaling;
@@ -19,9 +20,9 @@ use super::{LogWrites, MetadataWrites, PlanError, log_device};
 use crate::experiment::{Experiment, Location, StoreDescription, Variant};
 
 /// Bytes of a block of the file system.
-const BLOCK: u64 = 4 << 10;
+pub(super) const BLOCK: u64 = 4 << 10;
 /// Two blocks of the file system: below, nothing is left of it.
-const IO_SIZE_MIN: u64 = 8 << 10;
+pub(super) const IO_SIZE_MIN: u64 = 8 << 10;
 
 /// A run: an experiment under one system and one variant, at a scale, from a seed. See the
 /// [module](self).
@@ -85,6 +86,12 @@ pub struct StorePlan {
     pub compressible_to: Option<u8>,
     /// Whether every write waits for the medium.
     pub synced: bool,
+    /// Every how manyth write of a client waits for the medium, where not each does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced_every: Option<u64>,
+    /// Whether no write goes to a log.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlogged: bool,
     /// Where the log is.
     pub log: Location,
     /// Where the metadata are; `None`: where the log is.
@@ -102,10 +109,24 @@ pub struct StorePlan {
     /// How metadata are written.
     #[serde(default, skip_serializing_if = "MetadataWrites::is_usual")]
     pub metadata_writes: MetadataWrites,
+    /// How many bytes of the log may be unsynced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_buffer: Option<u64>,
     /// [`Options::file_cache`].
     pub file_cache: u64,
     /// Order in which blocks leave the cache.
     pub cache_policy: CachePolicy,
+}
+
+impl StorePlan {
+    /// The durability of a write, but for those of which every n-th is synced.
+    pub(super) fn durability(&self) -> Durability {
+        match (self.unlogged, self.synced) {
+            (true, _) => Durability::Unlogged,
+            (false, true) => Durability::Synced,
+            (false, false) => Durability::Gathered,
+        }
+    }
 }
 
 /// Which run of an experiment.
@@ -296,7 +317,7 @@ impl RunPlan {
         let store = &self.store;
         Ok(Options::default()
             .system(store.system.parse::<System>()?)
-            .durability(if store.synced { Durability::Synced } else { Durability::Gathered })
+            .durability(store.durability())
             .memtable_size(ByteCount(store.memtable_size))
             .memtables_max(store.memtables_max)
             .block_size(ByteCount(store.block_size))
@@ -341,10 +362,9 @@ fn store_plan(
     system: &str,
 ) -> Result<StorePlan, PlanError> {
     let (places, log_device) = Places::of(store, shapes.device, shapes.full)?;
+    check_syncs(store)?;
     let usual = Options::default();
-    let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
-        size.map_or(usual.0, |size| size.0)
-    };
+    let size = |size: Option<Size>, usual: ByteCount| size.map_or(usual.0, |size| size.0);
     let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
     let mut system: System = system.parse()?;
     let zone = zone_bytes(shapes.full, shapes.full.zone_capacity);
@@ -371,26 +391,17 @@ fn store_plan(
         compression: store.compression.unwrap_or_default(),
         compressible_to: compressible_to(store)?,
         synced: store.synced.unwrap_or(false),
+        synced_every: store.synced_every,
+        unlogged: store.logged == Some(false),
         log: places.log,
         metadata: (places.metadata != places.log).then_some(places.metadata),
         log_device,
         log_writes: store.log_writes.unwrap_or_default(),
         log_chunk: log_chunk(store, scaling)?,
         metadata_writes: store.metadata_writes.unwrap_or_default(),
+        log_buffer: store.log_buffer.map(|size| scaling.bytes(size.0).max(1)),
         file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
         cache_policy: store.cache_policy.unwrap_or_default(),
-    })
-}
-
-fn log_chunk(store: &StoreDescription, scaling: &Scaling) -> Result<u64, PlanError> {
-    let Some(chunk) = store.log_chunk else { return Ok(0) };
-    if store.log_writes.is_some_and(LogWrites::waits) {
-        return Ok((scaling.bytes(chunk.0) / BLOCK * BLOCK).max(IO_SIZE_MIN));
-    }
-    Err(PlanError::Impossible {
-        what: "log_chunk".into(),
-        expected: "log_writes = \"waiting\" or \"forced\"".into(),
-        found: "another way of writing the log, which has no chunks".into(),
     })
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use terrace::{ByteCount, Db, Devices, Durability, FormatOptions, Fs, Options};
+use terrace::{ByteCount, Db, Devices, FormatOptions, Fs, Options};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
@@ -187,10 +187,13 @@ impl<'a> Stage<'a> {
         let seed = self.plan.seed.rotate_left(8) ^ at as u64;
         let left = self.scene.world.ledger().end_number();
         let source = First::new(phase.workload(left, seed)?, phase.operations);
-        let durability =
-            if self.plan.store.synced { Durability::Synced } else { Durability::Gathered };
-        let (clients, time_scale) = (phase.clients as usize, self.scene.time_scale);
-        let crowd = Crowd { clients, durability: Some(durability), time_scale };
+        let store = &self.plan.store;
+        let crowd = Crowd {
+            clients: phase.clients as usize,
+            durability: Some(store.durability()),
+            synced_every: store.synced_every,
+            time_scale: self.scene.time_scale,
+        };
         let played = crowd.play(&self.scene.world, source, watch);
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }
@@ -258,7 +261,7 @@ fn store(
     Fs::format(devices.clone(), &FormatOptions::default())?;
     let fs = Fs::mount(devices, &MountOptions::default())?;
     let store = plan.store.metadata_writes.store(Arc::clone(&fs) as _);
-    let store = log.store(store, plan.store.log_chunk);
+    let store = log.store(store, plan.store.log_chunk, plan.store.log_buffer);
     let db = Db::open_fs_through(Arc::clone(&fs), store, options)?;
     fs.set_cache(ByteCount(plan.store.file_cache), plan.store.cache_policy);
     Ok((db, fs))

@@ -32,6 +32,8 @@ use super::world::World;
 pub struct Client {
     world: World,
     durability: Durability,
+    /// Every how manyth write is synced, and how many there are until the next one.
+    synced_every: Option<(u64, u64)>,
     tally: Tally,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -51,6 +53,7 @@ impl Client {
         Self {
             world: world.clone(),
             durability: world.db().durability(),
+            synced_every: None,
             tally: Tally::default(),
             key: Vec::new(),
             value: Vec::new(),
@@ -61,6 +64,26 @@ impl Client {
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
+    }
+
+    /// The same with every n-th write synced.
+    ///
+    /// # Panics
+    /// When that is every zeroth.
+    pub(super) fn synced_every(self, writes: Option<u64>) -> Self {
+        assert_ne!(writes, Some(0), "every zeroth write");
+        Self { synced_every: writes.map(|every| (every, every)), ..self }
+    }
+
+    /// The durability of the next write.
+    fn durability_of_next(&mut self) -> Durability {
+        let Some((every, left)) = &mut self.synced_every else { return self.durability };
+        *left -= 1;
+        if *left > 0 {
+            return self.durability;
+        }
+        *left = *every;
+        Durability::Synced
     }
 
     /// The same in a run of which a second is so many of the full drive.
@@ -136,6 +159,7 @@ impl Client {
     }
 
     fn put(&mut self, record: u64, size: u32) -> Result<(), ClientError> {
+        let durability = self.durability_of_next();
         let World { db, entries, ledger } = &self.world;
         let expected = entries.value_sizes();
         if !expected.contains(&(size as usize)) {
@@ -149,7 +173,7 @@ impl Client {
         entries.value(record, write.generation(), size as usize, &mut self.value);
         let mut batch = Batch::new();
         batch.put(&self.key, &self.value);
-        db.write_with(batch, self.durability)?;
+        db.write_with(batch, durability)?;
         let bytes = self.key.len() as u32 + size;
         ledger.end(write, Some(bytes));
         self.tally.written.0 += u64::from(bytes);
@@ -157,6 +181,7 @@ impl Client {
     }
 
     fn delete(&mut self, record: u64) -> Result<(), ClientError> {
+        let durability = self.durability_of_next();
         let World { db, entries, ledger } = &self.world;
         if record >= RECORDS_MAX {
             return Err(ClientError::Record { record });
@@ -165,7 +190,7 @@ impl Client {
         entries.key(record, &mut self.key);
         let mut batch = Batch::new();
         batch.delete(&self.key);
-        db.write_with(batch, self.durability)?;
+        db.write_with(batch, durability)?;
         ledger.end(write, None);
         self.tally.written.0 += self.key.len() as u64;
         Ok(())

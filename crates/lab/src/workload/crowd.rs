@@ -41,6 +41,9 @@ pub struct Crowd {
     pub clients: usize,
     /// The durability of their writes; `None`: what the store is opened with.
     pub durability: Option<Durability>,
+    /// Every how manyth write of a client is synced, whatever the durability of the others; `None`:
+    /// none beside those that are.
+    pub synced_every: Option<u64>,
     /// How many seconds of the full drive a second is, in a scaled run; otherwise 1.
     pub time_scale: u64,
 }
@@ -56,7 +59,7 @@ impl Crowd {
     /// So many clients, whose writes last as the store's do.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        Self { clients, durability: None, time_scale: 1 }
+        Self { clients, durability: None, synced_every: None, time_scale: 1 }
     }
 
     /// Carries the whole sequence out. One client is the caller; the others are
@@ -71,6 +74,7 @@ impl Crowd {
         let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
         let client = || {
             let client = Client::new(world).time_scaled(self.time_scale);
+            let client = client.synced_every(self.synced_every);
             match self.durability {
                 Some(durability) => client.with_durability(durability),
                 None => client,

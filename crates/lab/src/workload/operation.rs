@@ -144,6 +144,17 @@ impl Workload {
         Self { scans, ..self }
     }
 
+    /// The same with scans of so many records, which follow one another where records are chosen in
+    /// order.
+    #[must_use]
+    pub fn with_scan_length(self, length: u32) -> Self {
+        let mut workload = self.with_scans(Sizes::Constant(length));
+        if let Chooser::Sequential { step, .. } = &mut workload.chooser {
+            *step = length.into();
+        }
+        workload
+    }
+
     /// The same with another choice of records.
     #[must_use]
     pub fn with_chooser(self, chooser: Chooser) -> Self {

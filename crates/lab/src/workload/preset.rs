@@ -107,6 +107,12 @@ impl Preset {
         !self.begins_empty() && self != Self::Overwrite && self != Self::DeleteRandom
     }
 
+    /// Whether any of its operations is a scan.
+    #[must_use]
+    pub fn scans(self) -> bool {
+        matches!(self, Self::ReadSeq | Self::SeekRandom | Self::Ycsb(Ycsb::E))
+    }
+
     /// Workload that fills a store for this one.
     #[must_use]
     pub fn filled_by(self) -> Self {
@@ -234,6 +240,7 @@ mod tests {
             let reads = any(&[Kind::Read, Kind::Scan, Kind::ReadModifyWrite]);
             let writes = any(&[Kind::Update, Kind::Insert, Kind::ReadModifyWrite, Kind::Delete]);
             assert_eq!((preset.reads(), preset.writes()), (reads, writes), "{preset}");
+            assert_eq!(preset.scans(), kinds.contains(&Kind::Scan), "{preset}");
         }
     }
 
@@ -254,5 +261,9 @@ mod tests {
         let read: Vec<Operation> = (0..3).map(|_| reads.next_operation()).collect();
         let expected = [0, 100, 200].map(|record| Operation::Scan(record, 100));
         assert_eq!(read, expected);
+        let reads = Preset::ReadSeq.workload(Sizes::Constant(100), 1_000, 7);
+        let mut reads = reads.with_scan_length(600);
+        let read: Vec<Operation> = (0..3).map(|_| reads.next_operation()).collect();
+        assert_eq!(read, [0, 600, 0].map(|record| Operation::Scan(record, 600)), "from its start");
     }
 }

@@ -1,5 +1,6 @@
 //! The store as a whole, on an emulated drive, against everything that can happen to it.
 
+mod bands;
 mod block_file_system;
 #[cfg(feature = "canary")]
 mod canary;
@@ -20,4 +21,5 @@ mod run;
 mod serial;
 mod specimen;
 mod statistics;
+mod syncs;
 mod workload;

@@ -22,6 +22,7 @@ mod resident;
 mod resident_child;
 mod rows;
 mod sets;
+mod smrdb;
 mod systems;
 mod throttle;
 mod unlogged;

@@ -7,7 +7,7 @@ use terrace_policy::{ByteCount, RECLAIM_STREAM, Span, System};
 
 use super::store::{Replay, Shape};
 use super::zones::Slot;
-use crate::golden::{check, number};
+use crate::golden::{check, field, number};
 
 fn picture(store: &Replay) -> String {
     let mut text = String::new();
@@ -87,8 +87,9 @@ fn system_of_few(text: &str) -> System {
     System { table_size: size("table_size"), level1_size: size("level1_size"), ..system }
 }
 
-/// Replays `load sequential entries=N`, also with `strays=EACH`, `load random entries=N keys=K`,
-/// and `open under SYSTEM`.
+/// Replays `load sequential entries=N`, also with `strays=EACH` or `streams=N`, `load random
+/// entries=N keys=K`, also with `hot=PERCENT`, and `open under SYSTEM`; a store with
+/// `histograms=none` has tables without histograms.
 pub(crate) fn replay(input: &str) -> String {
     let mut lines = input.lines();
     let first = lines.next().expect("a store");
@@ -102,6 +103,7 @@ pub(crate) fn replay(input: &str) -> String {
         workers: number(first, "workers").unwrap_or(1),
     };
     let mut store = Replay::new(&system(first), shape);
+    store.histograms = field(first, "histograms") != Some("none");
     let (mut random, mut memtable) = (Random::seeded(1), BTreeSet::new());
     let (mut valid, mut keys) = (Valid::default(), 0);
     for line in lines {
@@ -116,7 +118,15 @@ pub(crate) fn replay(input: &str) -> String {
             // Of a sequential load, one key in so many may be any.
             let strays = number(line, "strays").is_some_and(|each: u32| i % each == 0);
             let sequential = line.contains("sequential") && !strays;
-            memtable.insert(if sequential { i } else { random.random_range(0..keys) });
+            let streams = number(line, "streams").unwrap_or(1);
+            let hot = number(line, "hot").is_some_and(|share| random.random_range(0..100) < share);
+            memtable.insert(match () {
+                // The next key of each in turn, of so many writers with a range each.
+                () if sequential => i % streams * (entries / streams) + i / streams,
+                // Of so many writes in a hundred, the key is one of a hundredth.
+                () if hot => random.random_range(0..keys / 100) + keys / 2,
+                () => random.random_range(0..keys),
+            });
             if memtable.len() as u64 == shape.memtable {
                 store.flush(&mut memtable);
                 if i >= entries / 2 {

@@ -44,6 +44,8 @@ pub(crate) struct Replay {
     sight: Arc<Sight>,
     table_size: u64,
     workers: usize,
+    /// Whether tables have histograms, if the decider looks at them.
+    pub(crate) histograms: bool,
     pub(crate) tree: TreeView,
     state: Vec<u8>,
     next: u64,
@@ -85,6 +87,7 @@ impl Replay {
             sight,
             table_size: 0,
             workers,
+            histograms: true,
             tree: TreeView::default(),
             state: Vec::new(),
             next: 1,
@@ -120,6 +123,9 @@ impl Replay {
 
     /// Each entry is a block, if the decider looks at histograms.
     fn histogram(&self, keys: &[u32]) -> Histogram {
+        if !self.histograms {
+            return Histogram::default();
+        }
         let mut builder = HistogramBuilder::new(self.compaction.histogram_max());
         keys.iter().for_each(|key| builder.add(ByteCount(1), &full_key(*key)));
         builder.finish()
