@@ -4,7 +4,8 @@
 //! Device 0 holds the tables. If there is a device 1, it is a plain one, and holds the journal and
 //! all logs. Each device has superblocks of its own, which name the store and the number of the
 //! device in it. With two devices, they also name both devices by their identities. Devices that do
-//! not belong together are refused before the journal is read.
+//! not belong together, or are copies of different ages ([`pairing`]), are refused before the
+//! journal is read.
 //!
 //! For a mount that writes, all devices are flushed first. Nothing here keeps writers away: the
 //! caller has claimed the devices, or sees to it that nobody writes.
@@ -18,6 +19,7 @@ use terrace_zone::Device;
 use crate::Devices;
 use crate::journal::{Replayed, replay_from};
 use crate::media::Media;
+use crate::pairing;
 use crate::superblock::{Member, Placement, Superblock, SuperblockArea};
 use crate::volume::as_device;
 
@@ -29,6 +31,8 @@ pub(crate) struct Assembled {
     pub(crate) idle: Option<ZoneId>,
     /// Whether superblocks are appended there, and take an active zone.
     pub(crate) in_log: bool,
+    /// Device 0's superblocks, where the journal is on another device.
+    pub(crate) tables: Option<(SuperblockArea, Superblock)>,
 }
 
 /// Finds the store on these devices and reads its journal. With `write`, writes that an earlier
@@ -46,8 +50,12 @@ pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreErr
     let (of_superblock, idle) = (tables.zones(), tables.idle_zone());
     let in_log = matches!(tables.placement(), Placement::Log(_));
     let (area, superblock) = found.pop().expect("a store has a device");
+    let tables = found.pop();
+    if let Some((_, tables)) = &tables {
+        pairing::check(tables, &superblock)?;
+    }
     let replayed = replay_from(&**media.logs(), media.space().clone(), area, superblock)?;
-    Ok(Assembled { replayed, of_superblock, idle, in_log })
+    Ok(Assembled { replayed, of_superblock, idle, in_log, tables })
 }
 
 /// Finds the superblock of each device. An error if this version must not use the store, or the

@@ -32,6 +32,8 @@ pub enum Rule {
     CacheFollowsWrites,
     /// A commit waits for a flush of the devices that the journal is not on.
     OtherDevicesFlushed,
+    /// The journal's device keeps the mark of the last mount until device 0 has the new one.
+    OldMarkKept,
     /// Whatever is asked of the device is counted.
     RequestsCounted,
     /// On shingled tracks a run is written only if its guard is free.

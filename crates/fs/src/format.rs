@@ -22,7 +22,9 @@ use crate::space::{
     COMPACTION_RESERVE, Condition, FLUSH_RESERVE, PlainPool, RECLAIM_RESERVE, URGENT_RESERVE, Used,
     Zone, ZoneTable, ZonedPool, check_size, journal_zones,
 };
-use crate::superblock::{Member, PATH_MAX, Placement, Shape, Superblock, SuperblockArea};
+use crate::superblock::{
+    Member, PATH_MAX, Placement, Shape, Superblock, SuperblockArea, write_twice,
+};
 use crate::volume::as_device;
 use crate::{Devices, Fs, journal};
 
@@ -147,7 +149,7 @@ fn format_both(
         ..superblock.clone()
     };
     journal::format_as(&as_device(medium), area, &space, media.space().clone(), of_logs)?;
-    journal::write_twice(&mut tables, &mut superblock)
+    write_twice(&mut tables, &mut superblock)
 }
 
 fn is_usable(geometry: &Geometry, report: &ZoneReport) -> bool {

@@ -23,6 +23,7 @@
 //! | `space`, `reclaim` | pools with their governors; zones are emptied |
 //! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
+//! | `pairing` | marks that tell whether devices are copies of the same age |
 //! | `check`, `usage`, `runs` | everything verified; how space is used |
 //!
 //! # Invariants
@@ -53,6 +54,7 @@ pub mod journal;
 mod media;
 mod medium;
 mod mount;
+mod pairing;
 mod reclaim;
 mod runs;
 mod space;

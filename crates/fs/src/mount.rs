@@ -11,7 +11,8 @@
 //!    the mount; for example, if files claim more blocks of a zone than are written.
 //! 5. For writing, finish zones that will not be written any more. Finish further ones if too many
 //!    are active, so that the journal has its active slots.
-//! 6. For writing, go on with the journal. Its first transaction says that this mount's epoch is
+//! 6. For writing, mark the devices if there are several (`pairing`).
+//! 7. For writing, go on with the journal. Its first transaction says that this mount's epoch is
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
 //!    the options want it.
 //!
@@ -36,6 +37,7 @@ use crate::frame::{Binding, LogScan, LogTail};
 use crate::journal::Journal;
 use crate::media::Media;
 use crate::medium::Medium;
+use crate::pairing;
 use crate::reclaim::Reclaimer;
 use crate::space::{
     Condition, DevicePool, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool,
@@ -99,7 +101,7 @@ impl Fs {
         let claims = Mutex::new(devices.claim(write)?);
         devices.check_layouts()?;
         let media = Arc::new(Media::new(&devices));
-        let found = assemble(&media, write)?;
+        let mut found = assemble(&media, write)?;
         let uuid = found.replayed.superblock.uuid;
         let logs = read_logs(&media, uuid, &found.replayed.catalog)?;
         let (pools, ended) = make_pools(&media, options, &found, &logs)?;
@@ -107,6 +109,9 @@ impl Fs {
         let journal = if write {
             if let Some(zoned) = pools.zoned() {
                 zoned.free_slots(&ended);
+            }
+            if let Some((area, superblock)) = &mut found.tables {
+                pairing::renew((area, superblock), &mut found.replayed)?;
             }
             let ends = log_ends(&logs, found.replayed.epoch());
             let others = media.iter().filter(|other| !Arc::ptr_eq(other, media.logs()));

@@ -27,7 +27,7 @@ use crate::frame::{
     AppendScan, Binding, BlockSource, Cursor, FrameHead, PAYLOAD_MAX, encode_frame,
 };
 use crate::journal::{Application, Step, kind, vouched_for};
-use crate::superblock::{Features, Foreign, JournalHead, Placement, Shape, Superblock};
+use crate::superblock::{Features, Foreign, JournalHead, MountMark, Placement, Shape, Superblock};
 use crate::{AddressSpace, BLOCK, BlockAddr};
 
 /// Space set aside behind the snapshot, so that a full disk can still record deletes: room for 256
@@ -217,6 +217,7 @@ impl Journal {
             device: DeviceId::FIRST,
             members: Vec::new(),
             devices: 1,
+            marks: [MountMark::default(); 2],
             shape: Shape::default(),
             placement: Placement::File,
             head: JournalHead { at: BlockAddr::default(), sequence, epoch, chain },

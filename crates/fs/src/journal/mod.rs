@@ -44,5 +44,5 @@ pub(crate) use roll::{Step, chunk, head, is_due};
 pub(crate) use source::ZoneSource;
 pub use space::JournalSpace;
 pub use start::format;
-pub(crate) use start::{format_as, write_twice};
+pub(crate) use start::format_as;
 pub use walk::{FrameSeen, JournalAppend, JournalContent, JournalWalk};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, ZoneId};
+use terrace_env::{Cause, DeviceId, ZoneId, runner};
 use terrace_zone::{Device, Op};
 
 use super::apply::Application;
@@ -27,7 +27,7 @@ use super::source::ZoneSource;
 use super::tail::{JournalZone, Position};
 use crate::catalog::Catalog;
 use crate::frame::{Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
-use crate::superblock::{Splice, Superblock, SuperblockArea};
+use crate::superblock::{MountMark, Splice, Superblock, SuperblockArea};
 use crate::{AddressSpace, BLOCK, BlockAddr, ZoneGrid, ZonePlace};
 
 /// Result of replaying a store's journal.
@@ -64,6 +64,18 @@ impl Replayed {
     /// Where superblocks are on the journal's device.
     pub(crate) fn area(&self) -> &SuperblockArea {
         &self.area
+    }
+
+    /// The mark of a mount for writing that goes on from here.
+    pub(crate) fn mark(&self) -> MountMark {
+        let now = runner::now().0 as u32;
+        MountMark { epoch: self.epoch(), tag: self.end.cursor.chain ^ now }
+    }
+
+    /// Writes the superblock again, with these marks. It returns once the superblock is durable.
+    pub(crate) fn put_marks(&mut self, marks: [MountMark; 2]) -> Result<(), StoreError> {
+        self.superblock.marks = marks;
+        self.area.write(&mut self.superblock)
     }
 
     /// Zones of journal and superblock that are not written any more as they are. They may still be

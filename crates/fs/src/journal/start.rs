@@ -27,7 +27,9 @@ use super::roll::{self, Roll};
 use super::tail::{Ground, Tail};
 use super::{Journal, JournalSpace, Replayed};
 use crate::catalog::{Catalog, Effects, Record};
-use crate::superblock::{JournalHead, SPLICES_MAX, Splice, Superblock, SuperblockArea};
+use crate::superblock::{
+    JournalHead, SPLICES_MAX, Splice, Superblock, SuperblockArea, write_twice,
+};
 use crate::{AddressSpace, ZoneGrid};
 
 /// Sixteen million files that are created one after the other and never committed.
@@ -87,15 +89,6 @@ fn write_snapshot(
     }
     let head = tail.head_at(first.unwrap_or(tail.position()));
     Ok((tail, head))
-}
-
-/// Writes a superblock so that losing one copy loses nothing.
-pub(crate) fn write_twice(
-    area: &mut SuperblockArea,
-    superblock: &mut Superblock,
-) -> Result<(), StoreError> {
-    area.write(superblock)?;
-    area.write(superblock)
 }
 
 /// The first file id of a mount. Ids that an earlier mount gave out and never committed are known

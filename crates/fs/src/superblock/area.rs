@@ -195,6 +195,15 @@ impl SuperblockArea {
     }
 }
 
+/// Writes a superblock so that losing one copy loses nothing.
+pub(crate) fn write_twice(
+    area: &mut SuperblockArea,
+    superblock: &mut Superblock,
+) -> Result<(), StoreError> {
+    area.write(superblock)?;
+    area.write(superblock)
+}
+
 /// The newest superblock of another format version.
 fn newest_foreign(seen: &[Seen]) -> Option<Foreign> {
     seen.iter().filter_map(|seen| seen.foreign).max_by_key(|foreign| foreign.generation)

@@ -161,6 +161,16 @@ pub struct Splice {
     pub epoch: u32,
 }
 
+/// The mount for writing that a device of a store on several was last marked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MountMark {
+    /// The epoch of the mount; 0: none has marked the device.
+    pub epoch: u32,
+    /// Tells mounts of one epoch apart, which went on from copies of one store. It is made of the
+    /// chain at the journal's end and of the time since the process began.
+    pub tag: u32,
+}
+
 /// The superblock; see the [module](super).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
@@ -176,6 +186,9 @@ pub struct Superblock {
     pub devices: u16,
     /// Those devices, by number, where there are several; the last holds journal and logs.
     pub members: Vec<Member>,
+    /// Where there are several devices: the mounts that device 0 may have been marked for. On
+    /// device 0 both are its own mark.
+    pub marks: [MountMark; 2],
     /// The shape of the device.
     pub shape: Shape,
     /// Where superblocks are.
@@ -200,6 +213,7 @@ impl Superblock {
             device: DeviceId::FIRST,
             devices: 1,
             members: Vec::new(),
+            marks: [MountMark::default(); 2],
             shape: Shape::of(geometry),
             placement: area.placement(),
             head: JournalHead::default(),
@@ -255,6 +269,12 @@ impl Superblock {
         to.put_prefixed(&self.options);
         for member in &self.members {
             encode_member(member, &mut to);
+        }
+        if self.devices > 1 {
+            for MountMark { epoch, tag } in self.marks {
+                to.put_u32(epoch);
+                to.put_u32(tag);
+            }
         }
         assert!(to.len() <= BLOCK - 4, "a superblock of {} bytes", to.len());
         to.resize(BLOCK - 4);
@@ -318,6 +338,7 @@ impl Superblock {
             device: DeviceId(from.u16("device")?),
             devices: from.u16("devices")?,
             members: Vec::new(),
+            marks: [MountMark::default(); 2],
             shape: Shape {
                 logical_block: from.u32("logical block")?,
                 zone_size: from.u64("zone size")?,
@@ -348,6 +369,10 @@ impl Superblock {
         if superblock.devices > 1 {
             let members = (0..superblock.devices).map(|_| decode_member(&mut from));
             superblock.members = members.collect::<Result<_, _>>()?;
+            for mark in &mut superblock.marks {
+                *mark =
+                    MountMark { epoch: from.u32("mount's epoch")?, tag: from.u32("mount's tag")? };
+            }
         }
         Ok(superblock)
     }

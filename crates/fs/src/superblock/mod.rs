@@ -14,7 +14,7 @@
 //!
 //! # Invariants
 //! - Each device of a store has superblocks of its own. After the format, those of the journal's
-//!   device are written, the others not.
+//!   device are written, the others only to [mark](crate::pairing) a mount.
 //! - The superblock of the highest generation counts. It is durable before journal zones that it no
 //!   longer needs are released.
 //!
@@ -29,8 +29,10 @@ mod home;
 mod search;
 
 pub use area::SuperblockArea;
+pub(crate) use area::write_twice;
 pub use codec::{
-    Features, JournalHead, Member, PATH_MAX, Placement, SPLICES_MAX, Shape, Splice, Superblock,
+    Features, JournalHead, Member, MountMark, PATH_MAX, Placement, SPLICES_MAX, Shape, Splice,
+    Superblock,
 };
 pub(crate) use foreign::Foreign;
 pub(crate) use search::survey;

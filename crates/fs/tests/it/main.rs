@@ -31,6 +31,7 @@ mod limits;
 mod log_cuts;
 mod log_writes;
 mod logs;
+mod pairing;
 mod placed;
 mod placement_groups;
 mod readers;

@@ -8,7 +8,9 @@ use terrace_env::store::{Annotation, FileKind, PlacementHint};
 use terrace_env::{ByteCount, DeviceId, FileId, IoBuf, Uuid, ZoneId};
 use terrace_fs::catalog::{Catalog, Extent, Record};
 use terrace_fs::frame::{Binding, FrameHead, encode_frame};
-use terrace_fs::superblock::{Features, JournalHead, Placement, Shape, Splice, Superblock};
+use terrace_fs::superblock::{
+    Features, JournalHead, MountMark, Placement, Shape, Splice, Superblock,
+};
 use terrace_fs::{AddressSpace, BlockAddr, ZoneGrid};
 use terrace_zone::Geometry;
 
@@ -66,6 +68,7 @@ pub(crate) fn superblock() -> Superblock {
         device: DeviceId::FIRST,
         members: Vec::new(),
         devices: 1,
+        marks: [MountMark::default(); 2],
         shape: Shape {
             logical_block: 4096,
             zone_size: 65536,

@@ -73,6 +73,10 @@ fn text(out: &mut dyn Write, superblock: &Superblock, space: &AddressSpace) -> i
     )?;
     let (device, devices) = (superblock.device, superblock.devices);
     writeln!(out, "  device      {device} of {devices}")?;
+    if devices > 1 {
+        let [last, next] = superblock.marks.map(|mark| format!("{}/{:08x}", mark.epoch, mark.tag));
+        writeln!(out, "  mounts      last {last}, next {next}")?;
+    }
     writeln!(out, "  placement   {}", placement(superblock, space))?;
     writeln!(
         out,
@@ -118,6 +122,7 @@ fn object(
         "last_zone_size": shape.last_zone_size,
         "device": superblock.device,
         "devices": superblock.devices,
+        "marks": superblock.marks.map(|mark| json!({ "epoch": mark.epoch, "tag": mark.tag })),
         "placement": placement(superblock, space),
         "head": addr_object(
             head.at,

@@ -65,6 +65,12 @@ fn the_suite_notices_a_commit_before_the_flush_of_the_other_device() {
 }
 
 #[test]
+fn the_suite_notices_a_mark_that_replaces_the_last_one_too_early() {
+    let on_two = test_seeds(24).filter(|seed| is_on_two(*seed));
+    assert!(is_noticed_at(Rule::OldMarkKept, on_two));
+}
+
+#[test]
 fn the_suite_notices_a_zone_that_is_reset_under_a_reader() {
     let _broken = Broken::rule(Rule::NoResetUnderReader);
     let kept = bytes_stay_while_their_zones_are_wanted();

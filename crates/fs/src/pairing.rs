@@ -1,0 +1,71 @@
+//! Marks that tell whether the devices of a store are copies of the same age.
+//!
+//! A store on two devices has its tables on one and its journal on the other. If one of them is put
+//! back from an older copy, each still looks sound by itself, but the journal describes other
+//! tables. A mount for writing therefore leaves the same mark, a [`MountMark`], on both devices.
+//!
+//! # Steps of a mount for writing
+//! `a` is the mark that was found, `b` the mark of this mount.
+//!
+//! 1. The superblock of the journal's device gets the marks `a` and `b`.
+//! 2. The superblock of device 0 gets the mark `b`. It is written twice, so one copy may be lost.
+//! 3. The superblock of the journal's device gets the mark `b` alone. If step 2 failed, step 3 is
+//!    left out: a store can be mounted though the place of these superblocks has worn out.
+//!
+//! Each step is durable before the next one. The mount writes nothing else before step 3 is done.
+//!
+//! # Check
+//! A mount refuses devices if the journal's device does not have the mark of device 0. A cut
+//! between two steps leaves devices that belong together. A device without a mark, of a store that
+//! was not mounted since it was made, belongs to any.
+//!
+//! # Limits
+//! A copy that was made within a mount is not told from the device at the end of that mount.
+
+use terrace_env::store::StoreError;
+
+use crate::canary::{self, Rule};
+use crate::journal::Replayed;
+use crate::superblock::{MountMark, Superblock, SuperblockArea, write_twice};
+
+/// Refuses a device that is an older copy than the other one.
+pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreError> {
+    let (found, [last, next]) = (tables.marks[0], logs.marks);
+    let unmarked = MountMark::default();
+    if found == last || found == next || found == unmarked || last == unmarked {
+        return Ok(());
+    }
+    let store = tables.uuid;
+    Err(StoreError::Invalid(match found.epoch.cmp(&last.epoch) {
+        std::cmp::Ordering::Equal => format!(
+            "expected device 0 and device 1 of store {store} as the same mount left them, found \
+             copies that were written apart, both at mount {}",
+            last.epoch
+        ),
+        order => {
+            let (older, newer) = if order.is_lt() { (0, 1) } else { (1, 0) };
+            let (least, most) = (found.epoch.min(last.epoch), found.epoch.max(last.epoch));
+            format!(
+                "expected device {older} of store {store} as mount {most} left it, like device \
+                 {newer}; found an older copy, of mount {least}"
+            )
+        }
+    }))
+}
+
+/// Marks both devices for a mount that is going to write. `tables` is device 0's superblock and
+/// where it lies; `replayed` has the journal's.
+pub(crate) fn renew(
+    (area, superblock): (&mut SuperblockArea, &mut Superblock),
+    replayed: &mut Replayed,
+) -> Result<(), StoreError> {
+    let found = superblock.marks[0];
+    let mark = replayed.mark();
+    let kept = if canary::is_broken(Rule::OldMarkKept) { mark } else { found };
+    replayed.put_marks([kept, mark])?;
+    superblock.marks = [mark; 2];
+    if write_twice(area, superblock).is_ok() {
+        replayed.put_marks([mark; 2])?;
+    }
+    Ok(())
+}
