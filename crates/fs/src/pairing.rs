@@ -53,8 +53,8 @@ pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreE
     }))
 }
 
-/// Marks both devices for a mount that is going to write. `tables` is device 0's superblock and
-/// where it lies; `replayed` has the journal's.
+/// Marks both devices for a mount that is going to write. The first argument is where the
+/// superblocks of device 0 lie, with the newest of them; `replayed` has the journal's.
 pub(crate) fn renew(
     (area, superblock): (&mut SuperblockArea, &mut Superblock),
     replayed: &mut Replayed,

@@ -13,6 +13,7 @@ mod host;
 mod images;
 mod lab;
 mod manual;
+mod maps;
 mod program;
 mod store;
 mod tree;

@@ -3,7 +3,7 @@
 use terrace_env::test_seeds;
 use terrace_fs::canary::{Rule, set};
 
-use super::everywhere::{Reach, cut_everywhere, is_on_two};
+use super::everywhere::{Reach, cut_everywhere, is_on_tracks, is_on_two};
 use crate::readers::bytes_stay_while_their_zones_are_wanted;
 
 /// Breaks a rule until dropped, so that a failing test leaves none broken.
@@ -68,6 +68,14 @@ fn the_suite_notices_a_commit_before_the_flush_of_the_other_device() {
 fn the_suite_notices_a_mark_that_replaces_the_last_one_too_early() {
     let on_two = test_seeds(24).filter(|seed| is_on_two(*seed));
     assert!(is_noticed_at(Rule::OldMarkKept, on_two));
+}
+
+#[test]
+fn the_suite_notices_a_pool_of_tracks_that_forgets_a_guard_or_a_part_of_it() {
+    for rule in [Rule::RunHasGuard, Rule::GuardIsWhole] {
+        let on_tracks = test_seeds(24).filter(|seed| is_on_tracks(*seed));
+        assert!(is_noticed_at(rule, on_tracks), "{rule:?}");
+    }
 }
 
 #[test]

@@ -63,6 +63,12 @@ pub(super) fn is_on_two(seed: u64) -> bool {
     seed % 5 == 4
 }
 
+/// Whether the store of a seed is on shingled tracks.
+#[cfg(feature = "canary")]
+pub(super) fn is_on_tracks(seed: u64) -> bool {
+    shape(seed).layout.tracks().is_some()
+}
+
 fn shape(seed: u64) -> Geometry {
     let plain = Geometry::uniform(ByteCount::kib(256), 26);
     match seed % 7 {
