@@ -1,8 +1,8 @@
 //! Checks the values of an experiment whose file already has the right form: unknown names,
 //! impossible numbers. Reports the first flaw found.
 //!
-//! What depends on the scale, such as tables that become too small, is checked when a run is
-//! planned.
+//! Two things are checked later, when a run is planned: the settings of the store, and what depends
+//! on the scale, such as tables that become too small.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

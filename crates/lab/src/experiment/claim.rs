@@ -11,9 +11,9 @@ use serde::Deserialize;
 pub struct Claim {
     /// In words.
     pub text: String,
-    /// In metrics.
+    /// The value that the paper states.
     pub published: f64,
-    /// Ours.
+    /// What of our runs is compared with it.
     pub quantity: Quantity,
     /// Why ours differs, where it does by more than 15 % and a measurement has told.
     pub explanation: Option<String>,

@@ -1,6 +1,6 @@
-//! [`DeviceDescription`]: the kind of device that holds the tables in an experiment. It is made of
-//! the experiment's drive, such as a plain disk or shingled tracks, or is another drive, which
-//! hides its bands.
+//! [`DeviceDescription`]: the kind of device that holds the tables in an experiment. Zones and
+//! shingled tracks are made of the experiment's drive. A plain disk is made of this drive or of
+//! another. A disk that hides its bands is always another drive.
 //!
 //! Sizes are those of the full drive.
 

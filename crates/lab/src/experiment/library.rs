@@ -2,7 +2,8 @@
 //! in.
 //!
 //! A name such as `geardb/fig3` is one of the project's experiments; `geardb/all` means those of a
-//! paper, `all` means all of them. Anything else is the path of a file.
+//! paper, `all` means all of them. Anything else is taken as the path of a file, and the experiment
+//! is named after the file.
 
 use std::path::Path;
 

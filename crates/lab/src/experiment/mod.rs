@@ -11,8 +11,8 @@
 //! Sizes, counts and times are those of the full drive. A run at scale `1/n` makes them smaller by
 //! the rules of `run::scaling`. `docs/experiments.md` describes the form of the file.
 //!
-//! A file is checked when it is read (`parse`, `check`, `position`). A scale that is too small is
-//! found later, when a run is planned.
+//! A file is checked when it is read (`parse`, `check`, `position`). Wrong settings of the store,
+//! and a scale that is too small, are found later, when a run is planned.
 
 mod check;
 mod claim;

@@ -1,4 +1,4 @@
-//! Reads an [`Experiment`] from its file, or refuses the file at the first error.
+//! Reads an [`Experiment`] from the text of its file, or refuses it at the first error.
 //!
 //! An error in the text names line and column. If the file has the right form, the error says what
 //! was expected and what was found. Otherwise it has the message of the TOML library.

@@ -1,4 +1,6 @@
-//! [`Plot`]: the kinds of plots that an experiment can ask for.
+//! [`Plot`]: the kinds of plots that an experiment can ask for. `crate::plot` draws them.
+//!
+//! Names of series and metrics are texts here; `check` refuses those that do not exist.
 
 use serde::Deserialize;
 

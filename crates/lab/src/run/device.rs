@@ -1,14 +1,15 @@
 //! [`DevicePlan`]: the kind of device that a run has for its tables: its shape and its times.
 //!
-//! - *Zones*: those of the experiment's drive, as the drive's file has them.
+//! - *Zones*: those of the experiment's drive, scaled.
 //! - *Bands*: zones of another size, behind a conventional zone for the superblock.
-//! - *Plain*: an ordinary disk, written anywhere. It may have a drive file of its own.
+//! - *Plain*: an ordinary disk, written anywhere, with the times of the experiment's drive.
+//! - *Disk*: the same with the times of another drive, which has a file of its own.
 //! - *Tracks*: raw shingled tracks.
-//! - *Drive-managed*: a disk that hides shingled bands. It has a drive file of its own, and takes
-//!   its times from that.
+//! - *Drive-managed*: a disk that hides shingled bands. It has a file of its own, and its times are
+//!   from this file.
 //!
-//! A kind without a drive file takes its times from the experiment's drive. All kinds have about as
-//! much space as the run's zones on this drive.
+//! Zones, bands and tracks have the times of the experiment's drive. All kinds have about as much
+//! space as the run's zones on the experiment's drive.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;

@@ -1,6 +1,7 @@
 //! Errors of runs: [`PlanError`] if an experiment cannot be planned, [`RunError`] if a run fails.
 //!
-//! A run that fails has no outcomes, not even of the phases before.
+//! A run can also fail with a [`PlanError`], as [`RunError::Plan`]: the file of its drive may have
+//! changed since the run was planned.
 
 use std::io;
 

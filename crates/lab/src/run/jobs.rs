@@ -1,8 +1,10 @@
-//! [`Jobs`]: how many flushes and compactions are under way, how long each merge took, and, on a
-//! device without zones, which writes belong to which merge. It listens to the engine.
+//! [`Jobs`]: a listener of the engine that counts flushes and compactions under way, and notes how
+//! long each compaction took that wrote something (a *merge*).
 //!
-//! Register it before any job begins: it does not see jobs that were under way before. Jobs that
-//! the engine does not tell listeners of are not counted.
+//! On a device without zones it also tells the notes of `addresses` when a merge has ended.
+//!
+//! Register it before any job begins: it does not count jobs that were under way before, nor jobs
+//! that the engine does not tell listeners of. The engine may call it from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,7 +7,8 @@
 //!   zones, and the request goes to the model of that drive. It moves the drive's head and waits in
 //!   its queue.
 //!
-//! A flush goes to each of these drives, and completes when the last of them has completed it.
+//! A flush goes to each drive that one of the places is on, and completes when the last of them has
+//! completed it.
 //!
 //! [`SharedTiming`] lets two emulated drives use one model: the tickets of the log device have a
 //! bit of their own. Power cuts are not supported where log or metadata lie in zones of the drive

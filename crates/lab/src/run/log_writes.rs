@@ -1,18 +1,18 @@
 //! [`LogWrites`]: ways of writing the log, so that the steps of BlueFS's publication can be
 //! compared with ours.
 //!
-//! - [`Gathered`] is ours.
-//! - [`Waiting`] syncs the log after each append, or when a *chunk* has gathered, but the
-//!   device's writes are not forced, so that a disk may keep them in its cache.
+//! - [`Gathered`] is ours: appends gather, and a sync is one forced write.
+//! - [`Waiting`] syncs the log after each append, or before the append that would exceed a *chunk*.
+//!   The device writes logs unforced, so a disk may keep them in its cache.
 //! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
-//! With each of them, a log may have a buffer, as SMRDB's has. After so many bytes without a sync,
+//! A log without chunks may also have a buffer, as SMRDB's has: after so many bytes without a sync,
 //! the append waits for one. A longer append is divided, so that there is a sync to each buffer at
 //! every scale.
 //!
-//! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced;
-//! with a buffer, it may leave a part of a batch.
+//! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
+//! With a buffer, a power cut may leave a part of a batch.
 //!
 //! [`Forced`]: LogWrites::Forced
 //! [`Gathered`]: LogWrites::Gathered

@@ -2,17 +2,17 @@
 //! of the operating system can be measured beside ours, [`Together`].
 //!
 //! LevelDB and RocksDB over such a file system make each table durable by itself, and then their
-//! manifest. [`ByFile`] adds the writes of metadata that this takes: behind the engine's own
-//! transaction, which stands for the manifest's new record, it commits once for each table that was
-//! sealed, as `fsync` of the table writes the file system's journal, and once for the manifest,
-//! which has grown. Each commit is a forced write to our journal.
+//! manifest. [`ByFile`] adds the writes of metadata that this takes. The engine's own transaction
+//! stands for the manifest's new record. Behind it, `ByFile` commits once more for each table that
+//! was sealed, as `fsync` of the table writes the file system's journal. If the transaction seals
+//! or annotates any table, it commits once more for the manifest, which has grown. Each commit is a
+//! forced write to our journal.
 //!
-//! Not charged, because these engines do not sync them: the creation of a log, and the deletion of
-//! files, which their file systems write together with the next commit.
+//! Nothing is added for the creation of a log and for the deletion of files: those engines do not
+//! sync them, and their file systems write them together with the next commit.
 //!
-//! The further commits repeat what a file is annotated with already. They come before the engine
-//! learns that its own has succeeded, when no other job has seen the table yet; so nobody can have
-//! deleted it.
+//! The further commits repeat the annotation of the transaction's first table. They come before the
+//! engine learns that its own transaction has succeeded. If that table is gone, they stop.
 //!
 //! For runs only. Threads: as for the store below.
 //!

@@ -1,5 +1,5 @@
-//! Runs in virtual time: a system, a modelled drive and a workload. Their metrics are the same on
-//! every machine.
+//! Runs: a system, a modelled drive and a workload, in virtual time. The metrics of a run are the
+//! same on every machine.
 //!
 //! A [`RunPlan`] holds what a run depends on, beside the program. [`carry_out()`] carries it out
 //! with the engine itself: clients, flushes, compactions and reclaim are actors on a virtual clock,
@@ -11,8 +11,8 @@
 //! | `plan`, `phase`, `scaling`, `device` | a run as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
 //! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
-//! | `log_writes`, `metadata_writes` | log and metadata as in publications |
-//! | `recorder` | all requests to the drive, as a hash and as text |
+//! | `log_writes`, `metadata_writes` | other ways to write log and metadata, as publications do |
+//! | `recorder` | the requests to the drive and their times, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
 //! | `addresses` | where tables lie on a device without zones |

@@ -1,8 +1,8 @@
 //! [`Occupancy`]: how much of the store's space is in use at a moment.
 //!
 //! *Valid* bytes are those of tables that the tree refers to. *Live* bytes are those of the newest
-//! versions of records; of compressed values, what is left of them at best. Both are compared with
-//! the space in use:
+//! versions of records, uncompressed; the sampler corrects them where values are compressed. Both
+//! are compared with the space in use:
 //!
 //! - With zones, it is the capacity of all zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.

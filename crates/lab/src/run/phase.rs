@@ -1,7 +1,8 @@
 //! [`PhasePlan`]: the work of clients in one phase, with defaults filled in and scaled.
 //!
-//! All phases of a run must have keys of one size. The first phase's workload decides the order of
-//! the keys. A value that the scale makes too small is refused.
+//! A plan is refused if a name in it is unknown, if a size of keys or values is outside of its
+//! limits or the scale makes values too small, or if there are more clients than operations. All
+//! phases of a run must have keys of one size.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -104,8 +105,7 @@ impl PhasePlan {
         })
     }
 
-    /// One store has keys of one form: the first phase decides the form, also for later workloads
-    /// of another family.
+    /// One store has keys of one size: that of the first phase.
     pub(super) fn check_all(phases: &[Self]) -> Result<(), PlanError> {
         let Some(first) = phases.first() else {
             return Err(PlanError::no_phases());

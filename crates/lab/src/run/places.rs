@@ -8,10 +8,13 @@
 //!
 //! - *Conventional* zones: behind the first one, which holds the superblock.
 //! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks
-//!   behind the store's. Only their times are modelled: the emulated drive does not see these
-//!   writes, and so does not enforce the rules of zones. Flash is refused, because it would have to
-//!   erase.
-//! - The *middle* of a disk without zones: behind half of its blocks.
+//!   behind the store's. Flash is refused, because it would have to erase.
+//! - The *middle* of a disk without zones: behind half of its blocks, or behind the store's if the
+//!   store has more than half.
+//!
+//! Only the times of these writes are modelled: the emulated drive of the tables does not see them,
+//! and so does not enforce the rules of zones. A place that is too small for the log device is
+//! refused.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;

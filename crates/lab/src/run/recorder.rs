@@ -1,14 +1,15 @@
 //! [`Recorder`]: records every request to the drive with its times. It sits between the emulated
 //! drive and the model of its times. A log device that takes time has a recorder, too.
 //!
-//! A request is added to a hash when the model decides when it completes. Two runs with the same
-//! hash have sent the same requests at the same times. Requests can also be written as text, one
-//! line each, in nanoseconds of the run and logical blocks:
+//! A request is added to a hash of 64 bits when the model decides when it completes. If two runs
+//! have the same hash, they have almost surely sent the same requests at the same times. Requests
+//! can also be written as text, one line each, in nanoseconds of the run and logical blocks:
 //!
 //! > submitted start end cause kind block blocks flags
 //!
 //! The flags are `f` for a forced write, `a` for an append, `!` for a refused request, and `b` for
-//! a request to the log device.
+//! a request to the log device's own drive. The recorder also counts forced writes and flushes, and
+//! tells the notes of `addresses` where merges write.
 //!
 //! If a line cannot be written, the text ends there, and the run fails at its end. A request that
 //! is lost in a power cut before its completion is decided is not recorded.

@@ -12,7 +12,7 @@
 //! | a second that the throttle delays one operation is | a second | a second |
 //!
 //! In both modes the ratios of transfer to seek times stay the same. Some sizes have a least value.
-//! A zone, a memtable, a table or a memory that would shrink below 16 KiB is refused.
+//! A zone, a band, a memtable, a table or a memory that would shrink below 16 KiB is refused.
 //!
 //! The throttle's delay of one operation follows from its bytes, so it is not scaled. In mode
 //! `delays` there are an n-th of the operations, so the delays of all together are an n-th.

@@ -9,7 +9,8 @@
 //! verifying a value is one copy or comparison. Values hardly compress, unless they
 //! are [made to](Entries::compressible_to).
 //!
-//! Making a key or a value of a size outside of this module's limits panics.
+//! Sizes outside of this module's limits panic: those of keys when [`Entries`] are made, those of
+//! values when a value is made. Verifying a value never panics.
 
 use terrace_env::random::{Random, RngCore};
 

@@ -9,9 +9,10 @@
 //!
 //! So the ledger judges each read alone. `linearizability` looks at several reads together.
 //!
-//! Any number of clients may use a ledger at once. It takes eight bytes a record; records that were
-//! deleted or written by two clients at once take more (`contest`). Writing panics if a record's
-//! number is not below [`RECORDS_MAX`], or an entry is too large.
+//! Any number of clients may use a ledger at once. It takes eight bytes a record, in chunks of
+//! 65,536 records; records that were deleted, or written by two clients at once (`contest`), take
+//! more. Writing panics if a record's number is not below [`RECORDS_MAX`], or if an entry has
+//! 32 MiB or more.
 
 use std::ops::Range;
 use std::sync::OnceLock;

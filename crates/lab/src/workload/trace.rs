@@ -1,6 +1,6 @@
 //! [`Trace`] and [`TraceWriter`]: sequences of operations as text, to be carried out again.
-//! `docs/format/trace.md` describes the format: a header line, the order of keys, then one
-//! operation per line.
+//! `docs/format/trace.md` describes the format: a header line, the order of keys (a reader also
+//! takes a trace without this line), then one operation per line.
 //!
 //! A trace has the sizes of values, but not their bytes, and not the sizes of keys.
 //!
