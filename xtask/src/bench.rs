@@ -1,8 +1,8 @@
 //! `cargo xtask bench NAME`: the benchmarks whose numbers the documents quote.
 //!
 //! `mount` and `pick` are examples of the crates that they measure, run in a release build. Words
-//! after `--` are handed to the example. The numbers go to standard output. They depend on the
-//! machine, so run nothing else meanwhile.
+//! after `--` are handed to the example. `reference` has a file of its own. The numbers go to
+//! standard output. They depend on the machine, so run nothing else meanwhile.
 
 use crate::workspace::Workspace;
 use crate::{reference, step};

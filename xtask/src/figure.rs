@@ -1,10 +1,11 @@
 //! `cargo xtask figure`: runs one figure of the papers in full, at scale 1/64, and compares the
 //! trace hash of every run with `crates/lab/tests/golden/figure.txt`.
 //!
-//! A trace hash covers the requests that a drive gets, with their times. So the comparison fails if
-//! a change alters what a system writes or reads in this figure, or when. Where the change is
-//! meant, `cargo xtask figure --regenerate` writes the file anew; the pages of `cargo xtask series`
-//! then have to be made again.
+//! Results that are kept in `target/lab` by the same engine are not made again. A trace hash covers
+//! the requests that a drive gets, with their times. So the comparison fails if a change alters
+//! what a system writes or reads in this figure, or when. Where the change is meant, `cargo xtask
+//! figure --regenerate` writes the file anew; the page of `cargo xtask series` then has to be made
+//! again.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

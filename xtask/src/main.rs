@@ -2,8 +2,9 @@
 //!
 //! `cargo xtask ci` runs everything that CI checks, so that a developer can find the same faults. A
 //! chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
-//! `test` and `ci` go on after a step that failed, and fail at the end. This file knows the command
-//! line; each chore has a file or folder of its own.
+//! `test` and `ci` go on after a step that failed, and fail at the end; but a file that `tidy` and
+//! `ci` cannot read ends them at once. This file knows the command line; each chore has a file or
+//! folder of its own.
 
 mod bench;
 mod figure;

@@ -1,8 +1,8 @@
 //! Layer 4: tests and measurements of the whole store.
 //!
-//! - Correctness: [`crash`] cuts the power before requests that change a drive. [`model`] plays
-//!   scripts of operations and compares the store with ordered maps. [`linearizability`] judges the
-//!   answers that threads got.
+//! - Correctness: [`crash`] cuts the power, damages blocks and files, and makes operations fail.
+//!   [`model`] plays scripts of operations and compares the store with ordered maps.
+//!   [`linearizability`] judges the answers that threads got.
 //! - Load: [`workload`] generates the operations of clients and verifies the answers.
 //!   [`arrivals`] says when requests arrive, and describes it by statistics.
 //! - Cost: [mod@bench] measures operations in real time. [`drives`] compares the timing models of

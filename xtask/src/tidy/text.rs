@@ -1,6 +1,7 @@
 //! Check of texts, without regard to syntax. Each Rust source begins with a head, and neither the
-//! file nor its lines are too long. No text file has marks of unfinished work, or paths of a
-//! developer's machine. A mark counts as a word of its own, a path anywhere in a line.
+//! file nor its lines are too long. No text file has marks of unfinished work, paths of a
+//! developer's machine, or words about how it was made. A mark counts as a word of its own, the
+//! others anywhere in a line.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //! 4.1; Wang and others, "Data Mining Meets Performance Evaluation: Fast Algorithms for Modeling
 //! Bursty Traffic", ICDE 2002).
 //!
-//! 1. A span of time has a number of arrivals: its rate times its length.
+//! 1. A span of time has a number of arrivals: its rate times its length, but at least one.
 //! 2. One half of the span gets the share `bias` of them, the other half the rest. A coin tells
 //!    which half gets more. The share is rounded up or down by chance, so that it is right on
 //!    average. Rounding always in one direction would never part two arrivals.

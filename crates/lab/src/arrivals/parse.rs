@@ -11,6 +11,9 @@
 //!
 //! - Times are in seconds, or have a unit: `ns`, `us`, `ms`, `s`, `min`, `h`. The shortest time is
 //!   100 ns.
+//! - The `span` of a b-model is 600 s if it is not given and the caller does not say how long the
+//!   arrivals last. The `step` of a sine is a second, but at most a hundredth of the period, and at
+//!   least a 100,000th.
 //! - `gaps` is `exponential`, the default, or `pareto`. `shape`, 1.5 by default, belongs to
 //!   `pareto`.
 //! - The file of a curve has a rate on each line. Empty lines and lines that begin with `#` are

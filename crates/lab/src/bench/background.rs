@@ -1,7 +1,8 @@
 //! [`Jobs`]: how many flushes and compactions a store ended, and how long they took.
 //!
 //! `Background` is a listener of the engine. It counts a job when the engine tells it of the job's
-//! end. Other kinds of job are ignored. Any thread may read the counts.
+//! end, also if the job failed or wrote nothing. Other kinds of job are ignored. Any thread may
+//! read the counts.
 
 use std::time::Duration;
 

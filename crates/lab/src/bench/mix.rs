@@ -1,7 +1,7 @@
 //! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`.
 //!
-//! A mix that [begins empty](Mix::begins_empty) fills an empty store. The others work on a filled
-//! one. This file only names and describes the mixes; `run` carries them out.
+//! Some mixes [begin with an empty store](Mix::begins_empty). The others work on a filled one. This
+//! file only names and describes the mixes; `run` carries them out.
 
 use std::fmt;
 

@@ -1,5 +1,7 @@
 //! [`Plan`]: the parameters of a measurement: number and sizes of the entries, number of
 //! operations, clients, seed, and options of the store.
+//!
+//! A plan says neither which work is done nor on which medium. Nothing checks its values.
 
 use terrace::Options;
 

@@ -1,8 +1,9 @@
 //! [`Worker`]: one thread of a mix. It carries out operations one after the other and times them.
 //!
-//! The clock is read once per operation, at its end. So the latency of an operation runs from the
-//! end of the one before: it includes making and verifying the value, and what the mix does in
-//! between. The first operation is timed from the making of the worker.
+//! An operation's time ends when it has ended, and begins where that of the one before ended. So it
+//! includes making and verifying the value, and what the mix does in between. The first operation
+//! is timed from the making of the worker. An operation that waits for nothing takes one reading of
+//! the clock.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;

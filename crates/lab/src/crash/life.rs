@@ -2,8 +2,8 @@
 //! batches, and one reader reads beside it.
 //!
 //! Before each request that changes a drive, a [`CutPoint`] is recorded: copies of all drives, the
-//! request itself, and what had been acknowledged by then. Formatting is not recorded: there is no
-//! store yet.
+//! request itself, and how many batches had been acknowledged as synced, and handed over, by then.
+//! Formatting is not recorded: there is no store yet.
 //!
 //! Must run inside a simulation.
 

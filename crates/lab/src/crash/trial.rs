@@ -1,8 +1,9 @@
 //! Trial: cuts the power at one point, opens the store again, and compares what it holds with the
 //! history. The power is cut for all drives, or for one of them.
 //!
-//! Recovery writes to the drives, so each trial works on its own copies. Must run inside a
-//! simulation.
+//! Recovery writes to the drives, so each trial works on its own copies. A trial can also let the
+//! recovered store live on: then the opening and new batches are recorded as another life. Must run
+//! inside a simulation.
 
 use std::fmt;
 use terrace::{Db, Fs};

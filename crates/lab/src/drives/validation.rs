@@ -1,4 +1,5 @@
-//! [`Validation`]: comparisons and sweeps of drives, printed as tables in Markdown.
+//! [`Validation`]: comparisons and sweeps of drives, printed as tables in Markdown. A comparison in
+//! which the model is too far off is marked.
 
 use std::fmt;
 

@@ -2,8 +2,8 @@
 //! with ordered maps.
 //!
 //! A [`script`](script()) of operations is drawn from a seed. It says nothing about the store, so
-//! the same script can be played under many [`Setting`]s: a metamorphic test. A script that fails
-//! is [shrunk](shrink()) to a few operations.
+//! the same script can be played under many [`Setting`]s: a metamorphic test. [`shrink()`] makes a
+//! script that fails shorter.
 //!
 //! | file | content |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Plot of metrics as bars: one bar for each run, one below the other, with the run's name above
-//! the bar.
+//! Plot of metrics as bars: one bar for each run, one below the other, with the name of the run's
+//! system above the bar. Several settings have a heading each.
 //!
 //! Several metrics are stacked in one bar. They should have the same unit: the value beside the bar
 //! is their sum, in the unit of the first. A metric that is missing, negative or not finite counts

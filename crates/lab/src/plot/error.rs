@@ -1,4 +1,5 @@
-//! [`PlotError`]: why a plot cannot be drawn.
+//! [`PlotError`]: why a plot cannot be drawn: it asks for a series or metric whose name does not
+//! exist, or the drawing library failed. A plot without data is no error.
 
 /// A picture that cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

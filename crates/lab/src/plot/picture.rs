@@ -1,7 +1,7 @@
 //! Draws a [`Plot`] of an experiment with the function for its kind.
 //!
 //! Outcomes of other experiments are left out. A series or metric whose name does not exist is an
-//! error. A run without an outcome is none: it is missing in the drawing.
+//! error. A run without an outcome is no error: it is missing in the drawing.
 
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;

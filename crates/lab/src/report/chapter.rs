@@ -1,5 +1,8 @@
 //! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and which
 //! of its runs have no result.
+//!
+//! From these it makes the answers to the paper's claims, the plots, and remarks on runs without a
+//! result of this engine. `page` and `markdown` print them.
 
 use serde::Serialize;
 use terrace_zone::timing::Scale;

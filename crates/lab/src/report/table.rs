@@ -1,6 +1,8 @@
-//! [`Table`]: the rows of a report, for HTML and Markdown alike: the metrics of the runs.
+//! [`Table`]: columns and rows of text. [`Table::runs`] has the metrics of a chapter's runs, for
+//! HTML and Markdown alike.
 //!
-//! [`settings`] gives the settings of an experiment in words.
+//! [`settings`] gives the main settings of an experiment in words, without those of single variants
+//! and systems.
 
 use super::Chapter;
 use crate::experiment::{Location, StoreDescription};

@@ -4,12 +4,14 @@
 //! what the phase depends on: the [engine], and the plan as far as this phase, with the drive's
 //! parameters and the seed. If one of these changes, the file has another name.
 //!
-//! The hash leaves out the names of experiment, variant and phases, which phases are measured, and
-//! later phases. So experiments that begin with the same load share its result. A result that is
-//! found gets the names of the run that asks for it.
+//! The hash leaves out the names of experiment, system, variant and phases, which phases are
+//! measured, and later phases. The system counts by its scaled parameters. So experiments that
+//! begin with the same load share its result. A result that is found gets the names of the run that
+//! asks for it.
 //!
-//! A file appears whole or not at all, and has a checksum. A damaged file is an error, not a
-//! result. Results of older engines are not deleted.
+//! A file appears whole or not at all, and has a checksum. A damaged file of a measured phase is an
+//! error, not a result; one of another phase is passed over. Results of older engines are not
+//! deleted.
 //!
 //! Any number of threads and programs may use a directory at once.
 //!

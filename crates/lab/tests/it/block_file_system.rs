@@ -1,6 +1,6 @@
 //! Runs over a file system of the operating system, as far as settings of a run stand for it: its
 //! journal in the middle of a disk, syncs of single files, a log that is written in chunks, and
-//! values that its clients compress.
+//! tables that are compressed.
 
 use terrace_lab::run::{LogWrites, Metrics};
 

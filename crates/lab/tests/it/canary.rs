@@ -1,4 +1,5 @@
-//! Rules broken on purpose: the cuts must notice each, and so must the model suite.
+//! Rules of the file system and of the engine, broken on purpose: a suite of this crate must notice
+//! each of them. The suites are cuts, scripts, crowds, checkpoints and statistics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

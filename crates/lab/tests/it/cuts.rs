@@ -1,4 +1,5 @@
-//! Power cuts at every request that changes the drive.
+//! Power cuts at every request that changes a drive: in the life of a new store, and in the life of
+//! a recovered one, with its recovery.
 //!
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-lab --test it cuts` repeats one seed.
 

@@ -1,4 +1,4 @@
-//! Damage to the medium, end to end.
+//! Damaged blocks and files of a closed store: each damage is harmless or reported.
 //!
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-lab --test it flips` repeats one seed.
 

@@ -1,4 +1,5 @@
-//! Files that results are compared with. `TERRACE_REGENERATE=1` writes them anew.
+//! Goldens: files of this crate that results of tests are compared with, byte by byte.
+//! `TERRACE_REGENERATE=1` writes them anew.
 
 use std::path::PathBuf;
 

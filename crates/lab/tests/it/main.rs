@@ -1,4 +1,5 @@
-//! The store as a whole, on an emulated drive, against everything that can happen to it.
+//! Integration tests of the lab: the store as a whole under power cuts, damage, failures, scripts
+//! and threads; models of drives; runs in virtual time; plots and reports.
 
 mod bands;
 mod block_file_system;

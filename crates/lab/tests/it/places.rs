@@ -1,5 +1,6 @@
-//! Where log and metadata of a run lie: what is elsewhere costs what it costs there, and the drive
-//! of tables knows nothing of it.
+//! Where log and metadata of a run lie: on the drive of tables, on a log device that is free or has
+//! the times of a drive of its own, or in other zones of the drive of tables. Each request has the
+//! times of its place, and counts there.
 
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{LogDeviceAmplification, Metrics, RunChoice, RunPlan};

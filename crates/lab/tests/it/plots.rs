@@ -1,4 +1,4 @@
-//! Plots against drawings that were looked at.
+//! Plots of made-up outcomes, compared with goldens that a person has looked at.
 //!
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it plots` writes them anew; look at them
 //! in a browser, by light and by dark.

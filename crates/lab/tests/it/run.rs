@@ -1,5 +1,5 @@
-//! Runs in virtual time: the same run is the same run, what it says of itself adds up, and two
-//! scales agree.
+//! Runs in virtual time: a plan gives the same outcome each time, metrics of a run agree with each
+//! other, two scales agree, and stalls stay short.
 
 use terrace_env::{ByteCount, runner};
 use terrace_lab::experiment::Experiment;

@@ -1,4 +1,4 @@
-//! The simplest drive that takes time.
+//! [`Serial`]: a simple timing model for tests: one request after the other.
 
 use std::time::Duration;
 

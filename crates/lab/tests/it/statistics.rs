@@ -1,5 +1,5 @@
-//! Every metric of `Stats` recomputed: what moved on the medium from the drive's own counts, what
-//! the engine did from what the test did and was told.
+//! Metrics of `Stats`, recomputed: what moved on the medium from the drive's own counts, what the
+//! engine did from what the test did and from what the engine told its listener.
 
 use std::sync::Arc;
 

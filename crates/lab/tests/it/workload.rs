@@ -1,5 +1,5 @@
-//! Clients on one sequence of operations: the same every time in a simulation, right on threads,
-//! and not to be deceived.
+//! Clients on one sequence of operations: they do the same every time in a simulation, judge
+//! rightly on threads, and notice a stale value.
 
 use std::sync::Arc;
 

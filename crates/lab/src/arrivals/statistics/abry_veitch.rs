@@ -11,9 +11,10 @@
 //!    details these are about `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for
 //!    large `k`).
 //!
-//! Octaves from 3 on count, as long as they have 8 details or more. So short-time dependence counts
-//! for little; nor does it matter much that the values of the series are taken for octave 0. A
-//! trend that is a polynomial of degree 2 or less does not change the estimate.
+//! Octaves from 3 on count, as long as they have 8 details or more; there must be three of them. So
+//! short-time dependence counts for little; nor does it matter much that the values of the series
+//! are taken for octave 0. A trend that is a polynomial of degree 2 or less does not change the
+//! estimate.
 
 use super::regression::fit;
 

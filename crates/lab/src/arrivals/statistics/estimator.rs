@@ -1,4 +1,7 @@
 //! [`Estimator`]: the five estimators of the Hurst parameter by name.
+//!
+//! There is no estimate for a series that is too short for the estimator, or whose values are all
+//! alike. Two of the estimators also give a standard error. All is pure.
 
 use super::series::is_even;
 use super::{abry_veitch, aggregate_variance, periodogram, rescaled_range, whittle};

@@ -1,4 +1,7 @@
 //! The straight line that fits points best: weighted least squares.
+//!
+//! There is no line if all points have the same `x`. [`fit_logarithms`] leaves out points that are
+//! not positive.
 
 /// A line through points.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,7 @@
 //! The periodogram of a series, and the spectrum of fractional Gaussian noise.
+//!
+//! The periodogram is computed from the series itself, without smoothing; a series of fewer than
+//! four values has none. The spectrum is an approximation.
 
 use std::f64::consts::{PI, TAU};
 

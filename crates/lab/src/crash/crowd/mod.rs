@@ -4,8 +4,8 @@
 //! 1. Writers put batches at the same time, so that the engine writes them in groups. An operation
 //!    of the medium fails, once or lastingly, or none does ([`Harm`]). A writer goes on after an
 //!    error, and gives up after several. The first writer also tries to resume the store.
-//! 2. The medium is healed. Everything acknowledged must be readable. After a lasting failure
-//!    reading may fail with an error instead.
+//! 2. The medium is healed, unless it is a directory. Everything acknowledged must be readable.
+//!    After a lasting failure reading may fail with an error instead.
 //! 3. The power is cut twice, each time on a copy: at a random moment, and at the end. The store is
 //!    opened on the copy. What was acknowledged as synced must be there. Other writes may be there
 //!    or not. No batch may be there in part.
