@@ -13,7 +13,7 @@ pub struct Claim {
     pub text: String,
     /// The value that the paper states.
     pub published: f64,
-    /// What of our runs is compared with it.
+    /// Our value that is compared with it.
     pub quantity: Quantity,
     /// Why ours differs, where it does by more than 15 % and a measurement has told.
     pub explanation: Option<String>,
