@@ -1,9 +1,9 @@
 //! Tells the lab what its runs depend on besides their plans: a hash over the sources of the
 //! engine, of all below it, and of the lab's own part in a run, and over the versions of libraries.
 //!
-//! Results are kept by it. Code that only draws or describes outcomes is not in it, nor are
-//! comments, so that a better plot, or a word about a figure or in the head of a module, does not
-//! send anybody back to hours of runs.
+//! Results are kept under names that depend on the hash. Code that only draws or describes outcomes
+//! is not in it, nor are comments and descriptions of experiments. So results stay valid when a
+//! plot or a comment changes. What a run takes of an experiment's description is in its plan.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -1,10 +1,10 @@
-//! [`Jobs`]: a listener of the engine that counts flushes and compactions under way, and notes how
-//! long each compaction took that wrote something (a *merge*).
+//! [`Jobs`]: a listener of the engine that counts flushes and merges under way, and notes how long
+//! each merge took, unless it failed. On a device without zones it also tells the notes of
+//! `addresses` when such a merge has ended.
 //!
-//! On a device without zones it also tells the notes of `addresses` when a merge has ended.
-//!
-//! Register it before any job begins: it does not count jobs that were under way before, nor jobs
-//! that the engine does not tell listeners of. The engine may call it from any thread.
+//! Trivial moves and delete-only compactions are not counted: the engine tells no listener of them.
+//! Register it before any job begins: it does not count jobs that were under way before. The engine
+//! may call it from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,7 @@ use super::addresses::Notes;
 pub(super) struct Jobs {
     flushes: AtomicU64,
     compactions: AtomicU64,
-    /// Of the merges that wrote something, in the order in which they ended.
+    /// Of the merges that did not fail, in the order in which they ended.
     merges: Mutex<Vec<Duration>>,
     /// Of a device without zones: told where a merge has ended.
     notes: Option<Arc<Mutex<Notes>>>,
