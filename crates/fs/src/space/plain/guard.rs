@@ -50,11 +50,17 @@ impl Guard {
         behind.min(self.end).max(end)
     }
 
+    /// The end of the guard of a region that was cut from a free run.
+    pub(super) fn behind_in(&self, region: &Range<u64>, run: &Range<u64>) -> u64 {
+        let behind = self.behind(region.end);
+        if canary::is_broken(Rule::GapHasGuard) { behind.min(run.end) } else { behind }
+    }
+
     /// The blocks of a free run that can be written, from its start, so that the guard is in the
     /// run, too.
     pub(super) fn writable(&self, run: &Range<u64>) -> u64 {
         let Some(Tracks { blocks, overlap }) = self.tracks() else { return run.end - run.start };
-        if run.end >= self.end {
+        if run.end >= self.end || canary::is_broken(Rule::GapHasGuard) {
             return run.end - run.start;
         }
         let track = u64::from(blocks);

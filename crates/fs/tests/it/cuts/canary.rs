@@ -71,8 +71,8 @@ fn the_suite_notices_a_mark_that_replaces_the_last_one_too_early() {
 }
 
 #[test]
-fn the_suite_notices_a_pool_of_tracks_that_forgets_a_guard_or_a_part_of_it() {
-    for rule in [Rule::RunHasGuard, Rule::GuardIsWhole] {
+fn the_suite_notices_a_pool_of_tracks_whose_guards_or_gaps_are_too_small() {
+    for rule in [Rule::RunHasGuard, Rule::GuardIsWhole, Rule::GapHasGuard] {
         let on_tracks = test_seeds(24).filter(|seed| is_on_tracks(*seed));
         assert!(is_noticed_at(rule, on_tracks), "{rule:?}");
     }
