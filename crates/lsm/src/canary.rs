@@ -18,6 +18,10 @@ pub enum Rule {
     InsertBeforePublish,
     /// A read takes the view first and the sequence afterwards.
     ViewBeforeSequence,
+    /// A read of several keys has a view with all ingests up to its sequence.
+    SequenceOfTheView,
+    /// An ingest's sequence becomes visible together with its tables.
+    IngestVisibleWithItsTables,
     /// A snapshot is known to jobs from the moment on in which its sequence is the newest.
     SnapshotKnownToJobs,
     /// A log goes with the transaction that adds its tables, and not before.

@@ -46,10 +46,9 @@ impl Shared {
         at: Option<SeqNo>,
         options: ReadOptions,
     ) -> Result<Vec<Option<Bytes>>, Error> {
-        let view = self.tree.view();
+        let (view, sequence) = self.tree.view_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.gets.add(keys.len() as u64);
         let seek_keys: Vec<_> =
             keys.iter().map(|key| key::seek_key(space, key, sequence)).collect();

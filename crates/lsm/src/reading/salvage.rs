@@ -100,10 +100,9 @@ struct Gap {
 impl Shared {
     /// Entries of a range that can be read for certain.
     pub(crate) fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
-        let view = self.tree.view();
+        let (view, sequence) = self.tree.view_at(None);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = self.tree.visible();
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         let (start, end) = bounds.full_keys(space);

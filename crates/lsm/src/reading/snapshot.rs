@@ -5,8 +5,10 @@
 //!   takes space until it is dropped. It sees what is visible when it begins, synced or not.
 //!   Snapshots are not stored: a store that was just opened has none.
 //! - A read of the newest writes takes the view first and the sequence number afterwards. So it
-//!   sees every write that had returned before the read began. The read may miss what becomes
-//!   visible between the two, and is concurrent with it: a put in a new memtable, or an ingest.
+//!   sees every write that had returned before the read began. A read of one key may miss what
+//!   becomes visible between the two, and is concurrent with it: a put in a new memtable, or an
+//!   ingest. A read of several keys must not miss an ingest and see a later put; it takes both
+//!   anew if the tree has changed between the two ([`Tree`](crate::tree::Tree)).
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
 //!
@@ -188,10 +190,9 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Scan, Error> {
         let at = at.or_else(|| self.early_sequence());
-        let view = self.tree.view();
+        let (view, sequence) = self.tree.view_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         Ok(Scan::new(view, reading, sequence, space, bounds))
@@ -203,10 +204,9 @@ impl Shared {
         bounds: &Bounds,
         at: Option<SeqNo>,
     ) -> Result<Cursor, Error> {
-        let view = self.tree.glance();
+        let (view, sequence) = self.tree.glance_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
         Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))

@@ -6,7 +6,8 @@
 //! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
 //!    the store's annotation, if a memtable was flushed or the decider has a new state.
 //! 3. The next version is made: its tables can be opened only now.
-//! 4. Readers see the version. Then jobs and writers are told of the change.
+//! 4. Readers see the version, and with it the sequence of an ingest. Then jobs and writers are
+//!    told of the change.
 //!
 //! If step 1 or 2 fails, readers see nothing of the change. If step 3 fails, the store has the
 //! change and readers do not see it. Then writing stops until the store is opened again: a second
@@ -48,7 +49,7 @@ impl Shared {
     ) -> Result<(), Error> {
         let turn = self.take_turn();
         let before = self.tree.view().version.clone();
-        let kept = edit.kept(&before)?;
+        let (kept, ingested) = (edit.kept(&before)?, edit.ingested());
         let mut transaction = Transaction::new();
         edit.record(&kept, &mut transaction);
         if let Some(flushed) = flushed {
@@ -83,7 +84,8 @@ impl Shared {
             }
         };
         let rule = self.decider.write_rule(version.view());
-        turn.show_version(version, record, choice, flushed.map(|flushed| &flushed.memtable));
+        let memtable = flushed.map(|flushed| &flushed.memtable);
+        turn.show_version(version, record, choice, memtable, ingested);
         self.tree_has_changed(rule, flushed);
         Ok(())
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::store::{Store, Transaction};
-use terrace_env::{ByteCount, Cause, FileId};
+use terrace_env::{ByteCount, Cause, FileId, SeqNo};
 use terrace_policy::{Key, Move, Part, Place, Span};
 
 use super::annotation::{SegmentRecord, TableRecord};
@@ -53,9 +53,20 @@ pub(crate) struct Edit {
     taken: Vec<(Place, Part)>,
     moved: Vec<(Place, Segment)>,
     new: Vec<NewTable>,
+    ingested: Option<SeqNo>,
 }
 
 impl Edit {
+    /// An edit that puts in the tables of an ingest, whose sequence readers see with them.
+    pub(crate) fn of_ingest(ingested: Option<SeqNo>) -> Self {
+        Self { ingested, ..Self::default() }
+    }
+
+    /// The sequence that readers see with the next version, if it is an ingest's.
+    pub(crate) fn ingested(&self) -> Option<SeqNo> {
+        self.ingested
+    }
+
     /// Takes a range of a table out of a run.
     pub(crate) fn take(&mut self, place: Place, part: &Part) {
         self.taken.push((place, part.clone()));

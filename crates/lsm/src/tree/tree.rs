@@ -17,6 +17,11 @@
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
 //!   that had returned before it began. It may miss what becomes visible between the two.
+//! - A reader of several keys takes both again if the tree has got another version in between. For
+//!   an ingest does not change memtables: a put that follows it goes to the memtable that the
+//!   reader has, and the reader would see the put and not the ingest.
+//! - An ingest becomes visible under the lock under which its version does. So a job that finds its
+//!   entries drops no older one that a snapshot, or a read by a later view, still has to see.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
@@ -97,6 +102,35 @@ impl Tree {
     pub(crate) fn visible(&self) -> SeqNo {
         switch_point();
         SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// The view of readers, to be kept, and the sequence up to which a read sees: that of its
+    /// snapshot, or else the newest one, of the same moment as the view.
+    pub(crate) fn view_at(&self, snapshot: Option<SeqNo>) -> (Arc<View>, SeqNo) {
+        loop {
+            let view = self.view();
+            if let Some(sequence) = snapshot.or_else(|| self.visible_in(&view)) {
+                return (view, sequence);
+            }
+        }
+    }
+
+    /// The same, with the view for one look.
+    pub(crate) fn glance_at(&self, snapshot: Option<SeqNo>) -> (Guard<Arc<View>>, SeqNo) {
+        loop {
+            let view = self.glance();
+            if let Some(sequence) = snapshot.or_else(|| self.visible_in(&view)) {
+                return (view, sequence);
+            }
+        }
+    }
+
+    /// The newest sequence that readers see, if the view has all ingests up to it; `None` if the
+    /// tree has got another version meanwhile.
+    fn visible_in(&self, view: &View) -> Option<SeqNo> {
+        let sequence = self.visible();
+        let same = Arc::ptr_eq(&view.version, &self.view.load().version);
+        (same || canary::is_broken(Rule::SequenceOfTheView)).then_some(sequence)
     }
 
     /// Lets readers see everything up to a sequence.
@@ -203,13 +237,15 @@ impl Turn<'_> {
 
     /// Lets readers see a version that was committed, without the memtable whose tables are in it,
     /// and remembers the record that was committed with it. `choice`: the choice whose state is in
-    /// the record, if it has another one than before.
+    /// the record, if it has another one than before. `ingested`: the sequence of an ingest whose
+    /// tables are in the version.
     pub(crate) fn show_version(
         &self,
         version: Arc<Version>,
         record: Option<StoreRecord>,
         choice: Option<u64>,
         flushed: Option<&Arc<Memtable>>,
+        ingested: Option<SeqNo>,
     ) {
         let mut state = self.tree.state.lock();
         if let Some(record) = record {
@@ -223,6 +259,9 @@ impl Turn<'_> {
                 view.immutable.retain(|table| !Arc::ptr_eq(table, flushed));
             }
         });
+        if let Some(ingested) = ingested {
+            self.tree.make_visible(ingested);
+        }
     }
 
     /// Remembers a record that was committed, and lets readers see its key spaces.

@@ -11,7 +11,7 @@
 //! 3. All tables get the next sequence number as their *global sequence number*
 //!    ([`crate::table::GlobalSequenceCursor`]). They are newer than everything before, and
 //!    snapshots that were taken before do not see them. One transaction seals them and adds them to
-//!    the tree.
+//!    the tree. Readers see the sequence from the same moment on as the tables.
 //!
 //! The decider says to which level each table goes. If a compaction that is under way, or other new
 //! data, is in the way of one of them, all go on top of level 0.
@@ -27,6 +27,7 @@ use terrace_policy::{Place, RunId, Span};
 
 use super::log::ActiveLog;
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::cost;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer, check_sizes};
 use crate::memtable::MemoryCursor;
@@ -255,7 +256,9 @@ impl Shared {
         let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
         let spans: Vec<Span> = built.iter().map(span_of).collect();
         let (places, admitted) = self.ingest_places(&spans, on_top)?;
-        let (mut edit, mut written) = (Edit::default(), Vec::new());
+        let late = canary::is_broken(Rule::IngestVisibleWithItsTables);
+        let mut edit = Edit::of_ingest((!late).then_some(global_sequence));
+        let mut written = Vec::new();
         for (table, place) in built.iter().zip(places) {
             let mut record = TableRecord::new(table.tag, &table.properties);
             (record.first_sequence, record.last_sequence) = (global_sequence, global_sequence);
@@ -268,7 +271,9 @@ impl Shared {
         }
         self.commit(edit, None, None)?;
         drop(admitted);
-        self.tree.make_visible(global_sequence);
+        if late {
+            self.tree.make_visible(global_sequence);
+        }
         drop(built);
         for (place, size) in written {
             self.counters.levels[usize::from(place.level)].bytes_written.add(size.0);

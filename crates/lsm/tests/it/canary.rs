@@ -3,7 +3,7 @@
 //! tests of the `lab` crate.
 //!
 //! A rule is broken for the calling thread alone. This suffices, because the suites named here run
-//! in simulations, whose actors share one thread. Three of the rules need debug assertions: the
+//! in simulations, whose actors share one thread. Five of the rules need debug assertions: the
 //! explored schedules are built only with these.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use terrace_lsm::canary::{Rule, set};
 
 #[cfg(debug_assertions)]
-use crate::schedules;
+use crate::{moments, schedules};
 use crate::{plans, unlogged, versions};
 
 /// The first of the seeds at which a suite notices that a rule is broken; `None`: it does not.
@@ -33,6 +33,23 @@ fn the_canaries_of_what_readers_see_are_noticed_by_explored_schedules() {
         });
         println!("{rule:?}: seed {noticed:?}");
         assert!(noticed.is_some(), "{rule:?}");
+    }
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn the_canaries_of_ingests_beside_reads_are_noticed_by_explored_schedules() {
+    let rules = [
+        (Rule::SequenceOfTheView, moments::Read::Scan),
+        (Rule::SequenceOfTheView, moments::Read::MultiGet),
+        (Rule::SequenceOfTheView, moments::Read::Cursor),
+        (Rule::SequenceOfTheView, moments::Read::Salvage),
+        (Rule::IngestVisibleWithItsTables, moments::Read::Snapshot),
+    ];
+    for (rule, read) in rules {
+        let noticed = noticed_at(rule, 1000, |seed| moments::explore(seed, read));
+        println!("{rule:?}, {read:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}, {read:?}");
     }
 }
 

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | what must an engine hold, and with what options is it opened here | `model` |
 //! | does it agree with an ordered map under random operations | `operations`, `walks`, `plans` |
-//! | does it do so under real threads, and in every order of threads | `threads`, `schedules` |
+//! | does it do so under real threads | `threads` |
+//! | and in every order of threads | `schedules`, `moments` |
 //! | what survives a power cut, or the end of the process | `crash`, `unlogged`, `durability` |
 //! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
 //! | what happens when a leader panics | `leads` |
@@ -20,9 +21,11 @@
 //! `unlogged`, run on real threads. Tests that try many seeds take them from
 //! [`terrace_env::test_seeds`]: `TERRACE_TEST_SEED=N` repeats seed N alone.
 //!
-//! Ingests and checkpoints are not here, but in the tests of the crates `lab` and `terrace`.
+//! Ingests, but for those of `moments`, and checkpoints are not here, but in the tests of the
+//! crates `lab` and `terrace`.
 //!
-//! `canary` is built with the feature `canary` only, `schedules` with debug assertions only.
+//! `canary` is built with the feature `canary` only, `moments` and `schedules` with debug
+//! assertions only.
 
 mod arbitrary;
 mod barriers;
@@ -41,6 +44,8 @@ mod leads;
 mod memory;
 mod merges;
 mod model;
+#[cfg(debug_assertions)]
+mod moments;
 mod operations;
 mod plans;
 mod ranges;
