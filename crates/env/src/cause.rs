@@ -18,7 +18,7 @@ pub enum Cause {
     Journal,
     /// The write-ahead log.
     Log,
-    /// A memtable on its way into tables.
+    /// New data on its way into tables: of a memtable, or of an ingest.
     Flush,
     /// Compaction, reading and writing.
     Compaction,
