@@ -7,6 +7,7 @@
 //! (`memtables_max`) are refused. Constants; no threads.
 
 use terrace_env::{ByteCount, Limit};
+use terrace_policy::System;
 
 /// Limits of the size of a memtable.
 pub const MEMTABLE_SIZE: Limit<ByteCount> = Limit {
@@ -88,4 +89,12 @@ pub const JOBS: Limit<u64> = Limit {
     least: 0,
     most: 8,
     reason: "each takes memory and space of its own; 0 leaves it to the decider",
+};
+
+/// Limits of the length of the system's text, in bytes.
+pub const SYSTEM_BYTES: Limit<u64> = Limit {
+    option: "system (bytes of its text)",
+    least: 0,
+    most: System::TEXT_BYTES_MAX as u64,
+    reason: "the store remembers the text, and would not open again with one that is longer",
 };

@@ -102,7 +102,8 @@ pub struct EngineOptions {
     pub compact_at_rest: bool,
     /// Text from which the decider was made, for the store to remember
     /// ([`remembered_system`](crate::remembered_system)): a name, and behind a colon parameters. A
-    /// decider is given the state it left only where the name is the same; at most 255 bytes.
+    /// decider is given the state it left only where the name is the same. Its length has a limit,
+    /// [`SYSTEM_BYTES`](limits::SYSTEM_BYTES).
     pub system: String,
 }
 
@@ -120,6 +121,7 @@ impl EngineOptions {
         limits::IO_SIZE.check(self.io_size)?;
         limits::WORKERS.check(self.workers as u64)?;
         limits::JOBS.check(self.jobs as u64)?;
+        limits::SYSTEM_BYTES.check(self.system.len() as u64)?;
         let most = self.memory.0 / MEMTABLE_SIZE_MIN - 1;
         if self.memtables_max as u64 > most {
             return Err(OutOfRange {

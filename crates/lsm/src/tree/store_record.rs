@@ -3,8 +3,9 @@
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
 //!   wrong is [`Error::Corruption`].
-//! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, and
-//!   both names and the text of the decider's system to at most [`SPACE_NAME_BYTES_MAX`] bytes.
+//! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, the
+//!   names to at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system to its
+//!   limit ([`SYSTEM_BYTES`]).
 //!
 //! No locks and no I/O.
 
@@ -16,6 +17,7 @@ use super::annotation::{KIND_STORE, decode};
 use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
+use crate::limits::SYSTEM_BYTES;
 
 const VERSION: u8 = 4;
 
@@ -28,6 +30,8 @@ const FEATURES_RESERVED: [(u32, &str); 2] =
 
 /// The longest name of a key space.
 pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
+const NAME_TEXT: (usize, &str) = (SPACE_NAME_BYTES_MAX, "at most 255 bytes of UTF-8");
+const SYSTEM_TEXT: (usize, &str) = (SYSTEM_BYTES.most as usize, "at most 1024 bytes of UTF-8");
 
 /// The store's own annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,12 +99,12 @@ impl StoreRecord {
             if id >= next_space || !first || (spaces.is_empty() && id != 0) {
                 return Err(reader.wrong("key space", 4, "growing ids from 0", u64::from(id)));
             }
-            spaces.push((KeySpaceId(id), read_text(reader, "key space name")?));
+            spaces.push((KeySpaceId(id), read_text(reader, "key space name", NAME_TEXT)?));
         }
         if spaces.is_empty() {
             return Err(reader.wrong("key spaces", 4, "at least 1", 0));
         }
-        let decider = read_text(reader, "decider")?;
+        let decider = read_text(reader, "decider", SYSTEM_TEXT)?;
         let state = reader.prefixed("decider state")?.to_vec();
         let count = reader.u32("dropped key spaces")?;
         let mut dropped: Vec<KeySpaceId> = Vec::new();
@@ -118,13 +122,17 @@ impl StoreRecord {
     }
 }
 
-fn read_text(reader: &mut Reader<'_>, field: &'static str) -> Result<String, DecodeError> {
+fn read_text(
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    (bytes_max, expected): (usize, &'static str),
+) -> Result<String, DecodeError> {
     let bytes = reader.prefixed(field)?;
     match std::str::from_utf8(bytes) {
-        Ok(text) if text.len() <= SPACE_NAME_BYTES_MAX => Ok(text.to_owned()),
+        Ok(text) if text.len() <= bytes_max => Ok(text.to_owned()),
         _ => {
             let got = bytes.len() as u64;
-            Err(reader.wrong(field, bytes.len(), "at most 255 bytes of UTF-8", got))
+            Err(reader.wrong(field, bytes.len(), expected, got))
         }
     }
 }

@@ -9,6 +9,7 @@ use terrace_env::store::{CrashMode, MemoryStore, Store, Transaction};
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
     Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId, Scan,
+    limits, remembered_system,
 };
 use terrace_policy::{Leveled, LeveledOptions};
 
@@ -314,5 +315,27 @@ fn a_store_with_a_table_of_an_unknown_kind_is_not_opened() {
         let error = Engine::open(Arc::new(store), decider(), options()).unwrap_err();
         assert!(matches!(error, Error::Unsupported { field: "kind", got: 9, .. }), "{error}");
         assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
+    });
+}
+
+#[test]
+fn a_system_that_the_store_could_not_remember_is_refused_before_anything_is_written() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let attempt = |bytes: u64| {
+            let options = EngineOptions { system: "s".repeat(bytes as usize), ..options() };
+            Engine::open(Arc::new(store.clone()), decider(), options)
+        };
+        let most = limits::SYSTEM_BYTES.most;
+        let text = attempt(most + 1).unwrap_err().to_string();
+        let expected = format!("is {}: expected 0 to {most}", most + 1);
+        assert!(text.contains(&expected), "{text}");
+        assert_eq!((store.list().len(), remembered_system(&store).unwrap()), (0, None));
+        for bytes in [0, 255, 256, most] {
+            attempt(bytes).unwrap().close().unwrap();
+            let remembered = remembered_system(&store).unwrap();
+            assert_eq!(remembered.map(|text| text.len() as u64), Some(bytes));
+        }
+        attempt(most).unwrap().close().unwrap();
     });
 }

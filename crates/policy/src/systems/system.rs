@@ -245,6 +245,10 @@ impl Row {
 }
 
 impl System {
+    /// The longest text of a system whose parameters are within their ranges, in bytes, and room
+    /// for more parameters.
+    pub const TEXT_BYTES_MAX: usize = 1024;
+
     /// A row with this collector, and what all rows have else.
     pub(super) const fn row(row: Row, (free_min, gain_min): (u8, u8)) -> Self {
         Self {

@@ -98,8 +98,9 @@ impl FromStr for System {
 mod tests {
     use std::sync::Arc;
 
-    use terrace_env::ByteCount;
+    use terrace_env::{ByteCount, Limit};
 
+    use super::super::parameter::Kind;
     use super::*;
     use crate::{NoZones, StoreShape};
 
@@ -146,6 +147,36 @@ mod tests {
                 assert_eq!(other.to_string().parse(), Ok(other));
             }
         }
+    }
+
+    #[test]
+    fn the_longest_text_of_any_system_is_within_its_limit() {
+        let mut longest = String::new();
+        for mut system in System::all() {
+            for parameter in system.row.parts().parameters() {
+                // Of a size, the one that is no multiple of a unit is the longest.
+                let Limit { least, most, .. } = parameter.limit;
+                let values = match parameter.kind {
+                    Kind::Word(words) => 0..=words.len() as u64 - 1,
+                    _ => most - 1..=most,
+                };
+                let of = |value| {
+                    let mut other = system;
+                    (parameter.set)(&mut other, value);
+                    (parameter.text(&other).unwrap_or_default().len(), other)
+                };
+                let values = values.chain([least]).map(of);
+                system = values.max_by_key(|(bytes, _)| *bytes).expect("a value").1;
+                assert!(parameter.text(&system).is_some(), "{}: {system}", parameter.name());
+            }
+            let text = system.to_string();
+            assert_eq!(text.parse(), Ok(system));
+            longest = if text.len() > longest.len() { text } else { longest };
+        }
+        let bytes = longest.len();
+        // More than stores could once remember, and room for a few more parameters.
+        assert!(bytes > 255 && bytes + 256 <= System::TEXT_BYTES_MAX, "{bytes} bytes: {longest}");
+        println!("{bytes} bytes: {longest}");
     }
 
     #[test]
