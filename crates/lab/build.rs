@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 mod code_lines;
 
 /// Sources that a run depends on, from the workspace's root.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "Cargo.lock",
     "crates/env/src",
     "crates/zone/src",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 9] = [
     "crates/fs/src",
     "crates/lsm/src",
     "crates/terrace/src",
+    "crates/lab/src/arrivals",
     "crates/lab/src/run",
     "crates/lab/src/workload",
 ];

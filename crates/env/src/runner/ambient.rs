@@ -51,6 +51,18 @@ pub fn sleep_until(time: Time) {
     }
 }
 
+/// Waits until the clock shows `time`, as precisely as can be: for load generators. On threads the
+/// caller goes on within microseconds of the time, unless the machine is busy, and keeps a
+/// processor busy for less than 100 us before; a [`sleep_until`] is late by some 60 us.
+#[track_caller]
+pub fn sleep_until_precisely(time: Time) {
+    assert_no_lock_held("a sleep");
+    match Simulation::current() {
+        Some(simulation) => simulation.sleep_until(time),
+        None => threads::sleep_until_precisely(time),
+    }
+}
+
 /// Lets others run. In a simulation the caller goes on a nanosecond later, so that everybody whose
 /// time has come runs before it, and waiting in a loop gets somewhere.
 #[track_caller]

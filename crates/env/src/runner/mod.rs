@@ -9,6 +9,7 @@
 //! | [`spawn`] | a thread | a coroutine on the simulation's OS thread |
 //! | [`now`] | since the process first asked | since the simulation started |
 //! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
+//! | [`sleep_until_precisely`] | sleeps until shortly before, and spins | as above |
 //! | [`charge`] | nothing | a sleep |
 //! | [`processors`] | the machine's | a fixed number |
 //! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
@@ -35,8 +36,8 @@ mod threads;
 
 pub(crate) use ambient::{ActorKey, actor};
 pub use ambient::{
-    charge, fork_random, history, is_simulated, now, processors, sleep, sleep_until, spawn,
-    yield_now,
+    charge, fork_random, history, is_simulated, now, processors, sleep, sleep_until,
+    sleep_until_precisely, spawn, yield_now,
 };
 pub use join::{JoinHandle, Outcome};
 pub use simulation::{SimulationOptions, simulate};

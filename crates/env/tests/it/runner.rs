@@ -82,6 +82,18 @@ fn virtual_time_stands_still_while_actors_compute_and_jumps_while_they_sleep() {
 }
 
 #[test]
+fn a_precise_sleep_in_virtual_time_ends_at_its_time_and_takes_no_processor() {
+    let ends = simulate(1, || {
+        [500, 2_000_000_000, 7].map(|nanos| {
+            let time = Time(runner::now().0 + nanos);
+            runner::sleep_until_precisely(time);
+            runner::now().since(time)
+        })
+    });
+    assert_eq!(ends, [Duration::ZERO; 3]);
+}
+
+#[test]
 fn an_actor_may_take_more_with_it_than_fits_a_kib() {
     simulate(1, || {
         let large = [7_u8; 5000];

@@ -72,6 +72,9 @@ pub struct KindMeasurement {
 pub struct Played {
     /// How many they were.
     pub clients: usize,
+    /// How long operations waited for a client after they had arrived, which is part of their
+    /// latency; `None` of those that have no arrivals.
+    pub arrival_wait: Option<Latency>,
     /// By kind of operation, those that there were.
     pub kinds: Vec<KindMeasurement>,
     /// Reads that rightly found nothing.
@@ -94,7 +97,9 @@ impl Played {
             latency: Latency::of(latencies),
         });
         let &Tally { misses, scanned, written, read, .. } = tally;
-        Self { clients, kinds: kinds.collect(), misses, scanned, written, read }
+        let waits = tally.arrival_waits();
+        let arrival_wait = (!waits.is_empty()).then(|| Latency::of(waits));
+        Self { clients, arrival_wait, kinds: kinds.collect(), misses, scanned, written, read }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use terrace::Options;
 
+use crate::arrivals::Process;
 use crate::workload::{Chooser, Sizes};
 
 /// How much a filled store holds.
@@ -45,6 +46,8 @@ pub struct Plan {
     pub operations: u64,
     /// Clients of a workload.
     pub clients: usize,
+    /// When the operations of a workload arrive; `None`: each as soon as a client is free.
+    pub arrivals: Option<Process>,
     /// How a workload chooses records, if not its own way.
     pub chooser: Option<Chooser>,
     /// The seed of keys, values and order.

@@ -11,6 +11,7 @@
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
 use terrace_env::ByteCount;
@@ -25,8 +26,8 @@ use super::plan::Plan;
 use super::run::Run;
 use super::work::Work;
 use crate::workload::{
-    Crowd, CrowdError, Entries, First, KeyOrder, Preset, Recorded, Source, SourceError, Tally,
-    Trace, TraceSummary, TraceWriter, VALUE_SIZE_MAX, VALUE_SIZE_MIN, World,
+    Arriving, Crowd, CrowdError, Entries, First, KeyOrder, Preset, Recorded, Source, SourceError,
+    Tally, Trace, TraceSummary, TraceWriter, VALUE_SIZE_MAX, VALUE_SIZE_MIN, World,
 };
 
 /// Operations between two calls of the watch.
@@ -114,7 +115,13 @@ impl Bench {
             self.play(Work::Preset(fill), self.first(fill, false), self.plan.entries, watch)?;
         }
         let total = if preset.begins_empty() { self.plan.entries } else { self.plan.operations };
-        self.play(Work::Preset(preset), self.first(preset, true), total, watch)
+        let (work, source) = (Work::Preset(preset), self.first(preset, true));
+        let Some(process) = &self.plan.arrivals else {
+            return self.play(work, source, total, watch);
+        };
+        let span = Duration::from_secs_f64(total as f64 / process.rate());
+        let instants = process.instants(self.plan.seed, Some(span));
+        self.play(work, Arriving::new(source, instants), total, watch)
     }
 
     /// Carries a trace out, of which `summary` is known: on the store that there is, if the keys
@@ -185,7 +192,11 @@ impl Bench {
         let world = World::new(home.db.clone(), entries);
         self.stage = Some(Stage { world, home });
         if let Some(into) = self.record.take() {
-            let trace = TraceWriter::new(into, order).map_err(SourceError::Record)?;
+            let trace = match self.plan.arrivals {
+                None => TraceWriter::new(into, order),
+                Some(_) => TraceWriter::with_arrivals(into, order),
+            };
+            let trace = trace.map_err(SourceError::Record)?;
             self.trace = Some(Arc::new(Mutex::new(trace)));
         }
         Ok(())
@@ -270,6 +281,7 @@ mod tests {
             syncs: 1,
             operations: 50,
             clients: 1,
+            arrivals: None,
             chooser: None,
             seed: 1,
             options: Options::default().memtable_size(ByteCount::mib(1)),

@@ -13,6 +13,7 @@ use terrace_zone::timing::{Drive, Scale};
 
 use super::claim::{Claim, Measure, Quantity, Than};
 use super::{Experiment, PhaseDescription, Plot, SETTING, leading_number, parameter_of};
+use crate::arrivals::Process;
 use crate::run::{Metrics, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Preset, Sizes};
 
@@ -59,6 +60,11 @@ fn all(experiment: &Experiment) -> Check {
         let factor = variant.operations_factor.unwrap_or(1.0);
         let field = format!("variant[{index}].operations_factor");
         ensure(factor.is_finite() && factor > 0.0, &field, "more than 0", factor)?;
+        let clients = variant.clients.unwrap_or(1);
+        ensure(clients > 0, &format!("variant[{index}].clients"), "at least 1", clients)?;
+        if let Some(process) = &variant.arrivals {
+            reads::<Process>(&format!("variant[{index}].arrivals"), process)?;
+        }
         let Some(systems) = &variant.systems else { continue };
         some(&format!("variant[{index}].systems"), "a system", systems.len())?;
         for (at, system) in systems.iter().enumerate() {
@@ -118,6 +124,9 @@ fn phase(field: &str, phase: &PhaseDescription) -> Check {
     }
     if let Some(chooser) = &phase.chooser {
         reads::<Chooser>(&format!("{field}.chooser"), chooser)?;
+    }
+    if let Some(process) = &phase.arrivals {
+        reads::<Process>(&format!("{field}.arrivals"), process)?;
     }
     Ok(())
 }
@@ -327,6 +336,7 @@ mod tests {
             ),
             ("\"100-200\"", "\"200-100\"", "value_size: ", "a size, LEAST-MOST"),
             ("\"zipfian\"", "\"zipf\"", "chooser: ", "latest, hotspot, found `zipf`"),
+            ("chooser = \"zipfian\"", "arrivals = \"poison:5\"", "arrivals: ", "poisson:RATE"),
             ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),
             ("kind = \"timeline\"", "kind = \"time\"", "plot[0]", "zones-sorted"),
             ("x = \"seconds\"", "x = \"secs\"", "plot[1].x: ", "kv_per_second"),

@@ -193,6 +193,9 @@ pub struct PhaseDescription {
     pub scan_length: Option<u32>,
     /// How many clients there are at once; `None`: one.
     pub clients: Option<u32>,
+    /// When its operations arrive, as [`Process`](crate::arrivals::Process) reads it; `None`: each
+    /// as soon as a client is free.
+    pub arrivals: Option<String>,
     /// Whether metrics are taken of it; `false` for what only fills the store.
     #[serde(default = "yes")]
     pub measured: bool,
@@ -212,6 +215,14 @@ impl PhaseDescription {
     #[must_use]
     pub fn workloads() -> Vec<&'static str> {
         Preset::ALL.map(Preset::name).into()
+    }
+
+    /// The phase in a setting of its own.
+    #[must_use]
+    pub fn under(&self, variant: Option<&Variant>) -> Self {
+        let Some(variant) = variant.filter(|_| self.measured) else { return self.clone() };
+        let arrivals = variant.arrivals.clone().or_else(|| self.arrivals.clone());
+        Self { arrivals, clients: variant.clients.or(self.clients), ..self.clone() }
     }
 
     /// Name of the phase.
@@ -282,4 +293,8 @@ pub struct Variant {
     pub store: StoreDescription,
     /// The number of operations of all phases, multiplied.
     pub operations_factor: Option<f64>,
+    /// Instead of that of phases that are measured: when their operations arrive.
+    pub arrivals: Option<String>,
+    /// Instead of that of phases that are measured.
+    pub clients: Option<u32>,
 }

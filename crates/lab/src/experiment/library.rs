@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 67] = [
+const FILES: [(&str, &str); 69] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -78,6 +78,8 @@ const FILES: [(&str, &str); 67] = [
     ("lifetime/threshold", include_str!("../../experiments/lifetime/threshold.toml")),
     ("lifetime/fill", include_str!("../../experiments/lifetime/fill.toml")),
     ("lifetime/memtables", include_str!("../../experiments/lifetime/memtables.toml")),
+    ("arrivals/fig4-10", include_str!("../../experiments/arrivals/fig4-10.toml")),
+    ("arrivals/delays", include_str!("../../experiments/arrivals/delays.toml")),
 ];
 
 /// Stands for every experiment, alone or after a paper: `geardb/all`.

@@ -33,7 +33,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 47] = [
+const NAMED: [(&str, &str, Unit); 48] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -53,6 +53,7 @@ const NAMED: [(&str, &str, Unit); 47] = [
     ("merge_seconds.mean", "time of a merge, on average", Unit::Seconds),
     ("merge_seconds.max", "time of the longest merge", Unit::Seconds),
     ("latency_seconds", "latency", Unit::Seconds),
+    ("arrival_wait_seconds", "wait for a client", Unit::Seconds),
     ("space_efficiency", "space efficiency", Unit::Share),
     ("kv_per_second", "operations", Unit::PerSecond),
     ("read_mib_per_second", "read", Unit::MibPerSecond),
@@ -86,7 +87,7 @@ const NAMED: [(&str, &str, Unit); 47] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 30] = [
+const FAMILIES: [(&str, &str, &str, Unit); 31] = [
     ("merge_mib.", "", "MiB of a merge, …", Unit::Count),
     ("rewrites.", "", "bands written again, …", Unit::Count),
     ("waits.", "", "waiting at once, …", Unit::Jobs),
@@ -121,6 +122,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 30] = [
     ("tables_per_merge_by_level.", "", "tables of a merge from level …", Unit::Count),
     ("jobs_by_kind.", "", "jobs, …", Unit::Count),
     ("latency_seconds.", "", "latency, …", Unit::Seconds),
+    ("arrival_wait_seconds.", "", "wait for a client, …", Unit::Seconds),
     ("", "_share", "time that … takes", Unit::Share),
 ];
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{self, Table};
+use super::table::{self, DELAYS_LEGEND, Table};
 use super::{Answer, Chapter, Report};
 
 impl Report {
@@ -50,6 +50,9 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
     }
     if let Some(runs) = Table::runs(chapter) {
         let _ = write!(page, "\n{}", runs.markdown());
+    }
+    if let Some(delays) = Table::delays(chapter) {
+        let _ = write!(page, "\n{DELAYS_LEGEND}\n\n{}", delays.markdown());
     }
     for finding in chapter.findings().concat() {
         let _ = write!(page, "\n{}\n", escape(&finding));

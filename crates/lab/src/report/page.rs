@@ -201,8 +201,12 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
             }
             h3 { "Runs" }
             @match Table::runs(chapter) {
-                Some(table) => { (runs(&table, &experiment.name)) }
+                Some(table) => { (runs(&table, "Runs", &experiment.name, table::LEGEND)) }
                 None => { p { "There is no result of any run." } }
+            }
+            @if let Some(table) = Table::delays(chapter) {
+                h3 { "Delays" }
+                (runs(&table, "Delays", &experiment.name, table::DELAYS_LEGEND))
             }
             h3 { "What was done" }
             @for paragraph in experiment.about.split("\n\n").flat_map(paragraphs) {
@@ -238,10 +242,10 @@ fn figure(plot: &Svg, findings: &[String]) -> Markup {
     }
 }
 
-fn runs(table: &Table, name: &str) -> Markup {
+fn runs(table: &Table, what: &str, name: &str, legend: &str) -> Markup {
     let class = |numeric: bool| numeric.then_some("numbers");
     html! {
-        div .scroll tabindex="0" role="region" aria-label={ "Runs of " (name) } {
+        div .scroll tabindex="0" role="region" aria-label={ (what) " of " (name) } {
             table .runs {
                 thead {
                     tr {
@@ -263,6 +267,6 @@ fn runs(table: &Table, name: &str) -> Markup {
                 }
             }
         }
-        details { summary { "What the columns mean" } p { (table::LEGEND) } }
+        details { summary { "What the columns mean" } p { (legend) } }
     }
 }

@@ -4,6 +4,8 @@
 //! [`settings`] gives the main settings of an experiment in words, without those of single variants
 //! and systems.
 
+use std::collections::BTreeMap;
+
 use super::Chapter;
 use crate::experiment::{Location, StoreDescription};
 use crate::plot::{Arrangement, Unit, number};
@@ -57,6 +59,22 @@ const RUNS: [(&str, Show); 21] = [
     ("trace", |it| it.trace_hash.chars().take(8).collect()),
 ];
 
+/// The columns of the table of delays, besides system and setting.
+const DELAYS: [(&str, Show); 8] = [
+    ("KV/s", |it| number(it.kv_per_second)),
+    ("p50", |it| of_times(&it.latency_seconds, "p50")),
+    ("p90", |it| of_times(&it.latency_seconds, "p90")),
+    ("p99", |it| of_times(&it.latency_seconds, "p99")),
+    ("p99.9", |it| of_times(&it.latency_seconds, "p99.9")),
+    ("max", |it| of_times(&it.latency_seconds, "max")),
+    ("waits p99", |it| of_times(&it.arrival_wait_seconds, "p99")),
+    ("waits max", |it| of_times(&it.arrival_wait_seconds, "max")),
+];
+
+fn of_times(times: &BTreeMap<String, f64>, name: &str) -> String {
+    times.get(name).map_or(NONE.to_owned(), |seconds| Unit::Seconds.show(*seconds))
+}
+
 /// A result from before the space was noted has none.
 fn of_space(metrics: &Metrics, show: fn(&SpaceUse) -> String) -> String {
     if metrics.space.gib > 0.0 { show(&metrics.space) } else { NONE.to_owned() }
@@ -74,22 +92,39 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     than. worst stall: the longest operation. waited for: what it waited for most. \
     trace: the first digits of a hash over every request to the drive with its times.";
 
+/// Meaning of the columns of the table of delays.
+pub(super) const DELAYS_LEGEND: &str = "Delays of operations from their arrival on, by percentile. \
+    waits: the part of it for which an operation waited for a client, because all were busy.";
+
 impl Table {
     /// The runs of a chapter; `None` where there is no outcome.
     pub(super) fn runs(chapter: &Chapter) -> Option<Self> {
+        Self::of(chapter, &RUNS, |_| true)
+    }
+
+    /// Delays of the runs whose operations have arrivals; `None` where there are none.
+    pub(super) fn delays(chapter: &Chapter) -> Option<Self> {
+        Self::of(chapter, &DELAYS, |metrics| !metrics.arrival_wait_seconds.is_empty())
+    }
+
+    fn of(
+        chapter: &Chapter,
+        shown: &[(&'static str, Show)],
+        which: impl Fn(&Metrics) -> bool,
+    ) -> Option<Self> {
         let arrangement = Arrangement::of(&chapter.experiment, &chapter.outcomes);
         let several = arrangement.settings.len() > 1;
         let mut columns = vec![Column { title: "system", numeric: false }];
         if several {
             columns.push(Column { title: "setting", numeric: false });
         }
-        columns.extend(RUNS.map(|(title, _)| Column { title, numeric: true }));
+        columns.extend(shown.iter().map(|(title, _)| Column { title, numeric: true }));
         let mut rows = Vec::new();
         for setting in &arrangement.settings {
-            for (_, outcome) in &setting.outcomes {
+            for (_, outcome) in setting.outcomes.iter().filter(|(_, it)| which(&it.metrics)) {
                 let mut row = vec![outcome.system.clone()];
                 row.extend(several.then(|| setting.name.clone()));
-                row.extend(RUNS.map(|(_, show)| show(&outcome.metrics)));
+                row.extend(shown.iter().map(|(_, show)| show(&outcome.metrics)));
                 rows.push(row);
             }
         }
@@ -159,6 +194,7 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
         let scans = phase.scan_length.map(|records| format!(", scans of {records} records"));
         words += &scans.unwrap_or_default();
         words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
+        words += &phase.arrivals.as_ref().map_or(String::new(), |it| format!(", arriving {it}"));
         words += if phase.wait_idle { ", until no job and no reclaim is due" } else { "" };
         words += if phase.measured { "" } else { "; not measured" };
         let name = phase.name();

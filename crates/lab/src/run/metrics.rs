@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use terrace::{LevelWork, Written};
 use terrace_env::Cause;
@@ -135,14 +136,20 @@ pub struct Metrics {
     pub tables_per_get: Option<f64>,
     /// The longest that an operation of a client took.
     pub stall_worst_seconds: f64,
-    /// Waits of the longest operation, in seconds, by cause; they add up to its latency.
+    /// Waits of the longest operation, in seconds, by cause; they add up to its latency, but for
+    /// its wait for a client.
     #[serde(default)]
     pub longest_waits: BTreeMap<String, f64>,
     /// Seconds that clients and jobs waited, by cause, summed over all of them.
     #[serde(default)]
     pub waits_by_cause: BTreeMap<String, f64>,
-    /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
+    /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`; it counts from
+    /// their arrival, where they have one.
     pub latency_seconds: BTreeMap<String, f64>,
+    /// How long operations waited for a client after they had arrived, by percentile; a part of
+    /// their latency. Empty where operations have no arrivals.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arrival_wait_seconds: BTreeMap<String, f64>,
     /// A hash over every request to the drive, and to a log device that takes time, with its times,
     /// as sixteen hexadecimal digits.
     pub trace_hash: String,
@@ -248,13 +255,7 @@ pub(super) fn metrics(
 ) -> Metrics {
     let (run_seconds, time_scale) = (interval.seconds(), scene.time_scale as f64);
     let latencies = tally.all_latencies();
-    let seconds_of = |nanos: u64| nanos as f64 / 1e9;
     let longest = seconds_of(latencies.max());
-    let mut latency_seconds: BTreeMap<String, f64> = PERCENTILES
-        .iter()
-        .map(|(name, at)| ((*name).to_owned(), seconds_of(latencies.value_at_quantile(*at))))
-        .collect();
-    latency_seconds.insert("max".into(), longest);
     let readings = interval.of_log_device();
     let log_interval = readings.1.since(&readings.0);
     let (requests, log_requests) = (interval.requests(), log_interval.requests());
@@ -332,10 +333,25 @@ pub(super) fn metrics(
             time_scale_of(cause, scene.time_scale)
         }),
         waits_by_cause: seconds_waited(&interval.waits(), |_| scene.time_scale),
-        latency_seconds,
+        latency_seconds: percentiles(&latencies),
+        arrival_wait_seconds: match tally.arrival_waits() {
+            none if none.is_empty() => BTreeMap::new(),
+            waits => percentiles(waits),
+        },
         syncs_by_cause: trace.syncs,
         trace_hash: trace.hash,
     }
+}
+
+fn seconds_of(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// Percentiles of times in nanoseconds, in seconds, with the largest.
+fn percentiles(times: &Histogram<u64>) -> BTreeMap<String, f64> {
+    let of = |(name, at): (&str, f64)| (name.to_owned(), seconds_of(times.value_at_quantile(at)));
+    let all = PERCENTILES.into_iter().map(of);
+    all.chain([("max".to_owned(), seconds_of(times.max()))]).collect()
 }
 
 fn seconds_waited(waits: &Waits, time_scale: impl Fn(WaitCause) -> u64) -> BTreeMap<String, f64> {

@@ -74,6 +74,7 @@ impl Metrics {
             cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
             latency_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
+            arrival_wait_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
             ..Self::default()
         };
         all.values().into_iter().map(|(name, _)| name).collect()

@@ -6,12 +6,14 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_lsm::KEY_BYTES_MAX;
 
 use super::PlanError;
 use super::scaling::Scaling;
+use crate::arrivals::Process;
 use crate::experiment::PhaseDescription;
 use crate::workload::{
     Chooser, KEY_SIZE_MIN, Preset, Sizes, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Workload,
@@ -45,6 +47,10 @@ pub struct PhasePlan {
     pub scan_length: Option<u32>,
     /// Clients at once.
     pub clients: u32,
+    /// When operations arrive; times are those of the run.
+    // A plan from before there were arrivals has the same hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<String>,
     /// Whether metrics are taken of it.
     pub measured: bool,
     /// Whether it ends when nothing is due any more.
@@ -90,6 +96,10 @@ impl PhasePlan {
             let expected = format!("1 to {operations}, as many as operations");
             return Err(impossible("clients", expected, clients.to_string()));
         }
+        let arrivals = phase.arrivals.as_ref().map(|text| {
+            let process = parsed::<Process>(&name, "arrivals", text)?;
+            Ok::<_, PlanError>(process.hastened(scaling.time_scale()).to_string())
+        });
         Ok(Self {
             workload: phase.workload.clone(),
             operations,
@@ -99,6 +109,7 @@ impl PhasePlan {
             chooser: phase.chooser.clone(),
             scan_length: phase.scan_length,
             clients,
+            arrivals: arrivals.transpose()?,
             measured: phase.measured,
             wait_idle: phase.wait_idle,
             name,
@@ -126,6 +137,14 @@ impl PhasePlan {
 
     pub(super) fn values(&self) -> Result<Sizes, PlanError> {
         parsed(&self.name, "value_size", &self.value_size)
+    }
+
+    /// When its operations arrive, and for how long about; `None`: as soon as a client is free.
+    pub(super) fn process(&self) -> Result<Option<(Process, Duration)>, PlanError> {
+        let Some(text) = &self.arrivals else { return Ok(None) };
+        let process: Process = parsed(&self.name, "arrivals", text)?;
+        let span = Duration::from_secs_f64(self.operations as f64 / process.rate());
+        Ok(Some((process, span)))
     }
 
     /// The sequence of its operations on a store of so many records.

@@ -166,8 +166,8 @@ impl RunPlan {
         let shapes = Shapes { full: &full, small: &small, zones, full_device, device: &device };
         let store = store_plan(&described, &scaling, &shapes, choice.system)?;
         let factor = variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0);
-        let phases = experiment.phases.iter();
-        let phases = phases.map(|phase| PhasePlan::new(phase, &scaling, factor));
+        let phases = experiment.phases.iter().map(|phase| phase.under(variant));
+        let phases = phases.map(|phase| PhasePlan::new(&phase, &scaling, factor));
         let phases: Vec<_> = phases.collect::<Result<_, _>>()?;
         PhasePlan::check_all(&phases)?;
         let plan = Self {

@@ -8,6 +8,8 @@
 //! | operations, records | an n-th | as many |
 //! | keys and values | as they are | an n-th, both together |
 //! | blocks of tables | as they are | a root-n-th |
+//! | rates of arrivals | as they are | as they are |
+//! | times of an arrival process: period, step, span | an n-th | as they are |
 //! | a second of the run is, on the full drive | n seconds | a second |
 //! | a second that the throttle delays one operation is | a second | a second |
 //!
@@ -30,6 +32,8 @@
 //!   nothing is therefore reported as n times slower than it is.
 //! - A client that waits for its turn behind a delayed client is reported as having waited n times
 //!   as long.
+//! - In mode `delays` there are an n-th of the arrivals, each for n of the full drive, which arrive
+//!   together. So bursts of less than n arrivals are overstated.
 //! - The least sizes of the journal and of writes to the log, and the longest interval at which a
 //!   job looks for space again, are constants.
 //! - Subcompactions end between tables. Where few entries make a table, the sizes of tables vary

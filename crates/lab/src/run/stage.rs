@@ -30,7 +30,7 @@ use super::plan::RunPlan;
 use super::recorder::{Recorder, Trace, TraceOf};
 use super::sampler::{Sampler, Scene};
 use super::{Cost, Outcome, PlanError, Progress, RunError};
-use crate::workload::{Crowd, Entries, First, Sizes, World};
+use crate::workload::{Arriving, Crowd, Entries, First, Sizes, World};
 
 /// Operations between two calls of the watch.
 const WATCH_EVERY: u64 = 1024;
@@ -194,7 +194,14 @@ impl<'a> Stage<'a> {
             synced_every: store.synced_every,
             time_scale: self.scene.time_scale,
         };
-        let played = crowd.play(&self.scene.world, source, watch);
+        let world = &self.scene.world;
+        let played = match phase.process()? {
+            None => crowd.play(world, source, watch),
+            Some((process, span)) => {
+                let instants = process.instants(seed.rotate_left(16), Some(span));
+                crowd.play(world, Arriving::new(source, instants), watch)
+            }
+        };
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }
 
@@ -367,6 +374,32 @@ mod tests {
         });
         assert!(used > 2 * plan.log_memory().0, "no padding: {used} of {}", plan.log_memory());
         assert!(used < size / 2, "{used} of {size}");
+    }
+
+    #[test]
+    fn operations_with_arrivals_last_as_long_as_these_and_their_waits_are_told() {
+        let outcome = |text: &str| {
+            let plan = plan(text);
+            runner::simulate(plan.seed, || {
+                let stage = Stage::open(&plan, None).unwrap();
+                let outcome = stage.phase(0, &mut |_| ()).unwrap().unwrap();
+                stage.finish().unwrap();
+                (plan, outcome.metrics)
+            })
+        };
+        let arrivals = "operations = 20_000\narrivals = \"sine:2,period=64,amplitude=0.2\"";
+        let (plan, metrics) = outcome(&LOAD.replace("operations = 20_000", arrivals));
+        // A second of the run is 64 of the full drive, and an operation stands for 64.
+        let text = plan.phases[0].arrivals.as_deref();
+        assert_eq!(text, Some("sine:2,amplitude=0.2,period=1,step=0.01,gaps=exponential"));
+        assert!((metrics.kv_per_second - 2.0).abs() < 0.4, "{}", metrics.kv_per_second);
+        assert_eq!(metrics.arrival_wait_seconds.len(), 5);
+        assert!(metrics.arrival_wait_seconds["max"] <= metrics.latency_seconds["max"]);
+        let (plan, metrics) = outcome(LOAD);
+        assert!(metrics.arrival_wait_seconds.is_empty() && metrics.kv_per_second > 100.0);
+        // Neither names the field: results from before there were arrivals are found again.
+        assert!(!serde_json::to_string(&plan).unwrap().contains("arrivals"));
+        assert!(!serde_json::to_string(&metrics).unwrap().contains("arrival"));
     }
 
     #[test]

@@ -141,6 +141,17 @@ impl Client {
         Ok(self.ended(operation.kind(), since, &waits))
     }
 
+    /// Carries out an operation that has arrived: it is timed from its arrival on, and how long it
+    /// waited for this client is noted beside that.
+    pub(super) fn play_arrived(
+        &mut self,
+        operation: Operation,
+        arrival: Time,
+    ) -> Result<Time, ClientError> {
+        self.tally.meet_client(runner::now().since(arrival));
+        self.play_since(operation, arrival)
+    }
+
     /// Reads a key that lies behind a record's and was never written, timed from an earlier moment.
     pub fn read_absent_since(&mut self, record: u64, since: Time) -> Result<Time, ClientError> {
         self.world.entries.absent_key(record, &mut self.key);

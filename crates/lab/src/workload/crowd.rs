@@ -1,21 +1,29 @@
-//! [`Crowd`]: several clients that share one sequence of operations. Each takes the next operation
-//! when its last one has ended (a closed loop).
+//! [`Crowd`]: several clients that share one sequence of operations.
 //!
-//! An operation is timed from the end of the client's last one, so its time includes taking it from
-//! the source. After a failure no further operation is taken; those under way are completed.
+//! - Closed loop: each client takes the next operation when its last one has ended. An operation is
+//!   timed from the end of the client's last one, so its time includes taking it from the source.
+//! - Open loop, of operations with arrivals: a free client waits until the next operation arrives.
+//!   The operation is timed from its arrival, also if all clients were busy then. So a store that
+//!   stalls is not asked less often, and its delays are not hidden (*coordinated omission*). At
+//!   most as many operations are under way as there are clients.
+//!
+//! A sequence may have operations of both kinds. The clock of the arrivals begins when the first
+//! operation with an arrival is taken. After a failure no further operation is taken; those under
+//! way are completed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace::Durability;
-use terrace_env::runner;
 use terrace_env::sync::Mutex;
+use terrace_env::{Time, runner};
 
 use super::client::Client;
 use super::error::ClientError;
 use super::operation::Operation;
-use super::source::{Source, SourceError};
+use super::source::{Request, Source, SourceError};
 use super::tally::Tally;
+use super::turn::Turn;
 use super::world::World;
 
 /// Why a crowd stopped.
@@ -29,8 +37,8 @@ pub enum CrowdError {
     Source(#[from] SourceError),
 }
 
-/// Clients that each take the next operation of one sequence as soon as they have carried out
-/// their last: a closed loop.
+/// Clients that each take the next operation of one sequence, at its arrival if it has one, or as
+/// soon as they have carried out their last.
 ///
 /// On threads, timing decides which client gets which operation; in a simulation it is the same
 /// every time. An insert that has been taken counts as a record for operations taken after it,
@@ -51,8 +59,17 @@ pub struct Crowd {
 /// State shared by the clients of a crowd.
 struct Shared<S> {
     /// `None` once it has ended, or somebody has failed.
-    source: Mutex<Option<S>>,
+    source: Mutex<Option<Begun<S>>>,
+    /// Of an open loop: who takes the next operation, and waits for its arrival.
+    turn: Option<Turn>,
     done: AtomicU64,
+}
+
+/// A source that is being taken from.
+struct Begun<S> {
+    source: S,
+    /// When arrivals began.
+    start: Option<Time>,
 }
 
 impl Crowd {
@@ -71,7 +88,9 @@ impl Crowd {
         source: impl Source + 'static,
         watch: &mut dyn FnMut(u64),
     ) -> Result<Tally, CrowdError> {
-        let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
+        let turn = source.is_open().then(Turn::default);
+        let source = Mutex::new(Some(Begun { source, start: None }));
+        let shared = Arc::new(Shared { source, turn, done: AtomicU64::new(0) });
         let client = || {
             let client = Client::new(world).time_scaled(self.time_scale);
             let client = client.synced_every(self.synced_every);
@@ -101,11 +120,22 @@ impl<S: Source> Shared<S> {
     fn play(&self, mut client: Client, watch: &mut dyn FnMut(u64)) -> Result<Tally, CrowdError> {
         let mut last = runner::now();
         let mut go = || {
-            while let Some(operation) = self.take()? {
-                last = client.play_since(operation, last)?;
+            loop {
+                let turn = self.turn.as_ref().map(Turn::take);
+                let Some((operation, arrival)) = self.take()? else { return Ok(()) };
+                last = match arrival {
+                    None => {
+                        drop(turn);
+                        client.play_since(operation, last)?
+                    }
+                    Some(arrival) => {
+                        runner::sleep_until_precisely(arrival);
+                        drop(turn);
+                        client.play_arrived(operation, arrival)?
+                    }
+                };
                 watch(self.done.fetch_add(1, Ordering::Relaxed) + 1);
             }
-            Ok(())
         };
         let result = go();
         if result.is_err() {
@@ -114,13 +144,15 @@ impl<S: Source> Shared<S> {
         result.map(|()| client.into_tally())
     }
 
-    fn take(&self) -> Result<Option<Operation>, SourceError> {
-        let mut source = self.source.lock();
-        let Some(one) = &mut *source else { return Ok(None) };
-        let operation = one.take()?;
-        if operation.is_none() {
-            *source = None;
-        }
-        Ok(operation)
+    /// The next operation, and when it arrives.
+    fn take(&self) -> Result<Option<(Operation, Option<Time>)>, SourceError> {
+        let mut begun = self.source.lock();
+        let Some(Begun { source, start }) = &mut *begun else { return Ok(None) };
+        let Some(Request { operation, arrival }) = source.take()? else {
+            *begun = None;
+            return Ok(None);
+        };
+        let arrival = arrival.map(|at| *start.get_or_insert_with(runner::now) + at);
+        Ok(Some((operation, arrival)))
     }
 }

@@ -10,6 +10,7 @@
 //! | [`Workload`], [`Preset`], [`Ycsb`], [`Chooser`], [`Sizes`] | which operation comes next |
 //! | [`Zipfian`], [`Order`] | distributions and orders of records, for choosers |
 //! | [`Source`] | a sequence with an end: the first operations of a workload, a trace |
+//! | [`Arriving`] | a source whose operations arrive at [instants](crate::arrivals): an open loop |
 //! | [`Entries`] | keys and values by record; a wrong value can be told from a right one |
 //! | [`Ledger`] | what the store must hold, also while several clients write |
 //! | [`World`] | a store with both |
@@ -59,6 +60,7 @@ mod sizes;
 mod source;
 mod tally;
 mod trace;
+mod turn;
 mod world;
 mod ycsb;
 mod zipfian;
@@ -73,7 +75,7 @@ pub use operation::{Kind, Operation, Proportions, Workload};
 pub use order::Order;
 pub use preset::{Preset, UnknownWorkload};
 pub use sizes::{NoSizes, Sizes};
-pub use source::{First, Recorded, Source, SourceError};
+pub use source::{Arriving, First, Recorded, Request, Source, SourceError};
 pub(crate) use tally::time_scale_of;
 pub use tally::{Tally, latencies};
 pub use trace::{Trace, TraceError, TraceSummary, TraceWriter};

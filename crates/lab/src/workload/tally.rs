@@ -57,6 +57,9 @@ pub struct Tally {
     /// How many nanoseconds the operation took that has waited longest, from its first wait on,
     /// and what it waited for.
     pub longest: (u64, Waits),
+    /// How long operations waited for a client after they had arrived, in nanoseconds; empty of
+    /// those that have no arrivals.
+    arrival_waits: Histogram<u64>,
     /// How many seconds of the full drive a second is.
     pub(super) time_scale: u64,
 }
@@ -70,6 +73,7 @@ impl Default for Tally {
             written: ByteCount(0),
             read: ByteCount(0),
             longest: (0, Waits::default()),
+            arrival_waits: latencies(),
             time_scale: 1,
         }
     }
@@ -92,6 +96,13 @@ impl Tally {
         all
     }
 
+    /// How long operations waited for a client after they had arrived, in nanoseconds: a part of
+    /// what they took. Empty without arrivals.
+    #[must_use]
+    pub fn arrival_waits(&self) -> &Histogram<u64> {
+        &self.arrival_waits
+    }
+
     /// How many operations there were, of all kinds.
     #[must_use]
     pub fn operations(&self) -> u64 {
@@ -103,6 +114,7 @@ impl Tally {
         for (one, other) in self.latencies.iter_mut().zip(&other.latencies) {
             one.add(other).expect("a histogram that grows");
         }
+        self.arrival_waits.add(&other.arrival_waits).expect("a histogram that grows");
         self.misses += other.misses;
         self.scanned += other.scanned;
         self.written.0 += other.written.0;
@@ -118,6 +130,13 @@ impl Tally {
         if nanos > self.longest.0 {
             self.longest = (nanos, waits.clone());
         }
+    }
+
+    /// An operation that had arrived waited so long for its client. Waits for operations before it
+    /// are longer on the full drive, whatever those waited for: there are more of them.
+    pub(super) fn meet_client(&mut self, wait: Duration) {
+        let nanos = (wait.as_nanos() as u64).saturating_mul(self.time_scale);
+        self.arrival_waits.record(nanos).expect("a histogram that grows");
     }
 
     /// An operation took so long, and waited for this.

@@ -14,6 +14,7 @@ mod golden;
 mod linearizability;
 mod load;
 mod model;
+mod open_loop;
 mod places;
 mod plots;
 mod queue_depth;

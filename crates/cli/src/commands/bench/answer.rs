@@ -37,6 +37,7 @@ pub(super) struct Run {
 const HEADER: [&str; 8] =
     ["work", "cpu us/op", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us", "seconds"];
 const KINDS_HEADER: [&str; 6] = ["operation", "count", "p50 us", "p99 us", "p99.9 us", "max us"];
+const ARRIVALS_HEADER: [&str; 5] = ["work", "p50 us", "p99 us", "p99.9 us", "max us"];
 const REFERENCE_HEADER: [&str; 6] =
     ["processor us/op", "Terrace", "RocksDB", "ratio", "fjall", "LevelDB"];
 
@@ -103,6 +104,7 @@ impl Run {
             return Ok(());
         }
         writeln!(f, "{table}\n")?;
+        self.write_arrivals(f)?;
         for measurement in &self.measurements {
             let Some(played) = &measurement.played else { continue };
             let (work, Played { clients, written, read, .. }) = (measurement.mix, played);
@@ -114,6 +116,26 @@ impl Run {
             )?;
         }
         writeln!(f)
+    }
+
+    /// Writes what of the latencies was waiting for a client, where operations had arrivals.
+    fn write_arrivals(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut table = begin(&ARRIVALS_HEADER);
+        for measurement in &self.measurements {
+            let wait = measurement.played.as_ref().and_then(|played| played.arrival_wait);
+            if let Some(wait) = wait {
+                table.add_row(
+                    std::iter::once(measurement.mix.to_string()).chain(latencies(Some(wait))),
+                );
+            }
+        }
+        if table.row_count() == 0 {
+            return Ok(());
+        }
+        if let Some(arrivals) = &self.conditions.arrivals {
+            writeln!(f, "arrivals {arrivals}; times count from the arrival on")?;
+        }
+        writeln!(f, "of which operations waited for a client:\n\n{table}\n")
     }
 
     fn write_contents(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -252,6 +274,7 @@ mod tests {
             key_size: Sizes::Constant(16),
             value_size: Sizes::Constant(128),
             clients: 1,
+            arrivals: None,
             seed: 1,
             memtable_size: ByteCount::mib(64),
             memory: ByteCount::mib(512),

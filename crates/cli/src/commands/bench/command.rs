@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 
 use terrace::{ByteCount, Durability, Options};
+use terrace_lab::arrivals::Process;
 use terrace_lab::bench::{self, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
@@ -35,6 +36,7 @@ const CLIENTS_MAX: u64 = 1_000;
 Examples:
   terrace bench fillseq readrandom
   terrace bench ycsb-a --clients 4 --on directory --dir .
+  terrace bench fillrandom --clients 8 --arrivals poisson:5000
   terrace bench load")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
@@ -56,7 +58,8 @@ pub(crate) struct Bench {
     /// and print their figures beside ours: 5 million values of 128 bytes, 1.5 million of 1 KiB
     #[arg(long, conflicts_with_all = [
         "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "memory",
-        "compression", "operations", "clients", "chooser", "record", "replay", "histogram",
+        "compression", "operations", "clients", "arrivals", "chooser", "record", "replay",
+        "histogram",
     ])]
     reference: bool,
     /// Entries in a filled store: YCSB's records
@@ -79,6 +82,11 @@ pub(crate) struct Bench {
     /// Clients that carry a workload or a trace out together [default: 1]
     #[arg(long)]
     clients: Option<usize>,
+    /// When the operations of a workload arrive, instead of each as soon as a client is free:
+    /// constant:RATE, poisson:RATE, b-model:RATE,bias=0.75 and so on, as `terrace lab arrivals` has
+    /// them; delays count from the arrival
+    #[arg(long, value_name = "PROCESS", conflicts_with = "replay")]
+    arrivals: Option<Process>,
     /// How a workload chooses records, instead of its own way: sequential, shuffled, uniform,
     /// zipfian, latest, hotspot
     #[arg(long)]
@@ -222,6 +230,7 @@ impl Bench {
         let generator = [
             (self.operations.is_some(), "operations"),
             (self.clients.is_some() && self.replay.is_none(), "clients"),
+            (self.arrivals.is_some(), "arrivals"),
             (self.chooser.is_some(), "chooser"),
             (self.record.is_some(), "record"),
         ];
@@ -263,6 +272,7 @@ impl Bench {
             key_size: plan.keys,
             value_size: plan.values,
             clients: plan.clients,
+            arrivals: plan.arrivals.as_ref().map(Process::to_string),
             seed: self.seed,
             memtable_size: self.memtable_size,
             memory: self.memory,
@@ -322,6 +332,7 @@ impl Bench {
             syncs: self.syncs,
             operations: self.operations.unwrap_or(entries.min(READS)),
             clients: self.clients.unwrap_or(1),
+            arrivals: self.arrivals.clone(),
             chooser: self.chooser.clone(),
             seed: self.seed,
             options: Options::default()

@@ -70,6 +70,8 @@ pub(super) struct Conditions {
     #[serde(serialize_with = "sizes::serialize")]
     pub(super) value_size: Sizes,
     pub(super) clients: usize,
+    /// When the operations of workloads arrived, if not as soon as a client was free.
+    pub(super) arrivals: Option<String>,
     pub(super) seed: u64,
     pub(super) memtable_size: ByteCount,
     pub(super) memory: ByteCount,

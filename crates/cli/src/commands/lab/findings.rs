@@ -6,12 +6,13 @@
 //! - A claim about a system that was not run stands there without a metric of ours.
 //! - A run that failed is listed with its error and has no metrics.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use terrace_lab::experiment::Experiment;
-use terrace_lab::run::{Cost, Outcome, RunPlan};
+use terrace_lab::run::{Cost, Metrics, Outcome, RunPlan};
 use terrace_lab::series::SeriesError;
 
 /// Findings of a series.
@@ -70,6 +71,10 @@ const METRICS: [&str; 17] = [
     "stall s",
     "waited for",
 ];
+
+/// Of delays in milliseconds; waits are for a client.
+const DELAYS: [&str; 9] =
+    ["system", "setting", "p50", "p90", "p99", "p99.9", "max", "waits p99", "waits max"];
 
 impl Flop {
     pub(super) fn new(plan: &RunPlan, error: &SeriesError) -> Self {
@@ -141,6 +146,26 @@ impl<'a> Findings<'a> {
         table
     }
 
+    /// Delays of operations that have arrivals; `None` if the experiment has none.
+    fn delays(&self, experiment: &Experiment) -> Option<Table> {
+        let mut table = begin(&DELAYS, 2);
+        for outcome in of(&self.outcomes, experiment) {
+            let Metrics { latency_seconds, arrival_wait_seconds, .. } = &outcome.metrics;
+            if arrival_wait_seconds.is_empty() {
+                continue;
+            }
+            let millis = |times: &BTreeMap<String, f64>, name: &str| {
+                times.get(name).map_or("-".to_owned(), |seconds| digits(seconds * 1e3))
+            };
+            let delays = ["p50", "p90", "p99", "p99.9", "max"];
+            let delays = delays.map(|name| millis(latency_seconds, name));
+            let waits = ["p99", "max"].map(|name| millis(arrival_wait_seconds, name));
+            let words = [outcome.system.clone(), setting(experiment, outcome)];
+            table.add_row(words.into_iter().chain(delays).chain(waits));
+        }
+        (table.row_count() > 0).then_some(table)
+    }
+
     /// Table of the paper's claims and our metrics; `None` if the experiment has no claims.
     pub(super) fn answers(&self, experiment: &Experiment) -> Option<Table> {
         let mut table = begin(&["what the paper says", "system", "paper", "ours", "ratio"], 2);
@@ -164,6 +189,9 @@ impl Display for Findings<'_> {
         for experiment in self.experiments {
             writeln!(f, "{}: {}\n", experiment.name, experiment.title)?;
             writeln!(f, "{}\n", self.metrics(experiment))?;
+            if let Some(delays) = self.delays(experiment) {
+                writeln!(f, "delays from the arrival on, in ms\n\n{delays}\n")?;
+            }
             if let Some(answers) = self.answers(experiment) {
                 writeln!(f, "{answers}\n")?;
             }
