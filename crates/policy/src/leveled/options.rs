@@ -59,7 +59,7 @@ pub struct LeveledOptions {
     /// How many tables' worth of the level behind its own an output may overlap.
     pub overlap_tables: u32,
     /// Whether an output that ends at its size leaves what it overlaps of that level to the count
-    /// of the next output, see [`Cut::carry_overlap`].
+    /// of the next output, see [`Cut::carry_overlap`](crate::Cut::carry_overlap).
     pub carry_overlap: bool,
     /// From which part of its size on, in percent, an output ends where a table of the level behind
     /// its own ends; 100: it does not.
@@ -69,14 +69,15 @@ pub struct LeveledOptions {
     /// Whether a table is moved only if it overlaps no more of the level behind its new one than an
     /// output may.
     pub check_moves: bool,
-    /// How many successive moves are one commit, see [`Compaction::moves_together`].
+    /// How many successive moves are one commit, see
+    /// [`Compaction::moves_together`](crate::Compaction::moves_together).
     pub moves_together: usize,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
     /// top.
     pub flush_level: usize,
     /// How many compactions may be under way at once.
     pub jobs: usize,
-    /// Whether what a merge writes below level 1 is a [set](Merge::set).
+    /// Whether what a merge writes below level 1 is a [set](crate::Merge::set).
     pub sets: bool,
     /// Whether a merge that writes a set takes whole tables of the next level, as LevelDB does.
     /// Else it takes all that lies before the next table of its own level, and no more.

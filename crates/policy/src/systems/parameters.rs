@@ -8,7 +8,7 @@ use terrace_env::{ByteCount, Limit};
 use super::parameter::{Kind, Parameter};
 use crate::{Fit, GearVariant, Throttle, Victim, ZoneAge};
 
-/// See [`System::aligned_from`].
+/// See [`System::aligned_from`](super::System::aligned_from).
 pub(super) const ALIGNED_FROM: Parameter = Parameter {
     limit: Limit {
         option: "aligned_from",
@@ -21,7 +21,7 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
     get: |system| Some(system.aligned_from.into()),
 };
 
-/// See [`System::all_candidates`].
+/// See [`System::all_candidates`](super::System::all_candidates).
 pub(super) const ALL_CANDIDATES: Parameter = Parameter {
     limit: switch("all_candidates"),
     kind: Kind::Switch,
@@ -50,7 +50,7 @@ pub(super) const BOUND_OF: Parameter = Parameter {
     get: |system| Some(system.repairs.bound_of_limit.into()),
 };
 
-/// See [`System::carry_overlap`].
+/// See [`System::carry_overlap`](super::System::carry_overlap).
 pub(super) const CARRY_OVERLAP: Parameter = Parameter {
     limit: switch("carry_overlap"),
     kind: Kind::Switch,
@@ -58,7 +58,7 @@ pub(super) const CARRY_OVERLAP: Parameter = Parameter {
     get: |system| Some(system.carry_overlap.into()),
 };
 
-/// See [`System::check_moves`].
+/// See [`System::check_moves`](super::System::check_moves).
 pub(super) const CHECK_MOVES: Parameter = Parameter {
     limit: switch("check_moves"),
     kind: Kind::Switch,
@@ -66,7 +66,7 @@ pub(super) const CHECK_MOVES: Parameter = Parameter {
     get: |system| Some(system.check_moves.into()),
 };
 
-/// See [`System::extra_tables`].
+/// See [`System::extra_tables`](super::System::extra_tables).
 pub(super) const EXTRA_TABLES: Parameter = Parameter {
     limit: Limit {
         option: "extra_tables",
@@ -79,7 +79,7 @@ pub(super) const EXTRA_TABLES: Parameter = Parameter {
     get: |system| Some(system.extra_tables.into()),
 };
 
-/// See [`System::factor`].
+/// See [`System::factor`](super::System::factor).
 pub(super) const FACTOR: Parameter = Parameter {
     limit: Limit {
         option: "factor",
@@ -92,7 +92,7 @@ pub(super) const FACTOR: Parameter = Parameter {
     get: |system| Some(system.factor.into()),
 };
 
-/// See [`System::flush_level`].
+/// See [`System::flush_level`](super::System::flush_level).
 pub(super) const FLUSH_LEVEL: Parameter = Parameter {
     limit: Limit {
         option: "flush_level",
@@ -105,7 +105,7 @@ pub(super) const FLUSH_LEVEL: Parameter = Parameter {
     get: |system| Some(system.flush_level.into()),
 };
 
-/// See [`System::free_min`].
+/// See [`System::free_min`](super::System::free_min).
 pub(super) const FREE_MIN: Parameter = Parameter {
     limit: Limit {
         option: "free_min",
@@ -118,7 +118,7 @@ pub(super) const FREE_MIN: Parameter = Parameter {
     get: |system| Some(system.free_min.into()),
 };
 
-/// See [`System::gain_min`].
+/// See [`System::gain_min`](super::System::gain_min).
 pub(super) const GAIN_MIN: Parameter = Parameter {
     limit: Limit {
         option: "gain_min",
@@ -144,7 +144,7 @@ pub(super) const GATHERED: Parameter = Parameter {
     get: |system| Some(system.repairs.gathered.into()),
 };
 
-/// See [`System::growth`].
+/// See [`System::growth`](super::System::growth).
 pub(super) const GROWTH: Parameter = Parameter {
     limit: Limit {
         option: "growth",
@@ -157,7 +157,7 @@ pub(super) const GROWTH: Parameter = Parameter {
     get: |system| system.growth.map(u64::from),
 };
 
-/// See [`System::in_order`].
+/// See [`System::in_order`](super::System::in_order).
 pub(super) const IN_ORDER: Parameter = Parameter {
     limit: switch("in_order"),
     kind: Kind::Switch,
@@ -165,7 +165,7 @@ pub(super) const IN_ORDER: Parameter = Parameter {
     get: |system| Some(system.in_order.into()),
 };
 
-/// See [`System::jobs`].
+/// See [`System::jobs`](super::System::jobs).
 pub(super) const JOBS: Parameter = Parameter {
     limit: Limit {
         option: "jobs",
@@ -178,7 +178,7 @@ pub(super) const JOBS: Parameter = Parameter {
     get: |system| Some(system.jobs.into()),
 };
 
-/// See [`System::level0_apart`].
+/// See [`System::level0_apart`](super::System::level0_apart).
 pub(super) const LEVEL0_APART: Parameter = Parameter {
     limit: switch("level0_apart"),
     kind: Kind::Switch,
@@ -186,7 +186,7 @@ pub(super) const LEVEL0_APART: Parameter = Parameter {
     get: |system| Some(system.level0_apart.into()),
 };
 
-/// See [`System::level0_runs`].
+/// See [`System::level0_runs`](super::System::level0_runs).
 pub(super) const LEVEL0_RUNS: Parameter = Parameter {
     limit: Limit {
         option: "level0_runs",
@@ -199,7 +199,7 @@ pub(super) const LEVEL0_RUNS: Parameter = Parameter {
     get: |system| Some(system.level0_runs.into()),
 };
 
-/// See [`System::level0_slow`].
+/// See [`System::level0_slow`](super::System::level0_slow).
 pub(super) const LEVEL0_SLOW: Parameter = Parameter {
     limit: Limit {
         option: "level0_slow",
@@ -212,7 +212,7 @@ pub(super) const LEVEL0_SLOW: Parameter = Parameter {
     get: |system| system.level0_slow.map(u64::from),
 };
 
-/// See [`System::level0_stop`].
+/// See [`System::level0_stop`](super::System::level0_stop).
 pub(super) const LEVEL0_STOP: Parameter = Parameter {
     limit: Limit {
         option: "level0_stop",
@@ -225,7 +225,7 @@ pub(super) const LEVEL0_STOP: Parameter = Parameter {
     get: |system| system.level0_stop.map(u64::from),
 };
 
-/// See [`System::level1_size`].
+/// See [`System::level1_size`](super::System::level1_size).
 pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     limit: Limit {
         option: "level1_size",
@@ -238,7 +238,7 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     get: |system| system.level1_size.map(|size| size.0),
 };
 
-/// See [`System::moves_together`].
+/// See [`System::moves_together`](super::System::moves_together).
 pub(super) const MOVES_TOGETHER: Parameter = Parameter {
     limit: Limit {
         option: "moves_together",
@@ -264,7 +264,7 @@ pub(super) const NEARLY_EMPTY: Parameter = Parameter {
     get: |system| Some(system.repairs.nearly_empty.into()),
 };
 
-/// See [`System::overlap_bands`].
+/// See [`System::overlap_bands`](super::System::overlap_bands).
 pub(super) const OVERLAP_BANDS: Parameter = Parameter {
     limit: Limit {
         option: "overlap_bands",
@@ -290,7 +290,7 @@ pub(super) const OVERFULL: Parameter = Parameter {
     get: |system| Some(system.repairs.overfull.into()),
 };
 
-/// See [`System::rest_max`].
+/// See [`System::rest_max`](super::System::rest_max).
 pub(super) const REST_MAX: Parameter = Parameter {
     limit: Limit {
         option: "rest_max",
@@ -316,7 +316,7 @@ pub(super) const SPREAD: Parameter = Parameter {
     get: |system| Some(system.repairs.spread.into()),
 };
 
-/// See [`System::table_size`].
+/// See [`System::table_size`](super::System::table_size).
 pub(super) const TABLE_SIZE: Parameter = Parameter {
     limit: Limit {
         option: "table_size",
@@ -330,7 +330,7 @@ pub(super) const TABLE_SIZE: Parameter = Parameter {
     get: |system| system.table_size.map(|size| size.0),
 };
 
-/// See [`System::throttle`].
+/// See [`System::throttle`](super::System::throttle).
 pub(super) const THROTTLE: Parameter = Parameter {
     limit: Limit { option: "throttle", least: 0, most: 1, reason: "it is one of two words" },
     kind: Kind::Word(&["paced", "leveldb"]),
@@ -340,7 +340,7 @@ pub(super) const THROTTLE: Parameter = Parameter {
     get: |system| system.throttle.map(|throttle| (throttle == Throttle::Leveldb).into()),
 };
 
-/// See [`System::tier_runs`].
+/// See [`System::tier_runs`](super::System::tier_runs).
 pub(super) const TIER_RUNS: Parameter = Parameter {
     limit: Limit {
         option: "tier_runs",
@@ -353,7 +353,7 @@ pub(super) const TIER_RUNS: Parameter = Parameter {
     get: |system| Some(system.tier_runs.into()),
 };
 
-/// See [`System::tzone`].
+/// See [`System::tzone`](super::System::tzone).
 pub(super) const TZONE: Parameter = Parameter {
     limit: switch("tzone"),
     kind: Kind::Switch,
@@ -365,7 +365,7 @@ pub(super) const TZONE: Parameter = Parameter {
 const VARIANTS: [GearVariant; 3] =
     [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1];
 
-/// See [`System::variant`].
+/// See [`System::variant`](super::System::variant).
 pub(super) const VARIANT: Parameter = Parameter {
     limit: Limit { option: "variant", least: 0, most: 2, reason: "it is one of three words" },
     kind: Kind::Word(&["repaired", "code", "algorithm-1"]),
@@ -375,7 +375,7 @@ pub(super) const VARIANT: Parameter = Parameter {
     },
 };
 
-/// See [`System::fit`].
+/// See [`System::fit`](super::System::fit).
 pub(super) const FIT: Parameter = Parameter {
     limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
     kind: Kind::Word(&["best", "next", "first"]),
@@ -386,7 +386,7 @@ pub(super) const FIT: Parameter = Parameter {
 /// The choices of a victim, by their names' places.
 const VICTIMS: [Victim; 3] = [Victim::Pointer, Victim::Set, Victim::Bounded];
 
-/// See [`System::victim`].
+/// See [`System::victim`](super::System::victim).
 pub(super) const VICTIM: Parameter = Parameter {
     limit: Limit { option: "victim", least: 0, most: 2, reason: "it is one of three words" },
     kind: Kind::Word(&["pointer", "set", "bounded"]),
@@ -394,7 +394,7 @@ pub(super) const VICTIM: Parameter = Parameter {
     get: |system| VICTIMS.iter().position(|victim| *victim == system.victim).map(|at| at as u64),
 };
 
-/// See [`System::whole_inputs`].
+/// See [`System::whole_inputs`](super::System::whole_inputs).
 pub(super) const WHOLE_INPUTS: Parameter = Parameter {
     limit: switch("whole_inputs"),
     kind: Kind::Switch,
@@ -410,7 +410,7 @@ pub(super) const WINDOW_OF: Parameter = Parameter {
     get: |system| Some(system.repairs.window_of_limit.into()),
 };
 
-/// See [`System::windows`].
+/// See [`System::windows`](super::System::windows).
 pub(super) const WINDOWS: Parameter = Parameter {
     limit: Limit {
         option: "windows",
@@ -426,7 +426,7 @@ pub(super) const WINDOWS: Parameter = Parameter {
 /// The ages of a zone, by their names' places.
 const AGES: [ZoneAge; 3] = [ZoneAge::Written, ZoneAge::Live, ZoneAge::Mean];
 
-/// See [`System::zone_age`].
+/// See [`System::zone_age`](super::System::zone_age).
 pub(super) const ZONE_AGE: Parameter = Parameter {
     limit: Limit { option: "zone_age", least: 0, most: 2, reason: "it is one of three words" },
     kind: Kind::Word(&["written", "live", "mean"]),
