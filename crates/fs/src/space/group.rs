@@ -1,8 +1,9 @@
 //! [`Group`]: regions for files that are written together and should lie together.
 //!
-//! A group leases a region before its first file is written. The region holds all files of the
-//! group, or as much as a region can. The files share the lease: a file takes its *turn*, claims
-//! blocks, finishes, and leaves the rest to the next one. So the files lie one behind the other.
+//! A group leases a region before its first file is written. If the pool finds one, the region
+//! holds all files of the group, or as much as a region can; on a device without zones it may be
+//! shorter. The files share the lease: a file takes its *turn*, claims blocks, finishes, and leaves
+//! the rest to the next one. So the files lie one behind the other.
 //!
 //! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]). If the
 //!    pool has none without a wait, the first file leases one.
@@ -10,7 +11,7 @@
 //!    has ended, it leases a region of its own.
 //! 3. If the region is full, too small or gone, the turn asks the pool for one for the rest of the
 //!    group. If the pool has none, or the group has written its size already, the file leases a
-//!    region as if it had no group. The group goes on in that region.
+//!    region as any file does, and may wait. The group goes on in that region.
 //! 4. Between two turns the lease is *idle*. The pool may take it away if another writer lacks
 //!    space or a lease.
 //! 5. The end of the group ends the lease; if a file has the turn, the end of the turn does. Other

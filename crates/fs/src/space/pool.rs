@@ -54,7 +54,7 @@ pub(crate) trait Pool: Send + Sync {
 
     /// Leases a region for the rest of a group, which is what is left to be written, if that takes
     /// neither a wait nor another writer's region. It holds the rest in one piece, or as much as a
-    /// region can. `size`: what the whole group takes.
+    /// region can. On a device without zones it may be shorter. `size`: what the whole group takes.
     fn lease_group(self: Arc<Self>, ask: &Ask, size: ByteCount) -> Option<Region>;
 
     /// Nobody writes to a group's region for a while, or somebody does again. An idle lease ends

@@ -1,15 +1,16 @@
 //! [`Region`]: a writer's lease of a run of blocks. On a device with zones it is the rest of a
-//! zone, on a plain device free blocks.
+//! zone, on a device without zones free blocks.
 //!
 //! The holder is the only writer there. It claims blocks before it submits a write, and submits
 //! writes in the order of their claims. It settles a claim when its write has completed; until then
 //! nobody takes the lease away. After a write that fails, the holder abandons, retires or drops the
 //! region.
 //!
-//! A holder without a claim can lose its lease. If leases or active zones are short, another writer
-//! gets it, unless a log is written there. If space is short, only *idle* leases are taken: those
-//! that a placement group holds between two files. On a plain device, no others are taken at all.
-//! After a loss, the next claim gives nothing, and the holder asks for another region.
+//! A holder without a claim can lose its lease. On a device with zones, if leases or active zones
+//! are short, another writer gets it, unless a log is written there. If space is short, only *idle*
+//! leases are taken, those that a placement group holds between two files. On a device without
+//! zones no others are ever taken. After a loss, the next claim gives nothing, and the holder asks
+//! for another region.
 
 use std::sync::Arc;
 

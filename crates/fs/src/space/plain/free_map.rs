@@ -1,4 +1,5 @@
-//! [`FreeMap`]: the free runs of blocks of a plain device, by number and by length.
+//! [`FreeMap`]: a set of runs of blocks of a device without zones, by number and by length. The
+//! pool keeps its free blocks in one, and those on which the medium has failed in another.
 //!
 //! # Invariants
 //! - Runs do not overlap and do not touch: neighbours are joined when blocks come free.
@@ -6,7 +7,8 @@
 //!
 //! A *stretch* is an aligned run of fixed length. The journal takes whole ones, so the map counts
 //! how many are wholly free. It also counts the blocks that writers can be given. On shingled
-//! tracks these are fewer than the free ones, since the end of a free run serves as a [`Guard`].
+//! tracks these can be fewer than the free ones: the end of a free run serves as a [`Guard`],
+//! unless the run reaches to the end of the device.
 //!
 //! Pure. A change costs the logarithm of the number of runs; finding the first whole stretch is a
 //! walk over them. `put` panics on blocks that are free, and `take` on blocks that are not.

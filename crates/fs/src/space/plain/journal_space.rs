@@ -1,8 +1,10 @@
 //! [`JournalSpace`] of a device without zones: gives the journal the first whole stretch that is
-//! free, and takes stretches back.
+//! free, and takes stretches back. On shingled tracks it takes a *unit* of stretches instead. The
+//! journal writes the first of them, and the rest is its guard.
 //!
-//! A stretch still shows its old bytes. If none is wholly free, the journal gets `NoSpace`. No call
-//! waits. A stretch that the journal gives up is not given out again before the next mount.
+//! A stretch still shows its old bytes. If no stretch or unit is wholly free, the journal gets
+//! `NoSpace`. No call waits for space or the device. A stretch that the journal gives up is not
+//! given out again before the next mount.
 
 use terrace_env::ZoneId;
 use terrace_env::store::{Rank, StoreError};

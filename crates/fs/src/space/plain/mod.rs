@@ -13,7 +13,8 @@
 //!
 //! # Invariants
 //! - A block is free, pinned, leased, lost to a failed medium, or has one owner: a file, the
-//!   journal or the superblock. [`PlainPool::audit`] counts.
+//!   journal or the superblock. A block of a guard is free, or belongs to a lease, the journal or
+//!   the superblock. [`PlainPool::audit`] compares the counts with the owners.
 //! - Files leave so many stretches whole for the journal as `governor` says. When that number
 //!   grows, files may lie there already.
 //!

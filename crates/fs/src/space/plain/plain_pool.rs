@@ -3,21 +3,23 @@
 //!
 //! # Rules
 //! - **Freed blocks** can be written at once, in place: there is nothing to reset or to reclaim. A
-//!   file's block comes free when the transaction that frees it is durable and its last reader has
-//!   gone. Its old bytes stay until it is written. Logs and journal recognise old frames by owner,
-//!   epoch and chain.
+//!   block that a transaction frees comes free when the transaction is durable and the file's last
+//!   reader has gone. Its old bytes stay until it is written. Logs and journal recognise old frames
+//!   by owner, epoch and chain.
 //! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
 //!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
-//!   from the front of the run that the placement's [`Fit`] finds; else from the end.
+//!   from the front of the run that the placement's [`Fit`] finds; else from the end of the
+//!   shortest run that is long enough. If no run is long enough, the writer gets a shorter region.
 //! - **Shingled tracks**: a region has a [`Guard`] behind it, which nobody else gets while the
 //!   lease lasts. For a stretch of the journal, a *unit* of one stretch or more is taken; the
 //!   journal writes its first stretch, and the rest is the guard. The superblock has a unit, too.
 //! - **Failures**: if the medium fails under a write, the region is *shunned*: its blocks are not
-//!   given out again before the next mount.
+//!   given out again before the next mount. A stretch that the journal gives up is shunned with its
+//!   unit.
 //! - **Lack of space**: a writer gets the space of idle leases first. If that is not enough, and
-//!   readers pin as much as it needs, it waits up to 100 ms for them and then fails with `Busy`.
+//!   readers pin as much as it needs, it waits about 100 ms for them and then fails with `Busy`.
 //!   Otherwise it fails with `NoSpace` at once.
-//! - **Stop**: once the journal has failed, no region and no reservation is given out.
+//! - **Stop**: once the journal has failed, no writer of files gets a region or a reservation.
 //!
 //! # Threads
 //! One lock around the counts. The pool sends nothing to the device.

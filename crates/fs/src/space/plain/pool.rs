@@ -1,6 +1,16 @@
-//! Implements [`Pool`] for a device without zones: leases, claims, frees and reservations of its
-//! writers. `lease` and `reserve` wait for readers only, 100 ms at most; no call waits for the
-//! device.
+//! Implements [`Pool`] for a [`PlainPool`]: writers lease, claim, free and reserve blocks of a
+//! device without zones.
+//!
+//! - **Lack of space**: `lease` and `reserve` first end idle leases of placement groups, the oldest
+//!   first. If that is not enough, and readers pin as many blocks as are needed, they wait for the
+//!   readers, about 100 ms in all, and then fail with `Busy`. If readers pin fewer blocks, they
+//!   fail with `NoSpace` at once. The other ways to lease give nothing instead.
+//! - **Failed writes**: `settle` does nothing, and `abandon` only ends the lease: a block can be
+//!   written whatever became of an earlier write to it. After `retire`, no block of the region is
+//!   given out again before the next mount.
+//!
+//! # Threads
+//! Only `lease` and `reserve` wait, without the pool's lock. No call uses the device.
 
 use std::ops::Range;
 use std::sync::Arc;

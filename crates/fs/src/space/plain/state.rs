@@ -1,5 +1,6 @@
 //! State of the pool of a device without zones, under the pool's lock, and the choice of a run of
-//! blocks for a writer. Pure.
+//! blocks for a writer. A choice changes nothing; the pool then leases the run. No method waits or
+//! uses the device.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

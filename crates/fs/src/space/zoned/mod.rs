@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`ZonedPool`] | joins the others under one lock, and carries out what they choose |
-//! | [`ZoneTable`] | what every [`Zone`] is and how full of what; `transitions`: how that changes |
+//! | [`ZoneTable`] | the use and contents of each [`Zone`]; `transitions`: how they change |
 //! | [`Governor`] | reservations: who has set space aside |
 //! | `reserves` | how many zones each rank leaves to others when zones run short |
 //! | `state` | what the lock guards; which zone a writer gets |

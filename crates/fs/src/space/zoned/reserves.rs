@@ -88,7 +88,7 @@ pub(crate) const RECLAIM_RESERVE: u32 = 1;
 pub(crate) const COMPACTION_RESERVE: u32 = 3;
 /// Zones kept for the log of deletes.
 pub(crate) const URGENT_RESERVE: u32 = 1;
-/// Zones kept for flushes: the same.
+/// Zones kept for flushes: as many as for compaction, for the same reasons.
 pub(crate) const FLUSH_RESERVE: u32 = 3;
 /// Zones that puts leave to deletes at most, one for each that readers pin: a flush of deletes
 /// fills one, and compaction cannot give it back meanwhile.

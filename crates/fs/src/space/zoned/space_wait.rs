@@ -10,7 +10,8 @@
 //! writer gets an error after 15 s.
 //!
 //! A wait makes progress when a look finds more free zones than the look before it. The pool looks
-//! about every 50 ms. A zone that comes free and is taken between two looks is not noticed.
+//! when it is told of a change, and every 50 ms; so a wait can last 50 ms longer than the table
+//! says. A zone that comes free and is taken between two looks is not noticed.
 
 use std::time::Duration;
 

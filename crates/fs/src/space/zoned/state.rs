@@ -1,9 +1,9 @@
 //! State of a zoned device's pool, under the pool's lock, and the choices made from it, such as the
 //! zone for a writer.
 //!
-//! A choice is pure, and changes nothing: the pool carries it out. That may take a wait or a device
-//! call without the lock. The pool then asks for a new choice, since other writers may have been
-//! faster.
+//! A choice changes nothing: the pool carries it out. That may take a wait or a device call without
+//! the lock. The pool then asks for a new choice, since other writers may have been faster. Other
+//! methods begin and end leases. No method waits or uses the device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -10,8 +10,9 @@
 //! | `give_to_journal` | free | journal |
 //! | `take_from_journal` | journal | free, with old bytes |
 //!
-//! The others count blocks, mark an active slot or a reset, or name a holder. A written zone of
-//! which nothing is used any more becomes free within the same transition.
+//! The others count blocks or the levels of deleted tables, mark an active slot or a reset, or name
+//! a holder. A written zone of which nothing is used any more becomes free within the same
+//! transition.
 //!
 //! A transition asks no device. The owner takes a zone first, then resets, finishes or writes it,
 //! and reports the end by another transition. A count that does not add up panics. The owner of the

@@ -1,12 +1,12 @@
 //! Reclaim's part of the pool: decides when to reclaim and which zone, and records the outcome.
 //!
-//! - Reclaim is due when the policy says so and something can be gained. Dead blocks can be; so can
-//!   room in partly written zones while a writer waits, if it makes a whole zone when it is
-//!   gathered.
+//! - Reclaim is due when the policy says so and it can gain something: dead blocks or, while a
+//!   writer waits, room in partly written zones that makes a whole zone when it is gathered.
 //! - If the policy chooses no victim, or a copy finds no room, reclaim is not due until something
 //!   has changed. Examples of a change are a lease that ends, blocks that are freed or sealed, and
-//!   another policy. A writer that begins to wait is one too, if none waited before. A reclaim that
-//!   a client asks for is tried at any time.
+//!   another policy. If the policy chose none while no writer waited and no client had asked, a
+//!   writer that begins to wait is a change, too. A reclaim that a client asks for is tried at any
+//!   time.
 //! - A compaction gives way to logs and flushes that wait, if reclaim can help them. It also gives
 //!   way to reclaim, while too few zones are spare; see `gives_way`.
 //!

@@ -1,4 +1,4 @@
-//! The zones of the small world: what the blocks of a zone hold.
+//! [`Blocks`]: the blocks of one zone in the test `world`, by what they hold.
 
 use terrace_policy::RECLAIM_STREAM;
 
