@@ -1,6 +1,7 @@
 //! [`Devices`]: the devices of a store. There is one of any layout, and perhaps a plain one for the
-//! journal and the logs. Format, mount and check refuse devices that are in each other's place. A
-//! claim keeps other users of this process away, and not other processes.
+//! journal and the logs. `check_layouts` refuses another layout for the second. Two plain devices
+//! that are in each other's place are not told here. A claim keeps other users of this process
+//! away, and not other processes.
 
 use std::sync::Arc;
 

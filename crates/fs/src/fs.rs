@@ -1,11 +1,12 @@
-//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait. The work is done by the
-//! [`Volume`], by writers and readers of files, and by the pools of space.
+//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and those that a program
+//! makes beside it, such as to unmount or to reclaim. The work is done by the [`Volume`], by
+//! writers and readers of files, and by the pools of space.
 //!
 //! # Threads
-//! Calls that create, open, read, write, commit or reserve can wait for devices or space.
-//! So can calls that begin a group, roll the journal, reclaim or unmount, and dropping the store.
-//! Callers hold no lock over any of these. Calls that ask for names, files and counts, such as
-//! `lookup`, `info` and `io`, take locks and wait for no device.
+//! Calls that create, open, read, write, commit or reserve can wait for devices or space. So can
+//! calls that begin a group, roll the journal, reclaim, wait for reclaim or unmount, and dropping
+//! the store. Callers hold no lock over any of these. Calls that ask for names, files and counts,
+//! such as `lookup`, `info` and `io`, take locks and wait for no device.
 
 use std::sync::Arc;
 

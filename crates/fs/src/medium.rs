@@ -1,6 +1,6 @@
 //! [`Medium`]: a device in the file system's blocks, with its requests counted by cause.
 //!
-//! - **Shape**: a plain device is shown as conventional zones of [`STRETCH`] blocks, its
+//! - **Shape**: a device without zones is shown as conventional zones of [`STRETCH`] blocks, its
 //!   *stretches*. Journal and superblock take whole stretches, as they take zones elsewhere. A
 //!   request may cross from one stretch to the next.
 //! - **Counts**: the medium is itself a [`Device`], and all parts of the file system write through
@@ -36,14 +36,14 @@ use crate::{BlockAddr, ZoneGrid};
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// Blocks of a stretch of a plain device: a snapshot of a small store fits in, and little is wasted
-/// where the journal goes on in another one.
+/// Blocks of a stretch of a device without zones: a snapshot of a small store fits in, and little
+/// is wasted where the journal goes on in another one.
 pub(crate) const STRETCH: u32 = 256;
 
 /// See the [module](self).
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
-    /// The shape as it is shown: that of a plain device cut into stretches.
+    /// The shape as it is shown: that of a device without zones cut into stretches.
     shape: Geometry,
     grid: ZoneGrid,
     counts: Counts,
@@ -195,7 +195,7 @@ impl Counts {
     }
 }
 
-/// A plain device in stretches.
+/// A device without zones, in stretches.
 fn in_stretches(plain: &Geometry) -> Geometry {
     let per_block = logical_per_block(plain);
     let size = u64::from(STRETCH) * per_block;

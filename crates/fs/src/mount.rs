@@ -6,15 +6,17 @@
 //! 2. Find the superblocks, refuse devices that do not belong together, and replay the journal.
 //! 3. Read every unsealed log to its end. A log that is damaged ends the mount, even a read-only
 //!    one.
-//! 4. Make the counts of zones from the catalog and the device's report. On a plain device, find
-//!    what is free from the catalog and the journal's stretches. Extents that cannot be right end
-//!    the mount; for example, if files claim more blocks of a zone than are written.
-//! 5. For writing, finish zones that will not be written any more. Finish further ones if too many
-//!    are active, so that the journal has its active slots.
+//! 4. Make the counts of zones from the catalog and the device's report. On a device without zones,
+//!    find what is free from the catalog and the journal's stretches. Extents that cannot be right
+//!    end the mount; for example, if those of one zone are longer together than what is written
+//!    there. If one extent reaches behind the write pointer, the medium has lost data: the mount
+//!    goes on, and does not write that zone again.
+//! 5. For writing, on a device with zones, finish active zones that will not be written any more.
+//!    Finish further ones if too many are active, so that the journal has its active slots.
 //! 6. For writing, mark the devices if there are several (`pairing`).
 //! 7. For writing, go on with the journal. Its first transaction says that this mount's epoch is
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
-//!    the options want it.
+//!    the options want it and the tables lie on a device with zones.
 //!
 //! A read-only mount ends after step 4, and writes and resets nothing.
 

@@ -12,7 +12,8 @@
 //! 3. The superblock of the journal's device gets the mark `b` alone. If step 2 failed, step 3 is
 //!    left out: a store can be mounted though the place of these superblocks has worn out.
 //!
-//! Each step is durable before the next one. The mount writes nothing else before step 3 is done.
+//! Each step is durable before the next one. Before the last of them, the mount writes no other
+//! block; it may have finished zones.
 //!
 //! # Check
 //! A mount refuses devices if the journal's device does not have the mark of device 0. A cut

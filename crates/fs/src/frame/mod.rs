@@ -14,9 +14,8 @@
 //! | [`LogScan`] | the appends of a write-ahead log, over all its runs |
 //!
 //! This module writes nothing and knows no devices: it encodes into buffers, and reads through
-//! [`BlockSource`], which may wait for a device. Nobody may write meanwhile to what is read. The
-//! writers of logs see to it that frames are written in order, and that no frame crosses the end of
-//! an extent.
+//! [`BlockSource`], which may wait for a device. Nobody may write meanwhile to what is read. A scan
+//! expects that frames were written in order, and that no frame crosses the end of an extent.
 
 mod append;
 mod codec;

@@ -6,11 +6,12 @@
 //! 1. If the frame lies before an end that the caller knows, such as that of a sealed log:
 //!    corruption. A frame that verifies may still be damaged: it is corruption anywhere if its
 //!    version is unknown, or if it says `synced > s`.
-//! 2. If the header is that of frame `s`, the frame is corrupt in three cases. It is no longer than
-//!    the device writes as a whole. Its checksum holds once one bit of its length is changed. Or
-//!    lost blocks read as zeros on this medium, the frame takes several blocks, and none of its
-//!    units reads as zeros. (The last case is not applied to a frame of one block. Such a frame may
-//!    have been written several times, each time longer, so a torn one can mix old and new parts.)
+//! 2. If the header is that of frame `s`, but for one damaged field, the frame is corrupt in three
+//!    cases. It is no longer than the device writes as a whole. Its checksum holds once one bit of
+//!    its length is changed. Or lost blocks read as zeros on this medium, the frame takes several
+//!    blocks, and none of its units reads as zeros. (The last case is not applied to a frame of one
+//!    block. Such a frame may have been written several times, each time longer, so a torn one can
+//!    mix old and new parts.)
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption. To find such a frame, the rest of the written blocks is read.
 //! 4. Otherwise the tail is torn, and the scan ends. An acknowledged last frame whose damage looks

@@ -8,7 +8,7 @@
 //! | [`replay()`], `apply` | read what is there, and apply it to a catalog |
 //! | `start` | [`format()`] starts an empty journal; a mount goes on with one |
 //! | [`JournalWalk`] | goes through it, damaged or not, for people |
-//! | [`JournalSpace`] | where its zones come from: on a plain device, stretches |
+//! | [`JournalSpace`] | where its zones come from: on a device without zones, stretches |
 //! | `payload`, `source` | the types of frames; a zone of the journal as a scan reads it |
 //!
 //! `docs/format/journal.md` describes the bytes; decision 0003 has the reasons.
@@ -16,7 +16,8 @@
 //! # Invariants
 //! - The journal has one write under way at a time, and the write is forced.
 //! - A commit is acknowledged after its write, and the blocks that it frees come free after that.
-//! - A zone is released once a superblock is durable from which a replay does not read the zone.
+//! - A zone with frames is released once a superblock is durable from which a replay does not read
+//!   the zone.
 //!
 //! # Threads
 //! Any number of actors may commit, and hold no lock meanwhile. One of them at a time is the leader

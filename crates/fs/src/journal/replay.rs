@@ -5,7 +5,8 @@
 //!
 //! The end is where the last whole append ends. It is *clean* if the zone's write pointer stands
 //! there, and no link leads on to a torn append. Otherwise there may be something torn behind the
-//! end; on a plain device no pointer tells. A mount for writing then goes on in another zone.
+//! end; on a device without zones no pointer tells. A mount for writing then goes on in another
+//! zone.
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock records,
 //! is corruption.

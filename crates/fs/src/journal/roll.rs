@@ -12,7 +12,7 @@
 //! the head, or when somebody has asked for one. The committer writes one step behind each group of
 //! transactions. So without commits a roll stands still, unless a client waits for it.
 //!
-//! [`whole`] gives all steps at once, for a journal that begins anew.
+//! [`whole`] gives the payloads of all steps, one after the other, for a journal that begins anew.
 
 use terrace_env::{ByteCount, FileId};
 

@@ -1,9 +1,9 @@
 //! [`ZoneSource`]: one zone of the journal as the [`BlockSource`] of a scan.
 //!
 //! The zone's report is taken once, when the source is made; blocks that are written later are not
-//! seen. A zone that has no write pointer, such as a stretch of a plain device, counts as written
-//! to its end. A zone that is offline, or whose report fails, is an I/O error. An address that is
-//! not on the device is corruption.
+//! seen. A zone that has no write pointer, such as a stretch of a device without zones, counts as
+//! written to its end. A zone that is offline, or whose report fails, is an I/O error. An address
+//! that is not on the device is corruption.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};

@@ -1,5 +1,5 @@
 //! [`JournalSpace`]: the interface through which the journal takes zones from the pool and releases
-//! them. On a plain device, stretches take the place of zones.
+//! them. On a device without zones, stretches take the place of zones.
 //!
 //! The actor that writes the journal makes one call at a time, without a lock. A call may wait for
 //! the device, but not for space: if no zone is free, `take` fails with `NoSpace`.
@@ -7,13 +7,13 @@
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;
 
-/// The space governor as the journal sees it. Called without any lock held, from whichever actor
-/// leads a group commit.
+/// The pool of the journal's device as the journal sees it. Called without any lock held, from
+/// whichever actor leads a group commit.
 pub trait JournalSpace: Send + Sync + 'static {
     /// Gives the journal a zone of its own. A sequential one is empty: its reset has completed if
     /// it needed one (it need not be durable: the journal's first forced write makes it so). A
-    /// stretch of a plain device may show old bytes. Never waits for reclaim: the journal is the
-    /// first in rank and has a reserve.
+    /// stretch of a device without zones may show old bytes. Never waits for reclaim: the journal
+    /// is the first in rank, and the other ranks leave zones to it.
     fn take(&self) -> Result<ZoneId, StoreError>;
 
     /// A zone that the journal does not need any more, not even after a power cut; or that was

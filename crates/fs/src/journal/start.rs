@@ -5,10 +5,10 @@
 //! - Otherwise something torn may lie behind the end. The journal then goes on in a fresh zone with
 //!   a new epoch, and the superblock records a *splice* from the old end to this zone. A replay
 //!   then leaves out the bytes behind the old end.
-//! - Instead of a second splice, a whole snapshot may be written to fresh zones, and the superblock
-//!   names its head. This is done if the journal is small, or if the superblock has no room for
-//!   another splice. So a small store that crashes again and again needs only a few zones for its
-//!   journal.
+//! - If the superblock has a splice already, a whole snapshot may be written to fresh zones
+//!   instead, and the superblock names its head. This is done if the journal is small, or if the
+//!   superblock has no room for another splice. So a small store that crashes again and again needs
+//!   only a few zones for its journal.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
 //! tail. The new superblock is therefore written twice, so that one copy may be lost.

@@ -1,8 +1,8 @@
 //! Codec of the superblock: one block, with a checksum at its end.
 //!
-//! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. It
-//! checks the block by itself. Its reader checks whether the addresses exist, whether the shape is
-//! the device's, and whether this version knows the features and the number of devices.
+//! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. It does
+//! not check whether the addresses exist, whether the shape is the device's, or whether this
+//! version knows the features and the number of devices: the caller does.
 //! `docs/format/superblock.md` has the byte table.
 
 use terrace_env::checksum::crc32c;
@@ -226,7 +226,7 @@ impl Superblock {
     /// The block to write.
     ///
     /// # Panics
-    /// If there are more splices or options than there is room for.
+    /// If there are more splices, or longer options or paths, than there is room for.
     #[must_use]
     pub fn encode(&self) -> IoBuf {
         assert!(self.splices.len() <= SPLICES_MAX, "{} splices", self.splices.len());

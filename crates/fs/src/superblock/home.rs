@@ -1,5 +1,5 @@
 //! [`Home`]: the zones of a device that hold its superblocks: one conventional zone, or two
-//! sequential ones. On a plain device, a stretch counts as a conventional zone.
+//! sequential ones. On a device without zones, a stretch counts as a conventional zone.
 //!
 //! Addresses here say device 0, whatever number the device has in its store. A placement must name
 //! starts of zones of the device; the type of the zones is not checked.
