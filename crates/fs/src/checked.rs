@@ -1,6 +1,6 @@
 //! [`Checked`]: the result of a check: counts of what was verified, and a list of what was found
-//! wrong. Traces that a crash may leave are listed apart, as leftovers. In a store that was closed
-//! they count as wrong; so `closed` is set before any is noted.
+//! wrong. Traces that a crash may leave in a directory are listed apart, as leftovers. In a store
+//! that was closed they count as wrong; so `closed` is set before any is noted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -50,8 +50,9 @@ pub struct Checked {
     /// Whether the store was closed in order: then everything is known that must be there. After a
     /// crash, damage to the last writes can look as if they had not been made.
     pub closed: bool,
-    /// Leftovers of a crash, which the next opening for writing removes; they are no problems. In a
-    /// store that was closed in order it is a problem.
+    /// Leftovers of a crash; they are no problems. The next opening for writing removes files, and
+    /// the next writer of a log, or closing, removes bytes behind the log's end. In a store that
+    /// was closed in order each is a problem.
     pub leftovers: Vec<Problem>,
     /// Files looked at.
     pub files: u64,

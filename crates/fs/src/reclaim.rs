@@ -2,8 +2,9 @@
 //!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that hold something dead. If there is none, and a
-//!    writer waits or a client has asked, it chooses among those with room. Zones with unsealed or
-//!    pinned blocks are no candidates. Nor are those whose room is set aside, or that have failed.
+//!    writer waits or a client has asked, it chooses among those with room, if that room makes a
+//!    whole zone. Zones with unsealed or pinned blocks are no candidates. Nor are those whose room
+//!    is set aside, or that have failed.
 //! 2. Reclaim copies live extents of the victim, until they come to 16 large writes. An extent of
 //!    known checksum is verified on the way.
 //! 3. A transaction points the files at the copies; the devices are flushed before it. It leaves
@@ -23,7 +24,7 @@
 //! # Threads
 //! The background actor empties one victim at a time. A client that calls `reclaim_one` may empty
 //! another one meanwhile. A victim is kept from writers and other reclaims until the work on it
-//! ends. The work waits for devices and commits, so no lock is held over it. It can be dropped
+//! ends. The work waits for devices and commits, so no lock is held over it. It can be ended
 //! between two steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

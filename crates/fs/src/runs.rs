@@ -5,7 +5,8 @@
 //! - The runs of a device follow each other without a gap, from its start to its end. Neighbours
 //!   of the same use and level are one run.
 //! - A block that no file, journal, superblock, lease or free run has is [`RunUse::Dead`]: readers
-//!   hold its deleted file, or the medium has failed there.
+//!   hold its deleted file, or the medium has failed there. So are blocks that were written to a
+//!   table or a client's file and are in no record of the catalog yet.
 //!
 //! The catalog, open files, journal and pool are asked one after the other, so while others write,
 //! the answer mixes moments; a block that then has two owners is shown as the first one's. No call
@@ -35,7 +36,8 @@ pub enum RunUse {
     Data,
     /// Leased to a writer, and not written yet.
     Leased,
-    /// Nothing that exists; readers hold the deleted file, or the medium has failed.
+    /// Nothing that the catalog has: readers hold the deleted file, the medium has failed, or a
+    /// table or client's file is being written there.
     Dead,
     /// Free, and cannot be written: a write would destroy what lies behind it.
     Guard,

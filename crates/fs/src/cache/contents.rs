@@ -8,7 +8,7 @@
 //! Before a block comes in, others leave as the policy says. If the policy gives up none, the block
 //! stays out. Under `FifoByFile`, a file may be too long for the cache: it would have to leave for
 //! a block of its own. Such a file loses all its blocks, and further ones stay out until the cache
-//! is resized.
+//! is resized or the file is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Codec of extents. Decoding refuses an extent of blocks that the store does not have, and one
-//! that crosses the end of a zone.
+//! Codec of extents. Decoding refuses an extent that is empty, that has blocks which the store does
+//! not have, or that crosses the end of a zone. It also refuses a checksum that is not zero where
+//! the flag says that none is known.
 //!
-//! Whether the zone may hold data is checked at mount. Whether two files claim the same blocks is
-//! checked by a check of the store.
+//! Not checked here are whether the zone may hold data, and whether two files claim the same
+//! blocks.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,6 +1,6 @@
 //! [`FileRecord`]: the catalog's entry of one file. While a file is being written, the entry is as
-//! the last record left it. Bytes that are not synced, and the frames of a log, are known to the
-//! file's writer alone.
+//! the last record left it. It does not have bytes that were not synced, nor frames of a log that
+//! were written since; the open file has those.
 
 use std::sync::Arc;
 

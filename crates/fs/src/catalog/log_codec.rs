@@ -1,6 +1,5 @@
 //! Codec of the fields that a file's record has for logs: the log's runs, and how far it is
-//! durable. Whether they fit the log's extents and each other is not checked here; the scan of the
-//! log finds out.
+//! durable. Whether they fit the log's extents and each other is not checked here.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@
 //!   has committed.
 //! - Decoded records name blocks that the store has. Whether a zone may hold data is checked at
 //!   mount. Two files that claim the same blocks are found by a check of the store; a mount finds
-//!   them on a plain device, or where a zone would have more blocks than it can.
+//!   them on a device without zones, or if the files of a zone have more blocks than are written.
 //!
 //! # Threads
 //! None of its own: the owner locks it. On devices that is the journal, in a directory the volume.

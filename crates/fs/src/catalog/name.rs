@@ -1,5 +1,5 @@
 //! Codec of file names: 1 to 4096 bytes of UTF-8. Decoding refuses other names. Encoding does not
-//! check: staging has refused such a name before.
+//! check.
 
 use std::sync::Arc;
 

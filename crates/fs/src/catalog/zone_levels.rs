@@ -2,8 +2,8 @@
 //! zone without a walk over the catalog.
 //!
 //! For each zone it counts the files that have a level and a block there, and adds up their levels.
-//! A file that lies in several zones counts in each. It is brought up to date as files of the
-//! catalog change; a file that is not committed does not count.
+//! A file that lies in several zones counts in each. The counts change with the files of the
+//! catalog; a file that the catalog does not have yet does not count.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! # Invariants
 //! - Bytes below `size` can be read, except those that were trimmed, or that a failed writer lost.
 //!   They come from the map's blocks, from the file cache, from writes under way, or from the
-//!   writer's buffer. Other reads fail with `OutOfRange`.
+//!   writer's buffer. Reads of other bytes fail with `OutOfRange`.
 //! - A log is indexed before it is read: reading one that is not panics.
 //! - A file has at most one writer.
 //! - A trim gives an open file a new state, for handles that are opened later. Older handles keep

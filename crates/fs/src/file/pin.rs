@@ -1,5 +1,5 @@
 //! Pins: a pin keeps blocks from being written again while a reader may read them. Until then their
-//! zone is not reset, and blocks of a plain device are not given out.
+//! zone is not reset, and blocks of a device without zones are not given out.
 //!
 //! Each state of a file's map has a pin; a map that only grows keeps its pin. An open file holds
 //! the pin of its state, and a read the pin of the state that it was planned from. Blocks that

@@ -1,4 +1,5 @@
-//! Effects of a durable transaction: gives the freed blocks back to their pools.
+//! Effects of a durable transaction: marks open files as sealed or deleted, and gives the freed
+//! blocks back to their pools.
 //!
 //! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
 //! are dead at once. A commit carries its effects out in its turn, so they come one transaction at

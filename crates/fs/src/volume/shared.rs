@@ -3,8 +3,8 @@
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and not held over a device call.
-//! Opening a file can wait for the device, if the file is a sealed log without an index: the log is
-//! read through first.
+//! Two methods wait for the device: `flush_of` flushes it, and `open` reads a sealed log through
+//! that has no index yet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
