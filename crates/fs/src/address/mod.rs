@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`BlockAddr`] | a device, and the number of a block on it |
 //! | [`ZoneGrid`] | the zones of a device: in which zone and logical block an address lies |
-//! | [`ZonePlace`] | where a zone is written next, which may be its end |
+//! | [`ZonePlace`] | a zone, and a number of blocks from its start; it may be the zone's end |
 //! | [`AddressSpace`] | the devices of a store: which addresses there are |
 //!
 //! The metadata of a store name blocks by address. The zone of a block is computed from the address

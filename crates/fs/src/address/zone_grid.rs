@@ -11,8 +11,8 @@
 //! - Where zones are whole blocks long, block `b` starts at byte `4096 * b` of the device.
 //!
 //! A grid is a small value that can be copied. An address that is converted must be one of this
-//! device, which [`has`](ZoneGrid::has) tells. A conversion does not check this, but for a debug
-//! assertion on the device.
+//! device, which [`has`](ZoneGrid::has) tells. A conversion does not check this, but for debug
+//! assertions.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};

@@ -1,5 +1,5 @@
-//! [`ZonePlace`]: a position in a zone: the zone, and a number of blocks from the zone's start. It
-//! may be the zone's end, which has no address of its own.
+//! [`ZonePlace`]: a position in a zone. It consists of the zone and of a number of blocks from the
+//! zone's start. It may be the zone's end, which has no address of its own.
 
 use std::fmt;
 

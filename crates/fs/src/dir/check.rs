@@ -11,8 +11,8 @@
 //!
 //! Damage is listed, with the path and the byte in the file. The check leaves a file where it
 //! cannot be read, and a log at its first error. A damaged journal ends the check early. Traces
-//! that a crash may leave, and that the next opening removes, are listed apart, unless the store
-//! was closed.
+//! that a crash may leave are listed apart, unless the store was closed: files that the journal
+//! does not name, and bytes behind the end of an unsealed log.
 //!
 //! The call itself fails if a writer has the directory open; if there is no store, or one that this
 //! version does not know; or if the list of files, `CURRENT` or the journal cannot be read. The

@@ -9,7 +9,8 @@
 //! An inspection uses the decoders and scanners of a mount, so of a sound store it shows what a
 //! mount would see. Only a [`LogWalk`] shows how far an unsealed log goes. Where a mount fails, an
 //! inspection reports the error, and goes on with the next structure that verifies, if it finds
-//! one. If no superblock is of this version, it ends there.
+//! one. If no superblock is of this version, or this version does not know the features, it ends
+//! there.
 //!
 //! An inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
 //! meanwhile. A directory with a file `LOCK` is locked against that; devices are not.
