@@ -2,14 +2,15 @@
 //!
 //! The rules are those of ZBC, ZAC and NVMe ZNS, as the Linux block layer shows them.
 //!
-//! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks.
-//!   Writing opens the zone implicitly. The pointer moves by what was written; at the capacity the
-//!   zone is full.
+//! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks. A
+//!   write opens the zone implicitly, unless it is open already. The pointer moves by what was
+//!   written; at the capacity the zone is full. A conventional zone is written anywhere, in whole
+//!   logical blocks.
 //! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
 //!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
 //!   closes all open zones.
-//! - *Reset and finish.* Reset empties a sequential zone, and finish makes it full. A read-only
-//!   zone may become offline; no request makes either writable again.
+//! - *Reset and finish.* Reset empties a sequential zone, and finish makes it full.
+//! - *Failed zones.* A zone can become read-only or offline. No request makes it writable again.
 //! - *Reading.* A read or a write stays within one zone. A read below the pointer returns what was
 //!   written, unless a power cut has taken it or the block is bad. A read beyond the pointer
 //!   returns zeros, or 0xff on some devices. An offline zone cannot be read.
@@ -17,22 +18,21 @@
 //!   it was forced (`fua`). Resets and finishes are volatile, too. A power cut keeps, drops or
 //!   tears volatile writes, block by block. A forced write makes itself durable, and the reset of
 //!   its zone, but not the blocks before it: they may be lost although the pointer is behind them.
-//! - *Flush.* It covers what had completed when it was submitted. A request has completed when
-//!   somebody has waited for it, not before.
+//! - *Flush.* It covers what had completed when it was submitted. A request has completed when an
+//!   actor has waited for it, not before.
 //! - *Errors.* A request against these rules changes nothing. A write that fails for another reason
 //!   may have written its first blocks: the zone's report tells where its pointer is. After a
 //!   failed flush all volatile changes may be lost.
 //!
-//! A [`Plain`](crate::Layout::Plain) device is one conventional zone: blocks are read and written
-//! anywhere, in whole logical blocks. It refuses zone operations and appends. After a power cut,
-//! each physical block of a volatile write is new or old.
+//! A [`Plain`](crate::Layout::Plain) device is one conventional zone. It refuses zone operations
+//! and appends. After a power cut, each physical block of a volatile write is new or old.
 //!
 //! A device of [`Tracks`](crate::Layout::Tracks) is used like a plain one, but a write destroys the
 //! blocks that [`Tracks::harmed`](crate::Tracks::harmed) names. No request is refused for that: the
 //! host must leave a guard before blocks that it still wants. A destroyed block reads as other
 //! bytes than it held, maybe zeros, or the read fails with [`DeviceError::Medium`], until the block
 //! is written again. The destruction is as volatile as the write: after a power cut, a block that a
-//! volatile write destroyed is old or destroyed. It is old if nothing of the write was kept.
+//! volatile write destroyed is old or destroyed. If no block of the write was kept, it is old.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in

@@ -1,7 +1,9 @@
 //! [`DeviceLayer`]: a device on top of another one, from which it differs in some calls.
 //!
-//! A layer names the device below it, and implements the calls in which the two differ: geometry,
-//! reports, submissions and waits. All other calls go to the device below; claims always do.
+//! A layer names the device below it. Of the four calls for the geometry, reports, submissions and
+//! waits it implements those in which the two devices differ; the others go to the device below.
+//! Claims always go there. `read`, `write`, `append` and `control` of a layer are made of its
+//! submissions and waits.
 //!
 //! If a layer hands out tickets of its own, its `wait` must take them. Threads: as for the device
 //! below.

@@ -1,6 +1,7 @@
 //! [`DeviceError`]: errors of devices, and of the images that emulated drives are kept in.
 //!
-//! - An error that names a broken rule of the device: nothing has changed.
+//! - An error that names a broken rule of the device, such as
+//!   [`NotAtWritePointer`](DeviceError::NotAtWritePointer): the request has changed nothing.
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
 //!   [`HostFull`](DeviceError::HostFull): a part of a write may have been done. To try again in a
 //!   sequential zone, write at the pointer that the zone's report gives.
@@ -9,7 +10,9 @@
 //!   it is opened again.
 //! - [`ZoneReadOnly`](DeviceError::ZoneReadOnly), [`ZoneOffline`](DeviceError::ZoneOffline): the
 //!   zone will not be writable again.
-//! - [`PowerLost`](DeviceError::PowerLost): requests fail until the power is back.
+//! - [`PowerLost`](DeviceError::PowerLost): requests and reports fail until the power is back.
+//! - [`InUse`](DeviceError::InUse), [`NotAnImage`](DeviceError::NotAnImage),
+//!   [`BadImage`](DeviceError::BadImage): an image could not be made or opened.
 //! - [`Unmounted`](DeviceError::Unmounted): a store returns it to handles that are used after it
 //!   was unmounted. Devices do not.
 

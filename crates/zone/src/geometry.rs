@@ -1,4 +1,5 @@
-//! [`Geometry`]: the shape of a device, with its [`Layout`] and its [`Tracks`].
+//! [`Geometry`]: the shape of a device, with its [`Layout`] and its [`Tracks`]. Plain values,
+//! without I/O.
 //!
 //! A geometry can be made field by field. [`Geometry::validate`] checks it. The other methods
 //! expect a valid shape, and a zone below [`Geometry::zones`]. Blocks are logical blocks, unless a

@@ -2,17 +2,18 @@
 //!
 //! - [`Device`] is the contract that back-ends keep. [`Geometry`] is the shape of a device,
 //!   [`DeviceError`] its errors.
-//! - [`ZoneTable`] is the zone state machine: pure, without bytes.
+//! - [`ZoneTable`] is the zone state machine. It does no I/O and holds no bytes.
 //! - [`Emulator`] is a device in memory or in a file, with a volatile cache, power cuts and faults.
-//! - [`timing`] has models of when real drives complete requests. They can be attached to an
-//!   emulator.
+//! - [`timing`] has real drives as data, and models of when they complete requests. A model can be
+//!   attached to an emulator.
 //! - [`DeviceLayer`] changes single calls of another device.
-//! - [`conformance`] is a suite of rules that any back-end can be run through.
+//! - [`conformance`] is a suite of rules. Any back-end can be tested with it.
 //!
 //! This crate does not know files or keys.
 //!
-//! A device may be called from any number of actors, but not from within its own observer or timing
-//! model. No lock of [`sync`](terrace_env::sync) may be held over a report, a submission or a wait.
+//! A device may be called from any number of actors. An emulator must not be called from within its
+//! own observer or timing model. No lock of [`sync`](terrace_env::sync) may be held over a report,
+//! a submission or a wait.
 
 pub mod conformance;
 mod device;

@@ -1,7 +1,8 @@
-//! [`Ranges`]: a set of numbers, kept as ranges.
+//! [`Ranges`]: a set of `u64` numbers, kept as disjoint ranges.
 //!
-//! Ranges that touch are joined, so a set that grows at one end is one range. A call takes O(log n)
-//! time in the number of ranges, and as much again for each range that it replaces. Pure.
+//! Ranges that touch are joined, so a set that grows at one end is one range. With `n` ranges in
+//! the set, a call takes O(log n) time, and as much again for each range that it replaces or
+//! returns. No I/O.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

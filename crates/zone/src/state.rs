@@ -1,10 +1,11 @@
 //! [`ZoneTable`]: the zone state machine. It checks whether a request is allowed in a zone's state,
 //! and applies the effects, which may concern another zone as well.
 //!
-//! Pure: it holds states and write pointers, and no bytes. A `plan_*` function checks a request and
-//! returns the [`Transition`] that it causes, or the error. [`ZoneTable::apply`] carries the
-//! transition out; the table must not change in between. [`ZoneTable::set`] checks no rule: it is
-//! for states that were found on a medium or forced.
+//! The table holds states and write pointers, and no bytes. A `plan_*` function checks a request
+//! and returns an error, or the [`Transition`] that the request causes; `plan_read` returns where
+//! the read lies, because a read changes nothing. [`ZoneTable::apply`] carries a transition out;
+//! the table must not change in between. [`ZoneTable::set`] checks no rule: it is for states that
+//! were found on a medium or forced. No I/O, no locks.
 //!
 //! ZBC and NVMe leave some rules to the device. Here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is

@@ -1,4 +1,5 @@
-//! Conformance rules about how many zones may be open and active.
+//! Conformance rules about how many zones may be open and active: at the open limit a write closes
+//! an implicitly open zone, but not an explicitly open one; beyond the limits requests are refused.
 //!
 //! A rule passes at once if the device does not have its limit. Otherwise it fills all slots and
 //! then needs further sequential zones; the head of [`conformance`](super) says how many.

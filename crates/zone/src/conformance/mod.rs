@@ -1,13 +1,13 @@
-//! The conformance suite: rules of [`Device`](crate::Device) that any back-end can be run through.
+//! The conformance suite: rules of [`Device`](crate::Device) that any back-end can be tested with.
 //!
-//! - [`run`] tries each rule on each shape of [`geometries`], on a new device that the caller
-//!   makes.
+//! - [`run`] makes a new device for each shape of [`geometries`] and each rule of the shape's
+//!   layout, and tries the rule on it. The caller gives the function that makes devices.
 //! - [`run_reopening`] does the same, and has the device closed and opened again at many points.
-//! - [`check`] tries all rules on one device as it is, for instance a real drive. Its contents are
+//! - [`check`] tries the rules on one device, for instance a real drive. What the device holds is
 //!   lost.
 //!
 //! Zoned devices, plain ones and those of shingled tracks have rules of their own. Not covered:
-//! power cuts, durability, and calls from several actors.
+//! power cuts, durability, failed zones, and calls from several actors.
 //!
 //! | part | content |
 //! |---|---|
@@ -20,13 +20,14 @@
 //! memory. Nobody else may use it, and no zone may have failed. It needs:
 //!
 //! - zoned: conventional zones, if any, of 6 blocks or more; sequential zones of 4 physical blocks
-//!   or more: at least two, 3 more than the active limit, and 1 more than the open limit. The last
-//!   zone may have 2 physical blocks. The active limit is 2 or more.
+//!   or more: at least two, 3 more than the active limit, and 1 more than the open limit. If there
+//!   are four or more, the last one may have 2 physical blocks. The active limit is 2 or more.
 //! - plain: 6 physical blocks.
 //! - tracks: 3 tracks more than a write destroys.
 //!
-//! Where real devices differ, the suite allows each behaviour. For example, blocks beyond the write
-//! pointer may read as zeros or as 0xff.
+//! Where real devices differ, the suite allows several behaviours in some points: blocks beyond the
+//! write pointer may read as zeros or as 0xff, for example. In others it expects that of
+//! [`ZoneTable`](crate::ZoneTable): closing an empty zone must fail, for example.
 //!
 //! A broken rule is a panic. Its name and the shape of the device are printed to standard error.
 

@@ -2,7 +2,7 @@
 //!
 //! [`run`] and [`run_reopening`] make a new device for each shape and each rule of its layout.
 //! [`check`] tries the rules of one device's layout on it, and empties it before each rule. The
-//! first broken rule ends everything with a panic.
+//! first broken rule ends the run with a panic.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! [`Subject`]: the device under test, with short methods for the requests that rules send.
+//! [`Subject`]: the device under test, with short methods for the requests that rules send. A
+//! method that does not return a result panics if the device returns an error.
 //!
 //! At a [`pause`](Subject::pause) the device may be closed and opened again. By then a rule must
 //! have waited for all of its tickets, and it must expect that open zones have been closed.

@@ -1,6 +1,6 @@
 //! Conformance rules about writing and reading: at the write pointer and off it, up to the
-//! capacity, by appends, in order within a zone, and anywhere in conventional zones. The last rule
-//! is tried on plain devices, too.
+//! capacity, by appends, in order within a zone, and anywhere in conventional zones. The last of
+//! these rules is tried on plain devices, too.
 
 use terrace_env::{IoBuf, Lba};
 

@@ -14,8 +14,8 @@
 //!
 //! Other changes become durable without a flush: a forced write once it is complete, a reset with
 //! the next write to its zone, and all changes of a zone that fails. If the old bytes of
-//! conventional zones exceed [`UNDO_BYTES_MAX`], complete overwrites become durable, as on a drive
-//! whose cache is full.
+//! conventional zones exceed [`UNDO_BYTES_MAX`], all complete overwrites become durable, as on a
+//! drive whose cache is full.
 //!
 //! The cache does not touch the medium: it tells the drive which zones to erase. The caller holds
 //! the drive's lock.

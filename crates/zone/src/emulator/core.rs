@@ -1,7 +1,8 @@
 //! [`Core`]: the controller of an emulated drive. It takes requests, applies faults, calls the
 //! observer, asks the timing model, and counts.
 //!
-//! A submission goes through these steps. Steps 2 to 4 are for all requests but reads.
+//! A submission goes through these steps. Reads skip steps 2 to 4. A request that a step refuses
+//! goes on with step 9.
 //!
 //! 1. Check the power.
 //! 2. Check access and, for an image, whether a sync of the host has failed.
@@ -11,11 +12,11 @@
 //! 6. Apply faults.
 //! 7. Carry out the request.
 //! 8. Count it, if it succeeded so far.
-//! 9. Ask the timing model when it completes. This is also done for refused requests.
+//! 9. Ask the timing model, if there is one, when the request completes.
 //!
-//! Nothing here waits; the caller holds the drive's lock. For an image, the caller syncs the host's
-//! file without the lock: up to [`Core::barrier`] before it submits, and up to [`Core::reach`]
-//! before it completes.
+//! Nothing here waits for a time or for a sync; the caller holds the drive's lock. For an image,
+//! the caller syncs the host's file without the lock: up to [`Core::barrier`] before it submits,
+//! and up to [`Core::reach`] before it completes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,25 +1,27 @@
-//! [`PowerCut`]: decides what a power cut leaves of the volatile changes.
+//! [`PowerCut`]: decides what a power cut, or a failed flush, leaves of the volatile changes.
 //!
 //! - [`DropUnflushed`](PowerCut::DropUnflushed) loses everything volatile, except where the active
 //!   limit forbids it (below).
 //! - [`KeepAll`](PowerCut::KeepAll) loses nothing.
 //! - [`Prefixes`](PowerCut::Prefixes) and [`Blocks`](PowerCut::Blocks) draw at random, for each
-//!   zone by itself: whether its reset and its finish happened, which volatile physical blocks are
-//!   on the medium, and where its pointer is.
+//!   zone by itself: whether its reset and its finish happened, and which volatile physical blocks
+//!   are on the medium. `Prefixes` keeps the first ones, `Blocks` any of them. The zone's pointer
+//!   is behind the last block that is durable or kept; with `Blocks` it may be further.
 //!
 //! *Sequential zones.* A block below the pointer that is not on the medium is a *hole*. It reads as
-//! zeros, as the zone's bytes before its last reset, or as garbage.
+//! zeros, as garbage, or as the zone's bytes before its last reset if the medium remembers them.
 //!
 //! *Conventional zones* have no holes: each physical block is as one of the volatile overwrites
-//! left it, or as it was before them. On shingled tracks a block may also be destroyed. If nothing
-//! of a write reached the medium, it destroyed nothing. Otherwise each block that it destroyed is
-//! old or destroyed, by itself.
+//! left it, or as it was before them. On shingled tracks a block may also be destroyed. If no block
+//! of a write was kept, the write destroyed nothing. Otherwise each block that it destroyed is old
+//! or destroyed, by itself. A written block that held nothing before reads as destroyed, and not as
+//! zeros, if its write is not kept.
 //!
 //! Open zones are closed; those that hold nothing become empty. The active limit also holds after a
 //! cut: if undoing a change would make too many zones active, the zone stays as it was.
 //!
 //! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller must not
-//! complete them.
+//! complete them. The caller holds the drive's lock.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

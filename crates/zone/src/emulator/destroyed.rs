@@ -1,10 +1,10 @@
 //! [`destroyed`]: the bytes that destroyed blocks read as. They look random, and depend on their
 //! address alone.
 //!
-//! They are no zeros, which a reader may take for space that was never written; they are not the
-//! bytes that were destroyed; and no checksum of a reader fits them but by a chance of one in 2^32.
-//! The same address always gives the same bytes, so a simulation repeats itself, and two readers of
-//! a destroyed block agree. See docs/decisions/0024.
+//! They are not zeros, because a reader may take zeros for space that was never written. A checksum
+//! of 32 bits fits them by chance only, once in 2^32. The same address always gives the same bytes,
+//! so a simulation repeats itself, and two readers of a destroyed block agree. See
+//! docs/decisions/0024.
 
 /// Bytes to a word, the unit of the pattern.
 const WORD: u64 = 8;

@@ -5,9 +5,10 @@
 //! a wait may also sync the host's file. Waiting for a ticket twice is a panic.
 //!
 //! The calls for tests may come at any time from any actor, but not from within the observer or the
-//! timing model. After [`Emulator::power_cut`] requests and reports fail until
-//! [`Emulator::power_on`]. An image that was opened for reading refuses requests other than reads
-//! and reports.
+//! timing model. A power cut or a failure of a zone of an image syncs the host's file, so the
+//! caller must hold no lock. After [`Emulator::power_cut`] requests and reports fail until
+//! [`Emulator::power_on`]. An image that was opened for reading refuses everything that would
+//! change it.
 
 use std::fmt;
 use std::path::Path;
@@ -40,7 +41,7 @@ use crate::{
 /// data twice.
 const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
 
-/// An emulated drive, zoned or plain; see the [module](super).
+/// An emulated drive, zoned, plain or of shingled tracks; see the [module](super).
 pub struct Emulator {
     geometry: Arc<Geometry>,
     /// The host's side, of an image.
@@ -76,8 +77,8 @@ impl Emulator {
     }
 
     /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
-    /// this name; but a plain drive can be made on a block device of the host whose start holds
-    /// nothing. Durability of the new drive is that of the host's disk; see
+    /// this name; but a drive without zones can be made on a block device of the host whose start
+    /// holds nothing. Durability of the new drive is that of the host's disk; see
     /// [`unsynced`](Self::unsynced).
     pub fn create_image(
         path: impl AsRef<Path>,

@@ -1,26 +1,30 @@
-//! The drive itself: zone states, volatile cache and medium, and how a request changes them.
+//! [`Drive`]: zone states, volatile cache and medium of an emulated drive, and how a request
+//! changes them.
 //!
-//! Requests take effect here, in the order of submission, but for a flush: that makes durable what
-//! it covers when it completes. [`Drive::plan`] checks a request, and [`Drive::carry_out`] carries
-//! it out; between the two the drive must not change. Once somebody has waited for the request, the
-//! caller passes its [`Effect`] to [`Drive::complete`] (that of a request that a power cut or a
-//! failed flush or sync has taken back is none).
+//! Requests take effect in the order of submission. Flushes take effect when they complete.
+//!
+//! 1. [`Drive::plan`] checks a request.
+//! 2. [`Drive::carry_out`] carries it out. Between the two calls the drive must not change.
+//! 3. When an actor has waited for the request, the caller passes the request's [`Effect`] to
+//!    [`Drive::complete`]. This marks the change as complete, or makes durable what the flush
+//!    covers. If a power cut, a failed flush or a failed sync of the host has come between, the
+//!    caller passes [`Effect::None`].
 //!
 //! # Shingled tracks
-//! A write to a device of tracks destroys the tracks behind it as
-//! [`Tracks::harmed`](crate::Tracks::harmed) says, up to the device's end, after its own bytes are
-//! on the medium. A real drive would report destroyed blocks as unreadable, or give anything. Here
-//! they read as [`destroyed`](super::destroyed()) bytes, which no reader takes for its own.
-//! docs/decisions/0024 says why not as zeros, and why no read fails.
+//! A write to a device of tracks first puts its own bytes on the medium. Then it destroys the
+//! blocks that [`Tracks::harmed`](crate::Tracks::harmed) names, up to the device's end. Destroyed
+//! blocks read as [`destroyed`](super::destroyed()) bytes. docs/decisions/0024 says why they do not
+//! read as zeros, and why no read fails.
 //!
-//! The drive keeps the set of bytes that may hold something. A write copies and destroys the harmed
-//! bytes in the set, and nothing else; so each byte is destroyed once, however many writes harm it.
-//! A sequential load of new space destroys nothing. The set is exact in memory. Of an image that
-//! was opened it is everything at first: the first write to harm bytes reads them, and leaves them
-//! alone if they are zeros, as holes of the file are.
+//! The drive keeps a set of the bytes that may hold something. In memory the set begins empty, so a
+//! load of new space in order destroys nothing. For an image it begins with all bytes. A write puts
+//! its own bytes into the set, and takes out those that it destroys. Harmed bytes outside of the
+//! set are left alone, so bytes are destroyed once until they are written again. In an image, pages
+//! that hold zeros only are left alone, too.
 //!
-//! The drive knows no time and no observers, and decides on no faults: it carries out parts of
-//! writes, failures of zones and power cuts when it is told to. The caller holds the drive's lock.
+//! This module knows no time and no observers, and does not decide on faults: it carries out parts
+//! of writes, failures of zones and power cuts when it is told to. The caller holds the drive's
+//! lock.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -256,7 +260,8 @@ impl Drive {
         self.bytes(harmed.start.min(end))..self.bytes(end)
     }
 
-    /// Copies what a write is about to change.
+    /// Old bytes of a range that a write is about to change, copied where they may hold something.
+    /// Harmed bytes of a drive without tracks are none.
     fn before(
         &self,
         zone: ZoneId,

@@ -1,9 +1,14 @@
-//! [`Drives`]: the emulated drives of one store, at least one. They can be copied and watched
-//! together. In a copy, the power can be cut for all drives or for one.
+//! [`Drives`]: the emulated drives of one store, at least one. They can be copied, watched and cut
+//! together.
 //!
-//! Watch drives in a simulation, and in memory: the observer of one drive copies the others and
-//! takes their locks, so two threads could deadlock. [`Drives::power_cut`] cuts one drive after the
-//! other, up to the first error.
+//! - [`Drives::set_observer`] calls an observer before each request that changes one of the drives,
+//!   with copies of all drives.
+//! - [`Snapshots`] are such copies. In them the power can be cut for all drives or for one.
+//! - [`Drives::power_cut`] cuts one drive after the other, up to the first error.
+//!
+//! Watch drives in memory only, and only in a simulation: the observer of one drive copies the
+//! others and takes their locks, so two threads could deadlock. The other calls may come from any
+//! actor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,20 +2,23 @@
 //!
 //! - A read fails with a medium error. The next read may succeed.
 //! - A write fails with a medium error. Its first blocks may be written, and the pointer moved by
-//!   them. Until somebody has waited for the failed write, later requests to the zone fail, too,
+//!   them. Until an actor has waited for the failed write, later requests to the zone fail, too,
 //!   except for reads. A failed flush or a power cut also ends that.
 //! - An open, close, finish or reset fails with a medium error, and changes nothing.
-//! - A flush fails: volatile writes are lost, kept or torn as in a power cut; open zones are
+//! - A flush fails: volatile changes are lost, kept or torn as in a power cut; open zones are
 //!   closed; requests in flight fail, except for reads.
-//! - A bad block: reads of it fail until it is written again.
+//! - A block is bad: reads of it fail until it is written again.
 //! - The host's disk is full: after some writes, further ones fail and change nothing, except for
-//!   journal and superblock. Or it has no room for another zone: writes to the start of a zone
-//!   fail.
+//!   writes of the journal and the superblock. Or the host's disk has no room for another zone: all
+//!   writes to the start of a zone fail.
 //! - Zones fail: a group of zones becomes read-only or offline.
 //!
-//! Counting of requests begins when the plan is given to the drive. For most faults, a request that
+//! Requests are counted from when the plan is given to the drive. For most faults, a request that
 //! fails for another reason before is not counted. The failure of zones counts all requests but
-//! reads. A full disk counts the writes that keep the rules of the device.
+//! reads, also those that break a rule. A full disk counts writes that keep the rules, without
+//! those of the journal and the superblock.
+//!
+//! The plan does nothing itself: the drive asks it, under the drive's lock.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! [`FileMedium`]: the bytes of an emulated drive in a sparse file, or, of a drive without zones,
-//! on a block device of the host. `docs/format/image.md` has the layout.
+//! [`FileMedium`]: the bytes of an emulated drive in an image: a sparse file, or, for a drive
+//! without zones, a block device of the host. `docs/format/image.md` has the layout.
 //!
 //! Zone states are written to the file as they change, so the image survives the process. A lock on
 //! the file admits one writer or any number of readers; an open that does not get it fails with
@@ -14,15 +14,21 @@
 //! - A zone becomes active only if the active limit would hold even if all zone states were lost
 //!   that have not reached the host's disk.
 //!
-//! [`FileMedium::barrier`] says what has to be synced for these rules before a request. The caller
-//! syncs it without the drive's lock. A failed flush, or a power cut that a test asks for, may
-//! break the first rule.
+//! There are two exceptions. A failed flush, or a power cut that a test asks for, may break the
+//! first rule. On shingled tracks, blocks may be found destroyed although nothing is found of the
+//! volatile write that destroyed them.
+//!
+//! [`FileMedium::barrier`] says what has to be synced for the two rules before a request. The
+//! caller syncs it without the drive's lock.
 //!
 //! # A full disk of the host
-//! Behind each forced write in a sequential zone some space is allocated ahead, where the host's
-//! file system can do that. So journal and logs go on for a while. A request without room fails
-//! with [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails for
-//! good.
+//! Behind forced writes in a sequential zone some space is kept allocated, where the host's file
+//! system can do that. So journal and logs go on for a while. A request without room fails with
+//! [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails for good.
+//!
+//! # Threads
+//! The caller holds the drive's lock. No call here waits for a sync, except for
+//! [`FileMedium::create`].
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -81,8 +87,8 @@ struct Recorded {
 }
 
 impl FileMedium {
-    /// Makes the image of a new drive. There must not be a file of this name; but a plain drive can
-    /// be made on a block device that holds nothing.
+    /// Makes the image of a new drive. There must not be a file of this name; but a drive without
+    /// zones can be made on a block device whose start holds nothing.
     pub(super) fn create(
         path: &Path,
         geometry: Geometry,

@@ -9,7 +9,7 @@
 //!    success. From then on [`Host::check`] and [`Host::reach`] fail with
 //!    [`DeviceError::HostSync`].
 //!
-//! A host that is *not synced* makes no syncs: a power cut of the host may leave anything.
+//! After [`Host::leave_unsynced`] nothing is synced: a power cut of the host may leave anything.
 //!
 //! # Threads
 //! Any number. [`Host::reach`] waits for the host's disk, so it must be called without a lock. The

@@ -4,9 +4,9 @@
 //! returns a [`Flaw`]. Encoding panics if there are more than [`RUNS_MAX`] runs of conventional
 //! zones; the caller checks that.
 //!
-//! A decoded header has a valid geometry, and a decoded zone has a possible state. The limits of
-//! open and active zones are not checked here. New images have the newest version; older ones are
-//! read, too.
+//! A decoded header has a valid geometry. A decoded zone is in a state that a zone of its type and
+//! capacity can have; the limits of open and active zones are not checked here. New images have the
+//! newest version; older ones are read, too.
 
 use std::ops::Range;
 

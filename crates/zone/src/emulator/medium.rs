@@ -5,8 +5,8 @@
 //! that cannot punch holes, an erased zone keeps its bytes; the drive does not read them. On a
 //! block device of the host, bytes that were never written are those that were there before.
 //!
-//! A medium has no volatile part of its own: [`cache`](super::cache) knows what may be lost.
-//! Nothing here waits for the host's disk to sync.
+//! A medium does not know which bytes a power cut may take back: [`cache`](super::cache) knows. The
+//! caller holds the drive's lock. Nothing here waits for the host's disk to sync.
 
 use std::sync::Arc;
 

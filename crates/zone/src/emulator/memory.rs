@@ -1,12 +1,16 @@
-//! A medium in memory: bytes by zone, in chunks that are allocated when they are written.
+//! [`MemoryMedium`]: the bytes of a drive in memory, by zone, in chunks of 16 KiB that are
+//! allocated when they are written. Bytes that were never written read as zeros.
 //!
-//! A chunk that was written front to back with one repeated byte is kept as that byte, so that a
-//! drive filled with constant runs takes next to no memory. Copies share all chunks. A side that
-//! writes to a zone copies the list of the zone's chunks, and the chunks that it writes to. A chunk
-//! that is destroyed as a whole takes no memory: its bytes follow from its address. The
-//! chunks a zone had before it was last erased are kept where [`MemoryMedium::remember`] says so: a
-//! power cut can then leave bytes of the zone's earlier life behind. Of the other erased chunks, up
-//! to [`SPARE_MAX`] are kept to be used again.
+//! - A chunk that was written front to back with one repeated byte is kept as that byte. So a drive
+//!   that is filled with constant bytes takes next to no memory.
+//! - A chunk that was destroyed as a whole takes no memory: its bytes follow from its address.
+//! - A copy of the medium shares all chunks with the original. The first write to a zone after the
+//!   copy copies the zone's list of chunks. A write copies the shared chunks that it changes.
+//! - After [`MemoryMedium::remember`], the chunks of an erased zone are kept until it is erased
+//!   again: a power cut can then bring back bytes of the zone's earlier life.
+//! - Up to [`SPARE_MAX`] other chunks that are no longer needed are kept, to be used again.
+//!
+//! The caller holds the drive's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

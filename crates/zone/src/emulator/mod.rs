@@ -1,46 +1,49 @@
-//! An emulated drive, zoned, plain or of shingled tracks, in memory or in a sparse file. It
-//! enforces the rules of [`Device`](crate::Device). A plain drive, or one of tracks, is one
-//! conventional zone; it can also lie on a block device of the host.
+//! An emulated drive, zoned, plain or of shingled tracks, in memory or in an *image*: a sparse
+//! file. It enforces the rules of [`Device`](crate::Device). A plain drive, or one of tracks, is
+//! one conventional zone; its image can also lie on a block device of the host.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the knobs of tests |
-//! | `core` | tickets, observers, counters |
-//! | `faults` | errors that the drive is told to have |
+//! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the calls for tests |
+//! | `core` | takes requests: tickets, observers, faults, counters |
+//! | `faults` | which faults the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
-//! | `cache`, `overwrite`, `cut` | what is not durable yet, and what a power cut makes of it |
+//! | `cache`, `overwrite` | which changes are not durable yet |
+//! | `cut` | what a power cut makes of these changes |
 //! | `medium`, `memory` | the bytes, in memory |
-//! | `file`, `image` | the bytes in a sparse file, and its format |
+//! | `file`, `image` | the bytes in an image, and its format |
 //! | `destroyed` | what destroyed blocks read as |
-//! | `host`, `host_file` | what of that file has reached the host's disk |
-//! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
+//! | `host`, `host_file` | what of an image has reached the host's disk |
+//! | `snapshot` | copies of the drive at a moment, whose power can be cut |
 //! | `drives` | several drives, watched and cut together |
-//! | `timing` | the seam where a model of [`timing`](crate::timing) says when requests complete |
+//! | `timing` | how a model of [`timing`](crate::timing) tells when requests complete |
 //!
 //! # Fault model
-//! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On top
-//!   of that, bytes that are written to a sequential zone make the reset before them durable, and a
-//!   zone that fails makes all its changes durable.
-//! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
-//!   forced write that was not waited for may be torn.
+//! - Writes, resets and finishes are volatile as [`Device`](crate::Device) says. Three events make
+//!   more durable. A write to a sequential zone makes the reset before it durable. A zone that
+//!   fails makes all its changes durable. When more than 64 MiB of old bytes of conventional zones
+//!   are kept for a power cut, all completed writes there become durable.
+//! - A write is complete, for the flush that follows and for a power cut, once an actor has waited
+//!   for it. A forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
-//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed()`] bytes, unless
-//!   they held zeros only. The destruction is as volatile as the write: a power cut that keeps
-//!   nothing of the write brings the tracks back, and one that keeps a block of it may bring back
-//!   any of their blocks. The bytes of a write are never destroyed by an earlier one, in whatever
-//!   order the two become durable.
+//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed()`] bytes. What
+//!   was never written keeps its zeros, and so do pages of an image that hold zeros only. The bytes
+//!   of a write are never destroyed by an earlier one, in whatever order the two become durable.
+//! - The destruction is as volatile as the write. A power cut that keeps no block of the write
+//!   brings the destroyed blocks back. A power cut that keeps some may bring back any of them. (A
+//!   written block that held nothing before reads as destroyed if its write is not kept.)
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
-//! - A power cut of the *host* is one of the drive, with holes: what a completed flush or forced
-//!   write covers has been synced to the host's disk. A drive that was made
-//!   [unsynced](Emulator::unsynced) may be lost.
+//! - A power cut of the *host* leaves in an image what a power cut of the drive could leave; the
+//!   head of `file` has the exceptions. An image that is used [unsynced](Emulator::unsynced) may
+//!   then hold anything.
 //! - A [`FaultPlan`] says which requests and zones fail, and when; [`Emulator::set_zone_condition`]
 //!   fails a zone, [`Emulator::corrupt`] damages blocks.
 //!
 //! # Threads
 //! One lock guards the drive. It is held while a request is carried out, and while the observer and
-//! the timing model are called: these must not call the drive (the observer's event gives it a
-//! snapshot). The lock is not held while a request, or a sync of the host, is waited for. A
-//! submission to an image may wait for such a sync.
+//! the timing model are called: these must not call the drive. (The observer gets an event, which
+//! can make a snapshot.) The lock is not held while a request, or a sync of the host, is waited
+//! for. A submission to an image may wait for such a sync.
 
 mod cache;
 mod core;

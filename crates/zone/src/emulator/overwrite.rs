@@ -1,9 +1,12 @@
 //! [`Overwrite`]: what a write in place has changed, as long as a power cut may take it back.
 //!
-//! A write to a conventional zone, a plain device or shingled tracks leaves an overwrite for the
+//! A write to a conventional zone, a plain device or shingled tracks leaves overwrites for the
 //! bytes that it wrote. On shingled tracks it leaves others for the bytes that it destroyed, its
-//! *harm*. All overwrites of a write have its ticket. Old bytes that were zeros because nothing was
-//! there take no memory.
+//! *harm*. All overwrites of a write have its ticket.
+//!
+//! An overwrite holds a copy of the old bytes. On shingled tracks, bytes where nothing was written,
+//! or where the bytes were destroyed already, are not copied: [`Old::Zeros`] says only how many
+//! there are. Plain values: the cache keeps them, and the module `cut` applies them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,7 +39,8 @@ impl Progress {
 #[derive(Clone, Debug)]
 pub(super) enum Old {
     Bytes(Arc<[u8]>),
-    /// So many bytes where nothing was written, or what was written had been destroyed.
+    /// So many bytes of shingled tracks where nothing was written, or what was written had been
+    /// destroyed.
     Zeros(u64),
 }
 

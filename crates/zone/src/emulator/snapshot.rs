@@ -1,12 +1,12 @@
 //! [`Snapshot`]: a copy of an emulated drive in the midst of its work, for crash tests.
 //!
-//! A test runs once, with an observer that takes a snapshot before each request that changes the
-//! drive. For each snapshot, [`Snapshot::cut`] returns the drive as a power cut at that moment
-//! leaves it. A snapshot may be cut any number of times.
+//! An observer takes a snapshot from its [`Event`], just before a request changes the drive;
+//! `Emulator::snapshot` takes one between requests. [`Snapshot::cut`] returns the drive as a power
+//! cut at that moment leaves it. A snapshot may be cut any number of times.
 //!
 //! A snapshot of a drive in memory shares its bytes with the drive: it costs little. A snapshot of
-//! an image copies all bytes. The drive after a cut is in memory and powered on. It has no faults,
-//! no observer and no timing model.
+//! an image copies all bytes that its zones hold. The drive after a cut is in memory and powered
+//! on. It has no faults, no observer and no timing model.
 
 use terrace_env::IoBuf;
 use terrace_env::random::Random;

@@ -4,14 +4,15 @@
 //! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap if
 //!   several requests are under way. A write that the cache takes at once has almost none. A
 //!   request counts when its completion is decided, also if it is refused.
-//! - [`Work`] is time of the mechanism. A cached write counts here when it reaches the medium,
-//!   under its own cause. The work of an SSD is summed over its dies; it counts when the dies take
-//!   it, which can be a little ahead of the clock.
+//! - [`Work`] is time of the mechanism. A cached write counts here when it reaches the medium;
+//!   where writes of several causes have become one range of the cache, the range has one cause.
+//!   The work of an SSD is summed over its dies; it counts when the dies take it, which can be
+//!   ahead of the clock.
 //!
 //! Drives with a [translation layer](super::Translated) also count bytes: what the host wrote, and
 //! what the medium took for it.
 //!
-//! All counters begin at zero when the model is set.
+//! All counters begin at zero when the model is set. Plain values.
 
 use std::time::Duration;
 

@@ -5,7 +5,8 @@
 //! | [`Drive`] | a drive of a published experiment: geometry, parameters, published measurements |
 //! | `drives/*.toml` | the drives that come with the project, each value with its source |
 //! | [`Published`] | what was measured of a drive, and how |
-//! | [`quantity`](Rate), [`Scale`] | units as they are written in those files; smaller drives |
+//! | [`Span`], [`Rate`], [`Size`] | values with units, as they are written in those files |
+//! | [`Scale`] | how much smaller than the real drive a modelled one is |
 //! | [`Disk`] | the model of a hard disk |
 //! | [`Translated`] | the model of a disk that hides its shingled bands, with or without a cache |
 //! | [`Flash`] | the model of a ZNS SSD |
@@ -13,8 +14,9 @@
 //!
 //! A model is attached to an emulated drive by
 //! [`Emulator::set_timing`](crate::Emulator::set_timing). It decides when requests complete, not
-//! what they do. The emulated drive must have the geometry of the same drive at the same scale
-//! ([`Drive::geometry_of`]). `docs/drives.md` has the formulas, and what is not modelled.
+//! what they do. The emulated drive must have the geometry that [`Drive::geometry_of`] gives for
+//! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a plain
+//! device of blocks of 4 KiB. `docs/drives.md` has the formulas, and what is not modelled.
 //!
 //! Results are the same on every machine: times are whole nanoseconds, and floating point is used
 //! for few values, with operations that IEEE 754 rounds exactly.

@@ -1,7 +1,7 @@
 //! [`Published`]: a published measurement of a real drive, as a drive file states it: the [`Job`]
 //! that was measured, and the resulting [`Metric`].
 //!
-//! This module runs nothing. A drive file may leave out size, depth, region and written share of a
+//! This module runs no job. A drive file may leave out size, depth, region and written share of a
 //! job. Defaults are 0 bytes, depth 1, the whole drive and 0 %.
 
 use std::fmt;

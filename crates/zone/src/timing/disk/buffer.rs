@@ -3,12 +3,13 @@
 //!
 //! - A write that begins where a range of the same cause ends is joined to it. So a sequential
 //!   stream is one range.
-//! - A write that overlaps ranges is merged with them.
+//! - A write that overlaps ranges is merged with them, whatever their causes are. The new range has
+//!   the cause of the write.
 //! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers below
 //!   its own. Once a flush waits, a write that only touches an older range begins a new one.
 //!
-//! A read is answered from the cache if one range holds all of it. Pure: the model gives the times,
-//! and sees to it that writes fit.
+//! A read is answered from the cache if one range holds all of it. No bytes are kept. The model
+//! gives the times, and decides which writes there is room for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Calls that a translation layer makes on a [`Disk`]: reads and writes of its own, which use
-//! neither controller nor cable, and work of the head that the layer has timed itself.
+//! Calls that a translation layer makes on a [`Disk`]: reads and writes of its own, for which the
+//! controller takes no time, and work of the head that the layer has timed itself.
 //!
 //! Addresses are bytes of the disk. Times of calls must not go back.
 

@@ -3,15 +3,16 @@
 //!
 //! After a read the head reads on, until it is a segment's size ahead of the host or has something
 //! else to do. The cache holds the last bytes that it read on its way, at most a segment's size. A
-//! request within these bytes is answered from the cache, and moves the place where the head will
-//! stop. A request that goes on where the head is reading waits for the platters alone.
+//! request within these bytes is answered from the cache; if the head is still reading, it then may
+//! go on further. A request that goes on where the head is reading waits for the platters alone.
 //!
-//! When the head stops, these bytes are kept as a segment. The cache has a fixed number of
-//! segments; the oldest one is dropped. A request is answered from the cache if one range holds all
-//! of it.
+//! When the head turns to something else, these bytes are kept as a segment. The cache has a fixed
+//! number of segments; the oldest one is dropped. A request is answered from the cache if one range
+//! holds all of it.
 //!
-//! A write drops the ranges of read bytes that it overlaps. If it overlaps only what the head has
-//! not come to, the head stops before it.
+//! A write drops the segments that it overlaps. If it overlaps bytes that the head has read ahead,
+//! these are dropped and the head stops. If it overlaps only what the head has not come to, the
+//! head stops before it. No bytes are kept here, only ranges.
 
 use super::surface::Surface;
 

@@ -1,14 +1,15 @@
 //! [`Dies`]: the dies and channels of an SSD, and when each of them is free.
 //!
-//! - A die does one thing at a time, a channel carries one transfer at a time.
+//! - A die does one thing at a time. A channel carries one transfer at a time, in the order of the
+//!   calls.
 //! - Programs and erases of a die queue behind each other. Reads queue among themselves and go
-//!   first: a read waits for the program under way, or until that is suspended, and pushes back the
-//!   programs behind it.
+//!   first: a read waits for the end of the program under way, or until that is suspended, and
+//!   pushes back all programs that have not ended.
 //! - The model keeps only the end of all programs of a die. So it assumes that the one under way
 //!   takes as long as any program, also if it is an erase.
-//! - A die keeps the page that it read last until it programs or erases. Reads of this page need no
-//!   second read operation.
-//! - The end of a write has been reported before a later read delays its program. It is not
+//! - A die keeps the page that it read last until it is given a program or an erase. Reads of this
+//!   page need no second read operation.
+//! - A write may be reported as ended at a time that a later read then delays. This is not
 //!   corrected.
 //!
 //! Times are nanoseconds. There must be at least one die and one channel.

@@ -7,8 +7,8 @@
 //! | `model` | joins them: when commands complete |
 //! | `plain` | the same as an SSD that is written anywhere |
 //!
-//! An SSD has no conventional zones: a drive file with both is refused. The times of calls must not
-//! go back.
+//! A drive file that gives an SSD conventional zones is refused. The times of calls must not go
+//! back.
 
 mod dies;
 mod model;

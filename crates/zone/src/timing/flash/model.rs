@@ -4,8 +4,9 @@
 //!   of zone `z` lies on die `(u + z) mod dies_per_zone` of the group.
 //! - *Write.* It takes the controller and the link, waits for room in the write buffer, and is
 //!   acknowledged. A program unit goes to its die when the zone has all bytes of it, or is full or
-//!   finished. If the buffer does not survive power cuts, a forced write waits until its own units
-//!   are programmed. A zone takes one append at a time, each for a while.
+//!   finished. If the buffer does not survive power cuts, a forced write also programs a unit that
+//!   is not full, and waits until its units are programmed. A zone takes one append at a time, each
+//!   for a while.
 //! - *Read.* It takes the controller, and then for each page the die, the channel and the link.
 //!   Pages that have not gone to their die come from the buffer.
 //! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
@@ -13,10 +14,10 @@
 //! - *Finish.* It takes a fixed time, and the time to program the rest of the zone. Finishes go one
 //!   after the other. Programming the rest does not delay other commands.
 //! - *Flush.* If the buffer survives power cuts, it takes a fixed time. Otherwise units that are
-//!   not full are programmed as they are, and the flush waits for all programs.
+//!   not full are programmed as they are, and the flush waits for all programs, too.
+//! - *Open, close, refused commands.* They take a fixed time each, and wait for nothing.
 //!
-//! Reads overtake programs, and nothing else overtakes. So the completion of a command is decided
-//! when it is submitted.
+//! The completion of a command is decided when it is submitted; later commands do not change it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

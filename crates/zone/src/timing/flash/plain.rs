@@ -1,9 +1,10 @@
 //! [`PlainFlash`]: an SSD that is written anywhere, on the dies of a [`Flash`].
 //!
-//! Its translation layer puts all writes into one stream over all dies, in the order of their
-//! arrival. It always has erased blocks and never collects garbage, so it stands for a drive that
-//! is far from full, such as one for logs. A read goes to a die by its address; the write buffer
-//! does not answer reads. There are no operations on zones.
+//! The model puts all writes into one stream over all dies, in the order of their arrival. It
+//! always has erased blocks and never collects garbage, so it stands for a drive that is far from
+//! full, such as one for logs. A read goes to a die by its address; the write buffer does not
+//! answer reads. Writes and flushes take the same times as those of a zone that is open. There are
+//! no operations on zones.
 
 use terrace_env::{Time, ZoneId};
 

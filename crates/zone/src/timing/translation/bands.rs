@@ -1,7 +1,7 @@
 //! [`Bands`]: how far each shingled band is written, and the bursts that are open.
 //!
 //! Addresses are bytes of the drive. Except for [`Bands::pieces`], calls take ranges within one
-//! band. Pure: the model gives the times, and sees to it that bursts fit the drive's buffer.
+//! band. No bytes are kept. The model gives the times, and decides when a burst ends.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

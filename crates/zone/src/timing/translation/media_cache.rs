@@ -3,7 +3,7 @@
 //!
 //! Entries follow one another; at its end the log begins again at the start. Bytes that are
 //! overwritten or cleaned are free again, wherever they lie. (Real logs can reuse only their oldest
-//! end. That is not modelled.) Pure.
+//! end. That is not modelled.) Only places are kept, no bytes, and no times.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

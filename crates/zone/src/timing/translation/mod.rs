@@ -21,11 +21,12 @@
 //!
 //! # Persistent cache
 //! Some drives have a log at the outer diameter (Aghayev and Desnoyers, "Skylight", FAST '15). It
-//! takes all writes, except those of sequential streams from `bypass` bytes on and those to bands
-//! with a burst. An entry takes the head the time `entry`, and the transfer. When the host has
-//! asked nothing for `idle`, or the cache is full, the band whose entries are oldest is *cleaned*:
-//! its entries and the band are read, and the band is written. A write that finds the cache full
-//! waits. A read is served from the cache if one entry holds all of it, otherwise from the band.
+//! takes all writes, except those of sequential streams from `bypass` bytes on and those whose
+//! bands all have a burst. An entry takes the head the time `entry`, and the transfer. When the
+//! host has asked nothing for `idle`, or the cache is full, the band that has had entries for
+//! longest is *cleaned*: its entries are read, and the band is rewritten as under 3. A write that
+//! finds the cache full waits. A read is served from the cache if one entry holds all of it,
+//! otherwise from the band.
 //!
 //! # Amplification
 //! [`Work`](super::Work) counts the bytes that the host wrote and those that the medium took.
@@ -37,12 +38,12 @@
 //! |---|---|
 //! | `parameters` | the `[translation]` part of a drive file |
 //! | `bands` | how far bands are written, and bursts |
-//! | `media_cache`, `streams` | the persistent cache, and what passes by it |
+//! | `media_cache`, `streams` | the persistent cache, and which writes go past it |
 //! | `rewriter` | reading and writing bands on the disk |
 //! | `model` | joins them |
 //!
 //! Not modelled: the drive's map and its journal, guard tracks between bands, and defects. A power
-//! cut drops the buffer, and the drive is at rest.
+//! cut drops the buffer, and the drive is at rest. The persistent cache stays.
 
 mod bands;
 mod media_cache;

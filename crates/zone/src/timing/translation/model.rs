@@ -1,9 +1,10 @@
 //! [`Translated`]: a disk behind a translation layer. The head of the [module](super) has the
 //! rules.
 //!
-//! The layer has events of its own: a step of a rewrite ends, a burst rests for long enough, the
-//! host has been idle. Each call first carries out the events that are due by then, in the order of
-//! their times. So it does not matter how often the model is asked.
+//! The layer has events of its own: a step of a rewrite ends, a burst was not written for
+//! `burst_idle`, the host has asked nothing for `idle`. Each call first carries out the events that
+//! are due by then, in the order of their times. So it does not matter how often the model is
+//! asked.
 //!
 //! Writes that find no room wait in the order in which they came; later writes wait behind them.
 

@@ -1,7 +1,8 @@
 //! [`Streams`]: tells writes of sequential streams from others. A drive sends streams past its
 //! persistent cache.
 //!
-//! It remembers a few streams. A write that begins where one of them ends goes on with it.
+//! It remembers the [`STREAMS_MAX`] streams that were written last. A write that begins where one
+//! of them ends goes on with it. Any other write begins a stream.
 
 use std::collections::VecDeque;
 use std::ops::Range;
