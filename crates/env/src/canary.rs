@@ -2,9 +2,9 @@
 //! rule is noticed.
 //!
 //! A crate names its rules in an enum that is `Copy` and `PartialEq`. With the crate's feature
-//! `canary`, `set` breaks one rule of the enum for the calling thread, until the next `set`. A
-//! simulation runs its actors on one thread, so the rule is broken for all of them. Without the
-//! feature no rule can be broken, and the question costs nothing.
+//! `canary`, `set` breaks one rule of the enum for the calling thread, until the next `set` there.
+//! A simulation runs its actors on one thread, so the rule is broken for all of them. Without the
+//! feature no rule can be broken, and `is_broken` is always false.
 
 /// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
 /// `is_broken`. To be called in the module of the enum.

@@ -1,5 +1,5 @@
 //! [`Cause`]: the job on whose behalf bytes move. A request to a device carries its cause, and
-//! metrics are split by it.
+//! counts of I/O and waits for devices are split by it.
 //!
 //! The caller names the cause; it is not checked. Arrays by cause are indexed by `cause as usize`,
 //! in the order of [`Cause::ALL`].

@@ -1,9 +1,8 @@
 //! CRC32C (Castagnoli), by the processor's instruction where there is one.
 //!
-//! The formats on the medium use it. Most of their checksums are *bound* to their place: they also
-//! cover the store's UUID or an epoch, for example, by [`crc32c_append`]. So bytes of another
-//! store, or of an earlier life of a zone, do not verify, except by a chance of one in 2^32. A
-//! checksum finds damage, not forgery.
+//! A format can *bind* a checksum to its place: the checksum also covers the store's UUID or an
+//! epoch, for example, by [`crc32c_append`]. Then bytes of another store, or of an earlier life of
+//! a zone, do not verify, except by a chance of one in 2^32. A checksum finds damage, not forgery.
 
 /// The CRC32C of `bytes`.
 #[must_use]

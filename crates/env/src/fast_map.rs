@@ -3,7 +3,8 @@
 //!
 //! After the same insertions and removals in the same order, iteration has the same order. But the
 //! order means nothing: where it can be seen, use a `BTreeMap`. Make empty tables with `default()`.
-//! Do not use them for keys that an adversary chooses: the hash has no secret.
+//! Do not use them for keys that an adversary chooses: the hash has no secret. Like the standard
+//! tables they have no lock.
 
 use foldhash::fast::FixedState;
 

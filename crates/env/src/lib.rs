@@ -9,7 +9,8 @@
 //! No lock of [`sync`] may be held over a wait for time, for an event or for an actor, except for
 //! the own lock of a condition. Debug builds panic otherwise.
 //!
-//! This crate does not know devices or keys.
+//! This crate has numbers for devices, zones and blocks, but does no I/O on a device. It does not
+//! know keys.
 
 mod buffer;
 mod canary;

@@ -1,8 +1,8 @@
 //! [`Limit`]: the range of an option, with the reason for its ends. Both ends belong to the range.
 //!
 //! A value out of range is refused with an error, not changed to fit. [`OutOfRange`] names the
-//! option, the value, the range and the reason. An option should be checked before anything is
-//! written.
+//! option, the value, the range and the reason; it is also the error for an option that does not
+//! fit another one. An option should be checked before anything is written.
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! [`Pages`]: large memory that is mapped from the operating system and goes back to it when it is
 //! dropped.
 //!
-//! An allocator keeps freed memory for the next request, and often for each thread. A store with a
-//! memory budget cannot afford that for buffers of [`MAPPED_MIN`] bytes or more. But fresh pages
-//! cost time when they are first written: a job that needs a buffer again and again should keep it.
+//! An allocator keeps freed memory for the next request. A store with a memory budget cannot afford
+//! that for buffers of [`MAPPED_MIN`] bytes or more. But fresh pages cost time when they are first
+//! written: a job that needs a buffer again and again should keep it.
 //!
-//! Pages do not grow. Threads: any.
+//! Pages do not grow. If there is no memory left, the process ends. Threads: any.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! [`Time`]: a moment on the runner's clock, in nanoseconds.
 //!
-//! Times of different runners, or of two simulations, cannot be compared. A difference that would
-//! be negative is zero.
+//! To compare times of different runners, or of two simulations, means nothing; it is not checked.
+//! A difference that would be negative is zero.
 
 use std::fmt;
 use std::ops::{Add, Sub};

@@ -1,8 +1,9 @@
 //! Units and ids as newtypes, so that an address is not taken for a size or for an id. They hold
 //! any number: they do not check whether such a zone or file exists.
 //!
-//! Texts of sizes: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G and T. A size is
-//! printed in units of 1024, rounded to a tenth.
+//! Texts of sizes: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G and T, in small or
+//! capital letters; without a unit, or with `B`, they are bytes. A size is printed in units of
+//! 1024, rounded to a tenth. Plain values.
 
 use std::fmt;
 use std::str::FromStr;

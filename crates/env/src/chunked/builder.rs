@@ -2,10 +2,10 @@
 //! sequences.
 //!
 //! New items are collected. When a chunk of another sequence follows, the collected items become
-//! chunks and the other chunk is shared. The items of the other chunk are copied instead in two
-//! cases: too few items are collected for a chunk of their own, or only a part of the chunk is
-//! wanted. If too few items are left at the end, they are divided anew with the last chunk. So no
-//! chunk is too small, unless it is the only one.
+//! chunks and the other chunk is shared. The items of the other chunk are copied instead in three
+//! cases: too few items are collected for a chunk of their own, only a part of the chunk is wanted,
+//! or the chunk itself is too small. If too few items are left at the end, they are divided anew
+//! with the last chunk. So no chunk is too small, unless it is the only one.
 
 use std::ops::Range;
 use std::sync::Arc;

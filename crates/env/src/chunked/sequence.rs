@@ -1,7 +1,7 @@
 //! [`Chunked`]: an immutable sequence that is cheap to clone. A change in a few places makes a new
 //! sequence that shares most chunks, see the [folder's head](super).
 //!
-//! The places of a change must come in order and must not overlap.
+//! The places of a change must come in order and must not overlap; debug builds check that.
 
 use std::fmt;
 use std::ops::{Index, Range};

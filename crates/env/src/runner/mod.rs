@@ -24,8 +24,8 @@
 //! # Threads
 //! The functions may be called from anywhere, but a simulation must not be started inside another
 //! one. Functions that wait must not be called while a lock of [`sync`](crate::sync) is held, which
-//! debug builds check. A simulation lives on one OS thread. A thread that was not made by [`spawn`]
-//! is outside of it.
+//! debug builds check. A simulation lives on one OS thread. What runs on any other thread is
+//! outside of it.
 
 mod ambient;
 mod coroutine;

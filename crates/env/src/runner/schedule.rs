@@ -2,9 +2,11 @@
 //! decides which actor runs next.
 //!
 //! Of all actors that can run, the next is the one with the smallest (time, id). An actor that
-//! waits for a condition, or for another actor's end, has no time until it is woken, unless it gave
-//! a deadline. If schedules are *explored*, chance decides among actors of the same time. The
-//! schedule keeps the coroutines, but does not resume them.
+//! waits for a condition, or for another actor's end, has no time until it is woken; a wait for a
+//! condition may have a deadline, which then is its time. If schedules are *explored*, chance
+//! decides among actors of the same time. [`Schedule::interrupt`] makes an actor the running one
+//! without its turn: so the root gets panics. The schedule keeps the coroutines, but does not
+//! resume them.
 //!
 //! # Invariants
 //! - The clock does not go back.

@@ -1,7 +1,8 @@
 //! The real runner: actors are threads, and the clock is the machine's.
 //!
 //! The clock is zero when the process first looks at it, and does not go back. If the operating
-//! system does not grant a thread, the caller panics.
+//! system does not grant a thread, the caller panics. A precise sleep spins at its end, for 80 us
+//! at most.
 
 use std::sync::OnceLock;
 use std::thread;

@@ -1,4 +1,5 @@
-//! The [`Store`] trait, and the traits of its handles: readers and writers of files, reservations.
+//! The [`Store`] trait, the traits of its handles (readers and writers of files, reservations), and
+//! the values that they take and return.
 //!
 //! The [module](super) has the invariants, and the rules for threads.
 

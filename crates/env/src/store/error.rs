@@ -4,6 +4,8 @@
 //!   space has come free.
 //! - [`HostFull`](StoreError::HostFull): free space on the host's disk, then resume writing.
 //! - [`Stopped`](StoreError::Stopped): reads work, writes do not.
+//! - [`Corruption`](StoreError::Corruption): bytes on the medium are not what was written. Other
+//!   bytes may be whole.
 //! - Errors about the arguments, such as [`NotFound`](StoreError::NotFound),
 //!   [`NameTaken`](StoreError::NameTaken) and [`WrongState`](StoreError::WrongState): nothing has
 //!   changed.

@@ -2,9 +2,10 @@
 //!
 //! A layer names the store below it, and implements the calls in which the two differ: how files
 //! are created, reopened and opened, commits, reservations, and placement groups. All other calls
-//! go to the store below. A reservation that reaches the store below must be one of that store.
+//! go to the store below. A reservation or a group that is handed to the store below must be one of
+//! that store.
 //!
-//! Threads: as for the store below. A layer must hold no lock over a call of it.
+//! Threads: as for the store below. A layer must hold no lock while it calls the store below.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! [`Condvar`]: a wait for a change of a locked value, on threads and in simulations.
 //!
-//! The waiter holds the lock of the value, and no other lock. A wait may end without a
-//! notification, so the waiter must look at the value again. To change the value, take the same
-//! lock, and then notify. A simulated actor is notified by actors of its own simulation.
+//! The waiter holds the lock of the value, and no other lock; the wait unlocks it, and locks it
+//! again at its end. A wait may end without a notification, so the waiter must look at the value
+//! again. To change the value, take the same lock, and then notify. A simulated actor can be
+//! notified by actors of its own simulation only.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 
@@ -23,7 +24,8 @@ const RELOCK_POLL: Duration = Duration::from_micros(1);
 ///
 /// A wait may end without a notification: callers check their condition in a loop, or use
 /// [`wait_while`](Self::wait_while). In a simulation notified actors run in the order of their ids,
-/// and a condition belongs to the simulation whose actors wait for it.
+/// unless schedules are explored, and a condition belongs to the simulation whose actors wait for
+/// it.
 #[derive(Default)]
 pub struct Condvar(parking_lot::Condvar);
 

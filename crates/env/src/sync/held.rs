@@ -1,5 +1,6 @@
 //! Keeps a list of the locks that the calling actor holds, so that a lock held over a wait is a
-//! panic and not a rare stall. Only builds with debug assertions do this.
+//! panic and not a rare stall. Only builds with debug assertions do this. [`switch_point`] uses the
+//! list: a simulation that explores schedules lets others in between only where no lock is held.
 //!
 //! While the thread panics nothing is checked: a second panic would abort the process and hide the
 //! first.

@@ -1,6 +1,7 @@
 //! [`Mutex`]: a lock for short computations. No actor may wait while it holds one.
 //!
-//! An actor that locks a mutex that it already holds waits for ever; in a simulation it panics.
+//! An actor that locks a mutex that it already holds waits for ever; in a simulation it panics. A
+//! panic under the lock unlocks it.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -2,7 +2,8 @@
 //! it holds one.
 //!
 //! An actor that holds the lock, even for reading, must not take it again: with a writer waiting in
-//! between, both would wait for ever.
+//! between, both would wait for ever. In a simulation, an actor that would have to wait for the
+//! lock panics.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

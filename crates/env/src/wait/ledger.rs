@@ -2,7 +2,7 @@
 //!
 //! # Threads
 //! The list of open ledgers belongs to the OS thread. Simulated actors share it, so each entry
-//! names its actor. The actor that opened a ledger must close it.
+//! names its actor. The actor that opened a ledger must close or drop it.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

@@ -1,7 +1,7 @@
 //! Conformance checks of what a store finds again after it was closed, after its process ended, and
 //! after a power cut.
 //!
-//! A check drops all handles and clones of the store before.
+//! Before a check restarts the store, it drops all handles and all clones of the store.
 
 use std::sync::Arc;
 

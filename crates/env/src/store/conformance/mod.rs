@@ -1,4 +1,4 @@
-//! Conformance suite of [`Store`](super::Store): checks that any implementation can be run through.
+//! Conformance suite of [`Store`](super::Store): checks that any implementation can be tested with.
 //!
 //! - [`run`] needs empty stores.
 //! - [`run_durable`] also closes stores, ends their process, cuts their power, and looks at what is
@@ -15,12 +15,13 @@
 //! | `actions` | steps that the checks share |
 //!
 //! A check that fails panics with what was expected and what was found, and its name is printed to
-//! standard error. The checks run on threads and in simulations. They need little space. Each has a
-//! new, empty store that nobody else writes to.
+//! standard error. The checks run on threads and in simulations. They need little space. Each has
+//! a new, empty store that nobody else writes to.
 //!
 //! The suite does not check what the contract leaves open: reading an uncommitted file, deleting a
 //! file that is being written, reading parts of trimmed blocks or anything of trimmed logs, and
-//! unsynced bytes when a store is closed without a power cut.
+//! unsynced bytes when a store is closed without a power cut. Nor does it check placement groups
+//! and the ranks of space.
 
 mod actions;
 mod changes;

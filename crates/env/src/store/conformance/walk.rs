@@ -3,8 +3,9 @@
 //!
 //! After each operation both must have succeeded, or both failed (the errors may differ), and both
 //! must list the same files. Now and then the bytes of all files are compared, unless they are
-//! trimmed. When the store is reopened, its process ended or the power cut, it must have kept of
-//! each unsealed file something that the model could have kept. The model is then set to that.
+//! trimmed. Now and then the store is closed, or its process ends, or its power is cut, and it is
+//! opened again. Then it must have kept of each unsealed file something that the model could have
+//! kept. The model is set to that.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! Readers and writers of a [`MemoryStore`](super::MemoryStore).
 //!
-//! A call first counts as an operation, takes its time, and may fail as planned, all without a
-//! lock. Then it takes effect. A reader sees bytes that are appended later, and the trims as they
-//! were when it was opened.
+//! An append, sync, finish or read, and a write-out that has something to write, first counts as an
+//! operation, takes its time, and may fail as planned. No lock is held over that time. Then the
+//! call takes effect. A reader sees bytes that are appended later, and the trims as they were when
+//! it was opened.
 
 use std::sync::Arc;
 

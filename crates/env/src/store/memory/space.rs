@@ -4,7 +4,8 @@
 //! more free. A reservation counts as used from the beginning, so what a writer takes from it is
 //! not checked again.
 //!
-//! The caller holds the store's lock, except to read what is left of a reservation.
+//! The caller holds the store's lock, but not to read what is left of a reservation, nor to drop
+//! one: the drop takes the lock itself.
 
 use std::any::Any;
 use std::sync::Arc;
