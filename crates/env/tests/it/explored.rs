@@ -1,4 +1,5 @@
-//! Explored schedules: what goes wrong on threads, and by chance only, goes wrong here by seed.
+//! Explored schedules: mistakes that threads show by chance only are found by some seeds, and the
+//! same seed finds them again.
 
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;

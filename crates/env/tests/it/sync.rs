@@ -1,4 +1,5 @@
-//! Locks and conditions, by one body on threads and in simulations.
+//! Locks and conditions. Most tests run one body on threads and in simulations; the others need the
+//! order that a simulation has.
 
 use std::sync::Arc;
 use std::time::Duration;

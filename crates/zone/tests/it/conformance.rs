@@ -1,5 +1,7 @@
 //! The conformance suite of devices, run on drives in memory and in images; on images also with the
 //! image opened anew at each pause of a rule.
+//!
+//! Some drives break one rule each: the suite must find them out.
 
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -1,4 +1,9 @@
-//! Random work, cut at every turn, against an oracle that knows of each block what it may hold.
+//! Random requests to a drive in memory. After each, the power is cut in a copy, and an oracle that
+//! knows what each block may hold reads the copy.
+//!
+//! All requests have been waited for. The oracle does not tell a destroyed block of shingled tracks
+//! from one that was never written. It must find out a drive that lies about flushes or forced
+//! writes.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Cause, IoBuf, Lba, ZoneId, test_seeds};

@@ -1,4 +1,5 @@
-//! Images: what survives the process, what they cost, and what is found in damaged ones.
+//! Images: what survives the process, how much space they take, what is found in damaged ones, and
+//! that those of earlier versions open.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

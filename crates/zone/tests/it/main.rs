@@ -1,4 +1,4 @@
-//! Tests of the zoned devices, from outside.
+//! Tests of devices, of the emulator and of the timing models, by what the crate shows to others.
 
 mod block_devices;
 mod conformance;

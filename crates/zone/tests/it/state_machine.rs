@@ -1,5 +1,5 @@
-//! The zone state machine against a model that keeps nothing but a list of zones and counts them
-//! anew each time.
+//! The zone state machine against a model that keeps a list of zones and counts the open and active
+//! ones anew whenever a limit is checked.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
