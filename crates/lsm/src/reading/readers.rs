@@ -90,7 +90,7 @@ impl fmt::Display for SpaceHolders {
             None => write!(f, "of {capacity}, {live} are live")?,
         }
         let parts = [
-            (dead, "dead, and come back as zones are emptied"),
+            (dead, "dead, in zones that are not emptied yet or as guards of tracks"),
             (pinned, "deleted and pinned by readers"),
             (reserved, "set aside for jobs and flushes that are due"),
             (kept, "kept for deletes, flushes, compaction and the journal"),

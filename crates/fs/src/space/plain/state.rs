@@ -148,12 +148,13 @@ impl State {
         })
     }
 
-    /// Whether so many stretches stay whole if a region is cut from a run.
+    /// Whether so many stretches stay whole if a region is cut from a run. Where fewer are whole
+    /// already, because the journal has taken some, a region that breaks none is still good.
     fn leaves(&self, run: &Range<u64>, region: &Range<u64>, kept: u64) -> bool {
         let rest = [run.start..region.start, self.guard.behind_in(region, run)..run.end];
         let whole: u64 = rest.iter().map(|rest| self.free.stretches_in(rest)).sum();
         let broken = self.free.stretches_in(run) - whole;
-        self.free.whole() >= broken + kept
+        broken == 0 || self.free.whole() >= broken + kept
     }
 
     /// Leases blocks that were chosen.

@@ -301,6 +301,25 @@ fn puts_leave_room_to_deletes_and_both_leave_stretches_to_the_journal() {
 }
 
 #[test]
+fn pieces_are_given_out_when_the_journal_has_taken_the_last_whole_stretch() {
+    let pool = pool();
+    let piece = ask(Rank::Compaction, 120, Some(120 * BLOCK as u64), 0);
+    let lease = || Arc::clone(&pool).lease_at_once(&piece);
+    let mut regions: Vec<Region> = std::iter::from_fn(lease).collect();
+    assert!(regions.len() > 10, "{} pieces", regions.len());
+    let journal: Vec<ZoneId> = std::iter::from_fn(|| pool.take().ok()).collect();
+    assert!(!journal.is_empty(), "stretches are kept for the journal");
+    // Every other piece comes free: none of them holds a whole stretch.
+    let mut at = 0;
+    regions.retain(|_| {
+        at += 1;
+        at % 2 == 0
+    });
+    assert!(pool.take().is_err(), "a stretch is whole");
+    assert!(lease().is_some(), "no piece is given out");
+}
+
+#[test]
 fn what_is_reserved_is_nobody_elses() {
     let pool = pool();
     let reserved = Arc::clone(&pool).reserve(Rank::Log, ByteCount::mib(2)).expect("room");
