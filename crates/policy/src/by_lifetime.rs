@@ -1,17 +1,20 @@
-//! Placement for lifetime-leveling (LL-compaction, "Solution for Short-Lived SST"): a zone for each
-//! level, and the T-zone for *tails*, which are tables that the next compaction consumes.
+//! [`ByLifetime`]: the placement of lifetime-leveling (Jung and Shin, "Lifetime-Leveling LSM-tree
+//! Compaction for ZNS SSD", HotStorage '22, "Solution for Short-Lived SST"). Each level has its own
+//! zones. *Tails*, which are outputs that the next compaction is to consume, have zones of their
+//! own, the T-zone.
 //!
-//! 1. A tail goes to the fullest partly written zone of the [`TAIL_STREAM`]. Tails of all levels
-//!    share these zones.
-//! 2. If there is no such zone, a tail is placed by [`LevelSeparated`]: into a free zone, or
-//!    wherever there is room. So is every other file.
+//! 1. A tail goes to the fullest partly written zone in which the last file was a tail, of whatever
+//!    level ([`TAIL_STREAM`]).
+//! 2. If there is no such zone, [`LevelSeparated`] places the tail: into a free zone if one can be
+//!    opened, or into another partly written one.
+//! 3. [`LevelSeparated`] places every other file.
 //!
 //! Zones that a writer holds are not in the view. So two tails that are written at once go to two
 //! zones.
 
 use crate::{LevelSeparated, Placement, PlacementChoice, PlacementRequest, SpaceView, TAIL_STREAM};
 
-/// Files of one level together, and tails of all levels.
+/// Places files of one level together, and tails of all levels together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByLifetime;
 

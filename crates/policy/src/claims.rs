@@ -1,23 +1,26 @@
 //! [`Claim`]: the part of the tree that a plan may change. Plans whose claims do not meet may be
 //! carried out side by side.
 //!
-//! A claim is a rectangle: a range of keys, and a range of ages (levels and runs). The keys are the
-//! hull of all parts that the plan takes. The ages go from the newest place that the plan takes
-//! from or writes to, to the oldest. Two claims meet if they share both a key and an age. Example:
-//! beside a merge of level 0 into level 1, another plan may merge tables of level 2 into level 3. A
-//! second merge into level 1 is possible only for keys that lie before, or behind, all keys of the
-//! first.
+//! A claim is a rectangle: a range of keys, and a range of ages (levels and runs). The range of
+//! keys goes from the first key of all parts that the plan takes to the last. The ages go from the
+//! newest place that the plan takes from or writes to, to the oldest. Two claims meet if they share
+//! both a key and an age. Example: beside a merge of level 0 into level 1, another plan may merge
+//! tables of level 2 into level 3. A second merge into level 1 is possible only for keys that lie
+//! before, or behind, all keys of the first.
 //!
 //! Why this is enough, even if the plans commit instalments in any order:
 //! - Two such plans share no input, and their outputs are not in each other's way.
-//! - If both move entries of one key, all places of one plan are newer than those of the other. So
-//!   the newer entry stays the newer one.
+//! - If both move entries of one key, all places of one plan are newer than all places of the
+//!   other. So the newer entry stays the newer one.
 //! - A merge drops a tombstone if no older entry of its key lies below. Another plan moves older
 //!   entries only among places older than all of the merge's, so it brings none there that the
 //!   merge has not seen.
 //!
 //! New data that goes on top of level 0 needs no claim. New data that goes deeper claims its keys
 //! from the top to its place: [`Claim::of_intake`].
+//!
+//! [`Claims`] are those of all plans that are under way. They also tell a decider which runs are
+//! taken from, and how many bytes leave a level.
 
 use std::fmt;
 

@@ -2,14 +2,14 @@
 //! result goes. It also says where new data goes, and how far writers are slowed ([`Pressure`],
 //! [`WriteRule`]).
 //!
-//! A choice follows from the arguments: tree, state, urgency, claims. Some deciders also look at
-//! zones, through a [`ZonesSource`](crate::ZonesSource). The state of a decider is a byte string: a
-//! choice contains the next one, which becomes valid when the plan has been carried out. State of
-//! another system is not passed to a decider, so a decider may start without any. State that was
-//! left with other parameters of the same system is passed.
+//! A choice follows from the decider's parameters and the arguments: tree, state, urgency, claims.
+//! Some deciders also look at zones, through a [`ZonesSource`](crate::ZonesSource). The state of a
+//! decider is a byte string: each choice contains the next one. The engine commits it with the
+//! outcome of the plan. The state may be empty, as in a new store or after another system. It may
+//! have been left by the same system with other parameters.
 //!
-//! Threads: one thread at a time asks for plans. Meanwhile any thread may ask for routes, places
-//! and the pressure, so a decider must keep nothing between two calls.
+//! Threads: one thread at a time asks for plans. Meanwhile any thread may ask for routes, places,
+//! the pressure and the write rule. A decider keeps nothing between two calls.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -32,9 +32,9 @@ pub enum Urgency {
     Space,
 }
 
-/// How far the tree is behind with its shape, as writers are concerned: 0 in shape, growing as
-/// debt grows. Writers are held back in proportion to what is above [`START`](Self::START), never
-/// stopped.
+/// How far the tree is behind with its shape, as writers are concerned: 0 in shape, growing as debt
+/// grows. By pressure alone, writers are held back in proportion to what is above
+/// [`START`](Self::START), and never stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Pressure(pub f64);
 

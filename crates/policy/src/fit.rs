@@ -1,5 +1,6 @@
-//! [`Fit`]: where a writer's run of blocks begins in the free space of a device without zones; and
-//! [`Fitted`], a placement with a fit of its own.
+//! [`Fit`]: which free run a writer's blocks are cut from, on a device without zones; and
+//! [`Fitted`], a placement with a fit of its own. The search itself is the file system's: if no
+//! free run is long enough, it takes a shorter one.
 //!
 //! | fit | the run lies in |
 //! |---|---|

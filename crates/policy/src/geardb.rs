@@ -7,8 +7,8 @@
 //!
 //! *Compaction windows* (3.2). In each level, a group of zones is the window: 1/k of the level.
 //! Gear compactions take tables from windows, so that the dead data of a level lies in its window.
-//! When all tables of a window have been compacted, its whole zones hold nothing live of the level,
-//! and other zones become the window. Levels 0 and 1 are all window. See [`window`].
+//! When all tables of a window have been compacted, its whole zones hold little of the level that
+//! is live, and other zones become the window. Levels 0 and 1 are all window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
@@ -20,31 +20,32 @@
 //!    overlaps. The result is divided by the next level, and so on.
 //! 4. Whether a level joins follows from its size and from that of the level above.
 //!
-//! So level i + 1 goes through a k-th of its window while level i goes through a whole one, as
-//! gears do. The cascade is planned before anything is read, and is one plan: see [`cascade`].
+//! So, in the paper, level i + 1 goes through a k-th of its window while level i goes through a
+//! whole one, as gears do. Here all steps of a gear compaction are one plan, made before anything
+//! is read: see [`cascade`].
 //!
 //! # Variants
 //! The paper, the authors' code and what works differ. So there are three variants
 //! ([`GearVariant`]), each with its rules in a module: [`repaired`], [`code`] and [`algorithm1`].
 //!
-//! - A compaction begins in level 0. `repaired`: also in a level that nothing else empties. `code`:
-//!   in the level with the highest score.
+//! - A compaction begins in level 0. `repaired`: also in a level above its bound. `code`: in the
+//!   level with the highest score.
 //! - Levels that are all window: 0 and 1. `repaired`: also those of at most 1/k of their limit.
 //!   `code`: also level 2.
-//! - The window of another level. `repaired`: 1/k of its bytes. `code`: its oldest zones / k,
-//!   rounded down. `algorithm-1`: zones that hold 1/k of its limit.
+//! - The window of another level. `repaired`: tables of 1/k of its bytes. `code`: its oldest zones,
+//!   the k-th part of their number, rounded down. `algorithm-1`: zones that hold 1/k of its limit.
 //! - A level joins if the one above is full. `code`: and if it has 1/k of the upper level's limit.
 //!   `algorithm-1`: and if it has 1/k of its own.
 //! - A level is full if it reaches its limit with what the merge brings. `code`: before the merge.
 //! - Data out of the next level's range goes down if it makes a table. `code`: all of it or
 //!   nothing. `repaired`: any, if the compaction begins below level 0.
-//! - A whole zone of a level above its limit goes down unread if it is full, overlaps nothing in
-//!   the next level and holds no other level's tables. `code`: if it is three quarters full.
-//!   `algorithm-1`: never.
+//! - The tables of a zone of a level above its limit go down unread if the zone is full, if they
+//!   overlap nothing in the next level, and if no table of another level begins in the zone.
+//!   `code`: if it is three quarters full. `algorithm-1`: never.
 //!
 //! A level behind level 0 that has several runs is first merged into one. [`Leveled`] chooses what
-//! does not belong to gear compaction: manual compactions and those for lack of space; and, except
-//! for `algorithm-1`, compactions of tables with many tombstones, and of level 0 at rest.
+//! does not belong to gear compaction: manual compactions, all compactions while space is short,
+//! and, except for `algorithm-1`, those of tables with many tombstones, and of level 0 at rest.
 //!
 //! One plan is under way at a time, and one worker writes it.
 
@@ -92,7 +93,8 @@ pub enum GearVariant {
 pub struct GearOptions {
     /// Levels, limits and tables.
     pub leveled: LeveledOptions,
-    /// How many windows a level has: k. More: less lies dead in a window; a level keeps more.
+    /// How many windows a level has: k. More: less data lies dead in a window, and a level keeps
+    /// more data.
     pub windows: u32,
     /// About the bytes that an active compaction brings from level 0.
     pub level0_size: ByteCount,

@@ -1,15 +1,16 @@
 //! Greedy reclaim: empties the zone with the fewest live bytes (GearDB, section 2.3: "the zone with
 //! the most invalid data").
 //!
-//! 1. Reclaim is due if a writer waits for space, if fewer zones are free than `free_min` percent,
-//!    or if fewer zones are spare than [`Supply::spare_min`].
+//! 1. Reclaim is due if somebody waits for space, if fewer than `free_min` percent of the zones are
+//!    free, or if fewer zones are spare than [`Supply::spare_min`]. Spare zones are free for new
+//!    data.
 //! 2. The victim is the candidate with the fewest live bytes; among equals the one that gives most.
 //!    A zone that gives nothing is not taken.
-//! 3. While nobody waits, the victim must give at least `gain_min` percent of a zone. Otherwise
-//!    none is chosen. Without this limit a nearly full store would copy all its zones again and
-//!    again for a few dead bytes.
-//! 4. Live data is placed under reclaim's own stream, so that it shares zones: what has survived
-//!    its neighbours tends to live longer.
+//! 3. While nobody waits, this candidate must give at least `gain_min` percent of a zone. Otherwise
+//!    no victim is chosen. Without this limit a nearly full store would copy all its zones again
+//!    and again for a few dead bytes.
+//! 4. Live data is placed under reclaim's own stream, so that data of all victims shares zones:
+//!    what has survived its neighbours tends to live longer.
 
 use std::cmp::Reverse;
 
@@ -26,7 +27,7 @@ pub struct Greedy {
 
 impl Default for Greedy {
     /// Works when it must, and for a quarter of a zone at least: then a byte that comes free costs
-    /// three that are copied.
+    /// at most three that are copied.
     fn default() -> Self {
         Self { free_min: 0, gain_min: 25 }
     }
@@ -40,7 +41,7 @@ impl Greedy {
         Self { free_min, gain_min }
     }
 
-    /// Whether there is fewer free zones than there should be.
+    /// Whether fewer zones are free or spare than there should be.
     fn is_short(&self, supply: &Supply) -> bool {
         let free_min = u64::from(supply.zones) * u64::from(self.free_min);
         supply.spare < supply.spare_min() || u64::from(supply.free) * 100 < free_min

@@ -1,13 +1,13 @@
 //! [`Histogram`]: keys that divide the bytes of a table into about equal parts (an equi-depth
 //! histogram). It tells where in its range a table has many bytes.
 //!
-//! [`HistogramBuilder`] makes it in one pass over the blocks of a table, with limited memory. When
-//! the keys exceed the limit, every second key is dropped, and parts become twice as large. The
-//! last part may be smaller than the others. A key that is too long for the limit makes no
-//! boundary.
+//! [`HistogramBuilder`] makes it in one pass over the blocks of a table. Parts end with blocks.
+//! When the keys exceed a limit in bytes, every second key is dropped, and parts become twice as
+//! large. The last part may be smaller than the others, and a part whose end key is longer than the
+//! limit joins the next one.
 //!
-//! Encoding, also on the medium: each key in order, with its length (2 bytes) before it. Tables
-//! have a histogram if their decider asks for it
+//! Encoding, also on the medium: each key in order, with its length (2 bytes, little-endian) before
+//! it. Tables have a histogram if their decider asks for it
 //! ([`Compaction::histogram_max`](crate::Compaction::histogram_max)).
 
 use std::sync::Arc;

@@ -1,11 +1,12 @@
-//! Intake: where data goes that is newer than the whole tree, from a flush or an ingest. The
-//! decider says where, by ranges of keys.
+//! Intake: the places for data that is newer than the whole tree, from a flush or an ingest. The
+//! compaction decider chooses a place for each range of keys; [`FlushRoute::check`] and
+//! [`check_place`] say whether it is allowed.
 //!
-//! Data may go below level 0 if nothing of its keys lies in the levels above, or in its own level
-//! in runs that are not older ([`check_place`]). Example: a sequential load, whose keys lie behind
-//! all others, need not be written to level 0 first.
+//! Data may go below level 0 if no segment of the levels above overlaps its keys, and none in its
+//! own run or in newer runs of its level. Example: a sequential load, whose keys lie behind all
+//! others, need not be written to level 0 first.
 //!
-//! [`deepest_free`] is the usual place of an ingest, [`leveldb_flush`] the place of a flush in
+//! [`deepest_free`] is the default place of an ingest, [`leveldb_flush`] the place of a flush in
 //! LevelDB. A flush may be divided: each range of keys has its own destination and stream
 //! ([`FlushRoute`]).
 
@@ -78,8 +79,8 @@ pub fn check_place(to: Place, span: &Span, tree: &TreeView) -> Result<(), Illega
 }
 
 /// The deepest place for data of this range: the last level, and from there as far up as it takes
-/// until neither that level nor one above it holds anything of the range. `None`: only the top is
-/// free.
+/// until neither that level nor one above it holds anything of the range. A tree of at most one
+/// level counts as one of two. `None`: only the top is free.
 #[must_use]
 pub fn deepest_free(tree: &TreeView, span: &Span) -> Option<Place> {
     let free = tree.levels.iter().take_while(|level| !level.overlaps(span)).count();

@@ -1,20 +1,23 @@
 //! [`Plan::check`]: whether a plan may be carried out on a tree, whichever decider made it.
 //!
 //! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
-//!    inputs of a merge are newest first, each run once. Its routes cover all keys in order; the
-//!    routes of a set have one destination. Destinations are levels below [`LEVELS_MAX`].
+//!    inputs of a merge are newest first, each run once, and their parts are in key order. Its
+//!    routes cover all keys in order; the routes of a set have one destination. What the plan takes
+//!    goes to levels below [`LEVELS_MAX`].
 //! 2. What a plan puts into a run overlaps neither segments that stay there nor other parts that
-//!    come there.
+//!    come there, except for parts that are merged with each other.
 //! 3. The order of age is kept. If a part is newer than a segment that stays in the tree and
 //!    overlaps it, it is newer afterwards, and the other way round. The same holds for two parts
-//!    that are not merged with each other. Example: a part of level 1 may not move below a segment
-//!    of level 2 that overlaps it and stays.
-//! 4. A plan puts no new newest run into level 0: those come from flushes.
+//!    that are not merged with each other. Parts that are dropped are not compared. Example: a part
+//!    of level 1 may not move below a segment of level 2 that overlaps it and stays.
+//! 4. A plan makes no run in level 0 that is newer than all others there: only flushes and ingests
+//!    do.
 //!
-//! The check looks at ranges of keys, not at keys. So it may refuse a plan that would do no harm.
+//! The check compares ranges of keys, not single keys. So it may refuse a plan that would do no
+//! harm.
 //!
-//! It does not check two things. A part that a plan drops must be invisible. And outputs of a merge
-//! must end before segments that stay in their run ([cut](crate::Cut::keys)).
+//! It does not check two things: that nobody can see a part that the plan drops, and that outputs
+//! of a merge end before segments that stay in their run ([cut](crate::Cut::keys)).
 
 use std::collections::{BTreeMap, BTreeSet};
 

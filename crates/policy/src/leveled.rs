@@ -8,10 +8,11 @@
 //! 1. *Level.* The score of a level is its size over its target, for level 0 its runs over their
 //!    limit. The level with the highest score of at least 1 is compacted into the next one. The
 //!    last level has no score.
-//! 2. *Inputs.* Of level 0: the oldest run, and all runs that overlap it, directly or through
-//!    others. Of another level: the first table at or behind the level's pointer. The pointer then
-//!    moves behind this table, and goes round. *Option* (LevelDB: up to 25 tables): the compaction
-//!    grows by neighbours that overlap nothing more in the next level.
+//! 2. *Inputs.* Of level 0: the oldest run, and all runs whose range of keys overlaps the range of
+//!    what is taken already. Of another level: the first table at or behind the level's pointer.
+//!    The pointer then moves behind what is taken; behind the last table it begins with the first
+//!    again. *Option* (LevelDB: up to 25 tables): the compaction grows by neighbours that overlap
+//!    nothing more in the next level.
 //! 3. *Merge or move.* The inputs merge with what they overlap in the next level. If they are of
 //!    one run and overlap nothing there, they move by metadata alone, unless more than a quarter of
 //!    the entries of one of them are tombstones. *Option* (LevelDB): they are merged, too, if they
@@ -33,8 +34,8 @@
 //! Several compactions: another one is chosen by steps 1 to 4, among what the claims of the others
 //! allow. Scores count without what already leaves the level.
 //!
-//! Other layouts are drained before all steps, by one plan at a time: in a level behind level 0
-//! with several runs, the oldest but one is merged into the oldest, table by table.
+//! Other layouts are drained before all steps, by one plan at a time: in the deepest level behind
+//! level 0 with several runs, the oldest run but one is merged into the oldest, table by table.
 //!
 //! The state is the [pointers](crate::pointers).
 
@@ -236,7 +237,7 @@ impl Leveled {
         self.merge_into(tree, vec![source], level + 1, state.encode())
     }
 
-    /// Step 3, growth: a segment and its neighbours that lie within what it meets in the next
+    /// Step 2, growth: a segment and its neighbours that lie within what it meets in the next
     /// level, if these meet nothing more there and all together are small enough (LevelDB's
     /// `SetupOtherInputs`).
     fn grown<'a>(

@@ -1,10 +1,10 @@
-//! Layer 1: pure deciders. A policy is given a view and returns a choice. Its caller checks the
-//! choice and carries it out.
+//! Layer 1 of the workspace: pure deciders. A decider is given a view and returns a choice. Its
+//! caller checks the choice and carries it out.
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
 //! | where does a file go on | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
-//! | | | [`WholeZones`], [`ByLifetime`] |
+//! | | | [`WholeZones`], [`ByLifetime`], [`Fitted`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
@@ -12,10 +12,11 @@
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
-//! This crate does no I/O, starts no threads and reads no clock. Deciders keep nothing between two
-//! calls: state that has to last is an argument, and a part of the choice. Any thread may call
-//! them; but plans are asked for by one thread at a time, because each choice needs the state of
-//! the last one ([`Compaction`]).
+//! This crate does no I/O, starts no threads and reads no clock. Some compaction deciders ask a
+//! [`ZonesSource`] where tables lie; the file system implements it. Deciders keep nothing between
+//! two calls: state that has to last is an argument, and a part of the choice. Any thread may call
+//! them; but one thread at a time asks for plans, because each choice needs the state of the last
+//! one ([`Compaction`]).
 
 mod by_lifetime;
 mod claims;

@@ -1,9 +1,9 @@
 //! [`Placement`]: chooses the zone that a writer appends to next: a partly written one, or a free
-//! one.
+//! one. On a device without zones it only says how free space is searched ([`Fit`]).
 //!
-//! The view shows only zones that the writer may take. So a choice from the view can be carried
-//! out, and cannot break a limit of the device. A placement that chooses none leaves the writer
-//! waiting, or failing, for lack of space.
+//! The view shows only zones that the writer may take within the limits of the device. So a choice
+//! from the view can be carried out. If a placement chooses none, the writer waits or fails for
+//! lack of space.
 //!
 //! A placement is called under the lock of the pool: it must not wait or call the file system.
 

@@ -1,23 +1,23 @@
 //! [`Plan`]: a compaction as it is decided, before the first byte is read.
 //!
-//! - A *merge* takes parts (tables, or ranges of tables) out of the tree and routes the merged
-//!   keys: consecutive ranges, each with its destination.
+//! - A *merge* takes parts (tables, or ranges of tables) out of the tree. Its *routes* divide the
+//!   merged keys into consecutive ranges, each with its destination.
 //! - A *move* takes a part to another place in the tree, or out of it, by metadata alone. Moves
 //!   stand alone or go along with a merge.
 //!
 //! Parts may come from several levels and runs, and go to several. A plan must keep the order of
 //! age: of two entries of one key, the newer one must be found first afterwards, too.
-//! [`Plan::check`](Plan::check) tells what breaks this.
+//! [`Plan::check`](Plan::check) refuses a plan that breaks this.
 //!
-//! The *destination* of a route is its level, run and stream. Each destination has one open table
-//! at a time, or one for each worker. The table goes on from a route to the next route of the same
-//! destination, until a [`Cut`] ends it. Two destinations of one run end each other's tables,
-//! because tables of a run must not overlap. The engine may also end tables earlier, or carry out a
-//! large merge in *instalments*, front to back, each with its own commit.
+//! The *destination* of a route is its level, run and stream. A worker writes one table at a time
+//! to each destination. The table goes on from a route to the next route of the same destination,
+//! until a [`Cut`] ends it. Two destinations of one run end each other's tables, because tables of
+//! a run must not overlap. The engine may also end tables earlier. It may carry out a large merge
+//! in *instalments*, in key order, each with its own commit.
 //!
-//! The tables of a merge may be a *set*: the engine then writes them one behind the other, in key
-//! order, where there is room for that. Each table remembers its set ([`SetView`]). Each instalment
-//! is a set of its own.
+//! A plan may ask that the tables of a merge be a *set*. The engine then writes them one behind the
+//! other, in key order, where there is enough free space. Each table remembers its set
+//! ([`SetView`]). Each instalment is a set of its own.
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -1,14 +1,15 @@
 //! [`Reclaim`]: chooses the zone that is emptied next, and where its live data goes.
 //!
-//! The file system asks two questions: whether reclaim is due, and which zone is the victim. The
-//! view shows at most [`ReclaimView::CANDIDATES_MAX`] zones, ordered by live bytes: the first ones,
-//! or a sample, as the policy wants it ([`Sight`]). So a choice costs the same on ten zones and on
-//! fifty thousand. [`Sight::All`] shows all zones, as a reference for such a sample.
+//! The file system asks two questions: whether reclaim is due, and which zone is the *victim*,
+//! which is emptied. Candidates are zones that hold dead bytes and can be emptied now. The view
+//! shows at most [`ReclaimView::CANDIDATES_MAX`] of them, ordered by live bytes: the first ones, or
+//! a sample, as the policy wants it ([`Sight`]). [`Sight::All`] shows all of them, however many
+//! there are; it is for comparisons with the sample.
 //!
-//! If space is wanted and no zone holds dead bytes, the view shows partly written zones instead:
-//! emptying them gathers their room.
+//! If space is wanted and there is no candidate, the view may show partly written zones instead: to
+//! empty several of them into one frees zones.
 //!
-//! Some zones should be *spare*: free for new data ([`Supply::spare_min`]).
+//! A number of zones should be *spare*: free for new data ([`Supply::spare_min`]).
 //!
 //! A policy is called under the lock of the pool: it must not wait or call the file system.
 

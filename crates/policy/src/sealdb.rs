@@ -4,12 +4,13 @@
 //! 1. Levels, scores, flushes and moves are LevelDB's: see [`Leveled`]. Levels 0 and 1 have no sets
 //!    of their own, because a table of level 1 is merged with several of level 0 at once (III-A).
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
-//!    next level. The outputs are a *set*. The engine writes them one behind the other, and the
-//!    next merge of these keys reads them as one stretch (III-A).
+//!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
+//!    *set*. The engine writes them one behind the other, so that the next merge of these keys
+//!    reads one run of blocks (III-A).
 //! 3. Tables that a merge has taken are dead, and so is their part of their set ("marked", III-C).
-//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]).
-//!    Our file system frees the blocks of a dead table at once; within a set they are a hole, which
-//!    may be too small for the next set.
+//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]). On
+//!    a device without zones, our file system frees the blocks of a dead table at once; within a
+//!    set they are a hole, which may be too small for the next set.
 //! 4. [`Victim`] says which table is the victim. The paper "gives priority to compact the set with
 //!    more invalid SSTables" (III-C).
 //!
@@ -22,7 +23,7 @@
 //! - With `whole_inputs` off, which is the row's default, a set ends where the *next* table of the
 //!   victim's level begins. If a table of the next level lies across this key, the merge takes the
 //!   part before it, and the next merge takes the rest. So a set has the keys of one table of the
-//!   level above, as in figure 5.
+//!   level above (of several if the merge grew), as in figure 5.
 //! - With `whole_inputs` on, as in LevelDB, a merge takes whole tables. Its last output then
 //!   reaches into the next victim's keys, and the next merge takes this table. So nearly every set
 //!   soon loses its last table.
@@ -43,9 +44,9 @@
 //! partly dead.
 //!
 //! # Bound
-//! With `bounded`, a merge that writes a set also takes tables that lie next before its keys in the
-//! next level, if at most `rest_max` percent is left of their sets. Such rests are small, so little
-//! is written for them. Then the dead bytes are:
+//! With `bounded`, a merge that writes a set also takes the tables of the next level that lie next
+//! before its keys, if at most `rest_max` percent is left of their sets, and as long as they are
+//! not larger than what the merge takes of that level anyway. Then the dead bytes are:
 //! - in the sets at each pointer;
 //! - in sets of which more is left; the next sweep of the pointer takes them.
 //!
@@ -55,7 +56,8 @@
 //! what is dead in sets.
 //!
 //! State: that of [`Leveled`]. A victim out of turn moves no pointer. Plans beside others
-//! ([`Compaction::pick_beside`]) and compactions on request go by pointer.
+//! ([`Compaction::pick_beside`]) go by pointer, whatever `victim` says; so do not manual
+//! compactions, which are [`Leveled`]'s.
 
 use std::collections::BTreeMap;
 

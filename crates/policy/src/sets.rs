@@ -1,8 +1,10 @@
-//! Sets in a tree: how much is left of each, and where the keys of the next one end.
+//! Sets in a tree: how much is left of each, and where the keys of the next one end. A set is the
+//! tables of one merge that were written one behind the other ([`SetView`]).
 //!
-//! A set is known by its tables that are left, in whatever levels they are. It counts to the
-//! uppermost of these levels. The bytes that it had, less those of its tables, are dead. Sets
-//! without tables are not seen, as their space is free.
+//! [`rests`] finds the sets by the tables that are left of them, in whatever levels these are. A
+//! set belongs to the uppermost level that has a table of it. What was deleted of a set is known
+//! from its first size, which each of its tables remembers. A set without tables is not found: its
+//! space is free.
 
 use terrace_env::ByteCount;
 

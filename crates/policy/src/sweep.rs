@@ -5,21 +5,24 @@
 //! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In another level `i`,
 //!    the first table at or behind `CP(i)` is taken, going round.
 //! 2. Of level `i+1`, the tables from `CP(i)` up to the next `CP(i)` take part. Those that overlap
-//!    are merged. The others are *carried along*: read and written anew, so that no long-lived
-//!    table is left in a zone that otherwise dies. Exceptions are below.
+//!    tables of step 1 or 3 are merged with them. The others are *carried along*: read and written
+//!    anew, so that no long-lived table is left in a zone that otherwise dies. Exceptions are
+//!    below.
 //! 3. Further tables of level `i` join, up to a limit, while they improve the ratio of what comes
 //!    from level `i` to what comes from level `i+1`.
 //! 4. The next `CP(i)` is the smaller of two keys: the first key of the next table of level `i`,
-//!    and that of the next one of level `i+1`.
-//! 5. Outputs end at `CP(i+1)` and at the next `CP(i)`. What lies behind the next `CP(i)` is the
-//!    *tail*: the next compaction of the level consumes it. So it goes to zones of its own stream,
-//!    the T-zone (without `tzone`: to the level's stream).
-//! 6. So a zone holds one interval of keys, and dies whole behind the pointer, if one worker writes
-//!    the merge (`in_order`).
+//!    and that of the next one of level `i+1`. If there is neither, it is the end of what was
+//!    taken.
+//! 5. Outputs end at `CP(i)`, at `CP(i+1)` and at the next `CP(i)`. What lies behind the next
+//!    `CP(i)` is the *tail*, which the next compaction of level `i` usually consumes. So it goes to
+//!    zones of its own stream, the T-zone (without `tzone`: to the level's stream).
+//! 6. One worker writes the merge (`in_order`). So a zone holds one interval of keys, and dies
+//!    whole behind the pointer, except for what is said below.
 //!
 //! # Where the slides are silent
-//! - Tables that overlap nothing move down by metadata alone, and nothing is carried along with
-//!   them, unless more than a quarter of the entries of one of them are tombstones.
+//! - Tables that overlap nothing move down by metadata alone. If more than a quarter of the entries
+//!   of one of them are tombstones, they are written anew instead. Nothing is carried along with
+//!   either.
 //! - A part of level `i+1` is carried along only if it is smaller than a zone. A larger part fills
 //!   zones of its own, and copying it at each round costs more than it gains. Where there are no
 //!   zones, nothing is carried along.
@@ -28,9 +31,10 @@
 //!   written again and again.
 //! - With the last table of level `i`, the rest of level `i+1` is carried along if it is smaller
 //!   than a zone.
-//! - Some compactions ignore the pointer: those of tables with many tombstones, manual ones, those
-//!   that merge runs of another system's layout, and those for lack of space. They are
-//!   [`Leveled`]'s, and may leave holes in zones. Their outputs end at the pointers as well.
+//! - Some compactions ignore the pointer: those of level 0, of tables with many tombstones, manual
+//!   ones, those that merge runs of another system's layout, and those for lack of space.
+//!   [`Leveled`] chooses them. They carry nothing along, and may leave holes in zones. Their
+//!   outputs end at the pointers as well.
 //!
 //! One plan is under way at a time. The state is the pointers.
 

@@ -5,19 +5,20 @@
 //!    least `runs` of them; of equals the upper one. All its runs become one new run of the next
 //!    level, the newest there.
 //! 2. Into the last level they are merged with what they overlap there, so that it stays one run.
-//! 3. If nothing overlaps, they go down by metadata alone, unless at least half of the entries of a
-//!    segment are tombstones.
-//! 4. If no level is due, a level above the last with such a segment goes down, the uppermost
-//!    first.
+//! 3. If no two of these tables overlap, the runs go down by metadata alone, unless at least half
+//!    of the entries of one of their segments are tombstones.
+//! 4. If no level is due, a level above the last that has a segment of so many tombstones goes
+//!    down, the uppermost first.
 //! 5. If space is short and nothing of this is due, the deepest level above the last one that holds
 //!    anything goes down.
 //!
-//! Several compactions: another one is the uppermost level that is due by step 1 and that the
-//! claims of the others allow.
+//! Several compactions: beside others, the uppermost level with at least `runs` runs that their
+//! claims allow goes down. A manual compaction takes the uppermost level that has keys of the
+//! range, until they are in one run.
 //!
 //! Other layouts are drained before all steps, by one plan at a time: while the last level has
 //! several runs, the oldest two are merged. If the tree is deeper than the options say, its deepest
-//! level is the last. There is no state.
+//! level is the last. The decider has no state.
 
 use terrace_env::ByteCount;
 

@@ -1,11 +1,14 @@
-//! [`TreeView`]: the view of a tree that deciders get: levels of sorted runs of segments.
+//! [`TreeView`]: the view of a tree that deciders get: levels of sorted runs of segments. A segment
+//! is a table with the range of its keys that still counts.
 //!
 //! Level 0 is the newest. Within a level, runs are listed newest first and have falling ids.
-//! Segments of a run are in key order and do not overlap. Of two entries of one key, the newer one
-//! lies in a newer level, in a newer run of the level, or in the same segment.
+//! Segments of a run are in key order and do not overlap. Two entries of one key lie in one
+//! segment, or the newer one lies in a level with a smaller number, or in a newer run of the same
+//! level.
 //!
-//! Keys are full keys. A range holds its start and not its end. A view shows one moment. Sizes and
-//! counts of segments are estimates.
+//! Keys are full keys: key space and user key. A range holds its start and not its end. A view
+//! shows one moment. Sizes and counts of segments are estimates. The types check none of these
+//! rules.
 
 use std::fmt;
 use std::sync::Arc;

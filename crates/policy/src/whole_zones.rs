@@ -1,5 +1,6 @@
-//! [`WholeZones`]: places tables in zones of their own (BlueFS, sections 2.3 and 4, "Data
-//! placement"). When such a table is deleted, its zones are empty.
+//! [`WholeZones`]: places tables so that a table that is as large as a zone, or several zones,
+//! shares them with no other (BlueFS, sections 2.3 and 4, "Data placement"). When such a table is
+//! deleted, its zones are empty.
 //!
 //! 1. A table of level 0 goes on where the one before it ended, from zone to zone. Its size is not
 //!    known before, because of compression. Tables of level 0 that share a zone often die nearly
@@ -9,9 +10,9 @@
 //! 3. If there is no such zone, or the size of the rest is not known, the table opens a free zone,
 //!    even if another zone has to be finished for that.
 //! 4. A table that became larger than announced puts the rest behind others of its stream and
-//!    level.
-//! 5. Without a free zone it takes any room, first in a zone of its own level, then where there is
-//!    most.
+//!    level, if a zone of theirs has room.
+//! 5. If no free zone may be opened, a table takes any room, first in a zone of its own level, then
+//!    where there is most.
 //!
 //! Data without a level (logs, client files) and what reclaim moves go as in [`LevelSeparated`].
 
@@ -24,7 +25,8 @@ use crate::{
     SpaceView,
 };
 
-/// A table that was merged owns whole zones; those of level 0 follow one another, or do so, too.
+/// A large merged table owns whole zones. Tables of level 0 follow one another, or own their zones,
+/// too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WholeZones {
     /// Whether tables of level 0 own their zones, too.

@@ -15,7 +15,7 @@
 //! - In a store that another variant has filled, gears do turn. But data collects above the first
 //!   level without a full window. It also collects above a level whose window is left with tables
 //!   that no input overlaps, because such a window is not renewed.
-//! - Nothing gathers live data out of zones that are mostly dead.
+//! - No gear compaction gathers live data out of zones that are mostly dead.
 
 use terrace_env::ByteCount;
 

@@ -5,13 +5,15 @@
 //! level follows from the ranges of tables alone. So here the whole cascade is planned before
 //! anything is read.
 //!
-//! A cascade holds *pieces*: ranges of keys from which it takes everything between the level where
-//! it began and its present level. A step down divides each piece by the tables of the next level:
-//! - Ranges that stay, or are dumped into the next level, get a route there.
+//! A cascade holds *pieces*: the ranges of keys of the data that has come down to its present
+//! level. No table that stays in this level lies in a piece. A step down divides each piece by the
+//! tables of the next level:
+//! - Ranges that stay get a route to the present level; ranges that are dumped get one to the next
+//!   level.
 //! - Ranges that go on are the new pieces, together with the tables of the window that they
 //!   overlap.
 //!
-//! Invariant: no output overlaps a table that stays in the tree, so the order of age is kept.
+//! Invariant: no output overlaps a table that stays in the run of the output.
 //!
 //! A plan sends each key to one place. A table of the window may reach over a range whose data ends
 //! above. This range of the table is then not taken, and stays in the tree.

@@ -8,7 +8,7 @@
 //!    count before the merge.
 //! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones: the
 //!    number of its zones divided by k (`windows`), rounded down. It is chosen anew when some of
-//!    its zones have become empty.
+//!    its zones hold no more of it, or when it should have more zones.
 //! 4. Data out of the range of level i + 1 is dumped there if all of it makes a table. Otherwise it
 //!    stays. This also happens where level i + 1 does not join.
 //! 5. If the level of step 1 is not level 0, the following is tried before the merge: a zone of the
@@ -16,7 +16,7 @@
 //!    tables, and at most a quarter of it is unwritten. Then there is no merge.
 //!
 //! So most compactions take tables outside of windows, and zones of all levels have dead tables in
-//! them. Zones become empty by chance; where space is short, a collector moves data.
+//! them. Zones become empty by chance.
 //!
 //! # Not known of the code, and chosen here
 //! - A level without a table has no range, so nothing is dumped into it.

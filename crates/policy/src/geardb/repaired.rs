@@ -3,8 +3,8 @@
 //!
 //! - A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in a level above
 //!   its bound (below).
-//! - A run of level 0 that overlaps nothing in levels 0 and 1 moves to level 1 unread, unless many
-//!   of its entries are tombstones.
+//! - The oldest run of level 0 moves to level 1 unread if it overlaps nothing in levels 0 and 1,
+//!   unless more than a quarter of the entries of one of its tables are tombstones.
 //! - A whole zone of a level above its limit goes down unread ([`Gear::zone_down`]): this is how
 //!   sequential loads go down (section 4).
 //!
@@ -19,11 +19,11 @@
 //!   exceeds its bound, a gear compaction begins there ([`Gear::overfull`]). It does not wait for
 //!   the window of the next level: a window that it does not overlap is replaced at once. Tables
 //!   that wait to go down with their zone are not counted.
-//! - Data left in zones that lost their turn is rewritten when a level spreads over more zones than
-//!   its tables and windows explain ([`Gear::gather`]).
+//! - Data left in zones whose window was replaced is rewritten when a level lies in more zones than
+//!   its tables, its window and an allowance need ([`Gear::gather`]).
 //! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):
-//!   otherwise a level of a quarter of its limit would be half dead. It is whole zones, and of the
-//!   last zone as many tables as are missing.
+//!   otherwise it would be most of a level that is far below its limit. It is whole zones, and of
+//!   the last zone as many tables as are missing.
 
 use terrace_env::ByteCount;
 

@@ -2,13 +2,13 @@
 //! have had their turn.
 //!
 //! A window is stored as *id ranges*: the tables of one zone whose file ids lie between two bounds.
-//! File ids are not reused. So an id range of a zone that was emptied and written anew holds no
-//! table. A table that reclaim has moved has left its window, unless an id range of its new zone
-//! happens to hold its id.
+//! File ids are not reused. So an id range of a zone that was emptied holds none of the tables that
+//! are written to the zone later. A table that reclaim has moved has left its window, unless an id
+//! range of its new zone happens to hold its id.
 //!
 //! Encoded, with the bytes of each field, integers little-endian:
-//! - version (1), the largest table id when the last gear compaction was chosen (8), number of
-//!   levels (1);
+//! - version (1), the largest table id when the last merge of level 0 was chosen (8; only the
+//!   variant `repaired` sets it), number of levels (1);
 //! - per level: the turn (8), the end of the round (8), misses (1), number of id ranges (4), and
 //!   per id range its zone (4), first id (8) and last id (8);
 //! - the pointers of leveled compaction, with their length (4); empty unless the variant is `code`.
@@ -53,7 +53,8 @@ pub(super) struct Turn {
 /// See the [module](self).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct GearState {
-    /// Tables up to here were there when the last gear compaction was chosen.
+    /// Tables up to here were there when the last merge of level 0 was chosen; only `repaired` sets
+    /// it.
     pub(super) settled: FileId,
     /// By level.
     pub(super) turns: Vec<Turn>,

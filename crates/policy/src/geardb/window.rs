@@ -7,7 +7,7 @@
 //!    What is written during a round waits for the next one. If too few zones are left in a round,
 //!    others join, oldest first. [`Window::of_oldest`] knows no rounds.
 //! 3. When all its tables are compacted, a zone that it had whole holds little of the level that is
-//!    live: ends of tables that begin in another zone, and what the level has written since.
+//!    live: ends of tables that begin in another zone, and what was written or moved there since.
 //!
 //! A window is remembered by the zones and ids of its tables: see [`state`](super::state).
 

@@ -1,8 +1,8 @@
 //! Steps 5, 7 and 8 of leveled compaction: what is compacted though no level is over its target.
 //!
-//! Tables that are mostly tombstones go down; at rest, level 0 is merged where that is cheap; if
-//! space is short, tables that lie over others go down. Each function chooses one compaction and
-//! leaves merging and cutting to `merging`.
+//! Tables that are mostly tombstones go down. At rest, level 0 is merged where that is cheap. If
+//! space is short, any table with a tombstone goes down, then level 0, then tables that lie over
+//! others. Each function chooses one compaction, and `merging` makes the plan.
 
 use super::Leveled;
 use crate::compaction::{Choice, Urgency};

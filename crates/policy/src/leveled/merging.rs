@@ -1,7 +1,8 @@
-//! Steps 3 and 4 of leveled compaction: chosen segments become a merge or a trivial move, and a
-//! merge gets the rule by which its outputs end.
+//! Steps 3 and 4 of leveled compaction: makes a merge or a trivial move of chosen segments. It
+//! finds the segments that these overlap in the run where they go, and the rule by which outputs
+//! end.
 //!
-//! This module chooses no segments: `leveled` does.
+//! `leveled` chooses the segments that go down.
 
 use terrace_env::ByteCount;
 

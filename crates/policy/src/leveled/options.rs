@@ -1,7 +1,9 @@
-//! The parameters of leveled compaction, and LevelDB's rule for slowing writers.
+//! The parameters of leveled compaction, and the two rules for slowing writers ([`Throttle`]).
 //!
-//! [`LeveledOptions`] says what each parameter does; its default is LevelDB's, at larger tables.
-//! `Leveled::new` checks the parameters.
+//! [`LeveledOptions`] says what each parameter does. By default, the numbers are LevelDB's, with
+//! tables of 16 MiB and a level 1 of 64 MiB; but writers are slowed by [`Throttle::Paced`], and
+//! what LevelDB does beyond the basic rules is off. `Leveled::new` refuses zeros, and fewer than 2
+//! or more than 64 levels.
 
 use terrace_env::ByteCount;
 
@@ -85,7 +87,7 @@ pub struct LeveledOptions {
 }
 
 impl Default for LeveledOptions {
-    /// LevelDB's parameters, at 16 MiB a table.
+    /// LevelDB's numbers at 16 MiB a table; see the [module](self) for what differs.
     fn default() -> Self {
         Self {
             level0_runs: 4,

@@ -3,26 +3,27 @@
 //!
 //! 1. Tables are as large as zones (section 2.3), and a table is assigned complete zones (section
 //!    4, "Data placement"). See [`WholeZones`].
-//! 2. Compaction is that of the engine above: leveled, see [`Leveled`].
-//! 3. When a table is deleted, its zones hold nothing and are reset. There is no cleaning as long
-//!    as free zones last and tables share none.
+//! 2. Compaction is leveled, see [`Leveled`]. In the paper it is RocksDB's.
+//! 3. When a table that shares no zone is deleted, its zones hold nothing and are free. As long as
+//!    enough zones are free, nothing is moved.
 //! 4. Logs and the journal go to sequential zones of their own (sections 3.3 and 4).
 //!
 //! # Where it departs from the paper
 //! Flushed tables follow one another across zones here. In the paper they get complete zones as
-//! well. But a memtable of 256 MiB makes a smaller table, so part of each such zone would be empty.
-//! Tables of level 0 that share a zone die nearly together, because level 0 is merged as a whole
-//! (section 2.1). `level0_apart=on` is the paper's way.
+//! well. But a memtable as large as a zone makes a smaller table, so part of each such zone would
+//! be empty. Tables of level 0 that share a zone die nearly together, because level 0 is merged as
+//! a whole (section 2.1). `level0_apart=on` is the paper's way.
 //!
 //! # Where the paper is silent
 //! - On a device without zones, a table lies in one run of blocks, by the [fit](crate::Fit) of the
 //!   row. Nothing of the placement is left there.
-//! - It has zones of 256 MiB. Where zones are small, a table owns several. Where they are too
-//!   large, or too large for a small store, a zone is divided evenly among several tables of one
-//!   level.
+//! - The paper has zones of 256 MiB. Where zones are small, a table owns several. Where they are
+//!   too large, or too large for a small store, a zone is divided evenly among several tables of
+//!   one level.
 //! - Small tables of one level share a zone, each of them whole. The zone is empty when the last of
 //!   them is deleted.
-//! - Without a free zone, tables share what room there is, and a collector empties zones.
+//! - Without a free zone, tables share what room there is. A greedy collector works when somebody
+//!   waits for space, or few zones are spare ([`Greedy`]).
 //! - What another system wrote stays as it is, until it is compacted or collected.
 //!
 //! # Where the rest of the paper is

@@ -5,16 +5,19 @@
 //!    [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; 4 in section 3.2), and
 //!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
-//! 3. When the last table of a window has been compacted, its whole zones are empty, unless another
-//!    level shares them.
+//! 3. When the last table of a window has been compacted, the zones that were wholly in the window
+//!    are empty, unless another level shares them or a table reaches into them from a zone beside.
 //! 4. Tables and levels have LevelDB's sizes (section 5), see [`leveldb`].
 //!
 //! # Variants
-//! [`GearVariant`] has the differences. - `variant=repaired` is the row's own: the paper, with what
-//! is missing there. - `variant=code` is the authors' code. Its tables are as large as a memtable,
-//! but at most 4 MiB, and its compactions grow as LevelDB's do (`growth`). - `variant=algorithm-1`
-//! is algorithm 1 as printed. In a new store level 1 takes all data and is rewritten by the
-//! compactions, so it is for small stores, and for stores that another variant has filled.
+//! The head of [`Gear`]'s module has the differences between the variants ([`GearVariant`]):
+//!
+//! - `variant=repaired` is the row's own: the paper, with what is missing there.
+//! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB,
+//!   and its compactions grow as LevelDB's do (`growth`).
+//! - `variant=algorithm-1` is algorithm 1 as printed. In a new store level 1 takes all data, and
+//!   each compaction rewrites what it overlaps there. So this variant is for small stores, and for
+//!   stores that another variant has filled.
 //!
 //! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
 //! `moves_together=1`), unless parameters say otherwise.
@@ -26,8 +29,8 @@
 //! - A level needs more zones than its tables fill: for its window, for parts of zones, and for the
 //!   zone that is written. A small store may be full although much of it is dead. Then writers
 //!   wait, and a collector empties zones for them ([`LastResort`]).
-//! - Tables in mixed zones of another system are rewritten level by level, where a level spreads
-//!   over too many zones.
+//! - Only `repaired` rewrites tables in zones that another system has mixed, where a level lies in
+//!   too many zones.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //!
 //! 1. Compaction is that of [`Leveled`](crate::Leveled), with LevelDB's sizes ([`leveldb`]).
 //! 2. Each level has its own open zone: a zone holds tables of one level, which live about equally
-//!    long. If no free zone can be opened, another partly written one is taken. See
+//!    long. If no free zone can be opened, a table goes to a zone of another level. See
 //!    [`LevelSeparated`].
 //! 3. A greedy collector empties zones: see [`Greedy`]. It begins below 20 % of free zones, as in
 //!    `leveldb-greedy`.

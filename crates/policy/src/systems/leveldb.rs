@@ -1,13 +1,13 @@
 //! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): the sizes
-//! of tables and levels, and a collector that begins at 20 % free zones. Parameters that are given
-//! replace these values.
+//! of tables and levels, and a collector that begins below 20 % of free zones. Parameters that are
+//! given replace these values.
 //!
 //! Tables are as large as a memtable, but at most 16 MiB. Level 1 is as large as two and a half
-//! memtables, each further level ten times as large. With memtables of 4 MiB these are LevelDB's 4
-//! and 10 MiB.
+//! memtables, each further level ten times as large. With memtables of 4 MiB these are the papers'
+//! 4 MiB and LevelDB's 10 MiB.
 //!
-//! Rows made by [`row`] also slow writers, grow compactions, cut tables, check and commit moves,
-//! and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6).
+//! Rows made by [`row`] also slow writers as LevelDB does, commit each move by itself, and have the
+//! options that [`Leveled`] marks as LevelDB's (steps 2, 3, 4 and 6).
 
 use std::sync::Arc;
 

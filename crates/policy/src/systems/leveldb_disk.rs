@@ -4,8 +4,8 @@
 //!
 //! 1. Compaction is LevelDB's, with the parameters of `leveldb-greedy`: see
 //!    [`Leveled`](crate::Leveled) and [`leveldb`].
-//! 2. On a device without zones, tables are placed by the `fit`, and the blocks of a deleted table
-//!    can be used again. There is no collector.
+//! 2. On a device without zones, a table's place in free space follows from the parameter `fit`,
+//!    and the blocks of a deleted table can be used again. There is no collector.
 //! 3. On a device with zones, tables are placed and collected as in `leveldb-greedy`. So every
 //!    store can be opened under this row.
 //!

@@ -6,7 +6,7 @@
 //!    beyond their targets, as in LevelDB.
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
-//! 3. The collector is due when less than 20 % of the zones is free, when few are spare
+//! 3. The collector is due when less than 20 % of the zones are free, when few are spare
 //!    ([`Supply::spare_min`](crate::Supply::spare_min)), or when a writer waits. It empties the
 //!    zone with the fewest live bytes ("passive" collection). See [`Greedy`].
 //!

@@ -1,25 +1,26 @@
 //! `lifetime`: LL-compaction (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD",
 //! HotStorage '22).
 //!
-//! 1. A pointer sweeps each level in key order, so that tables die in the order in which they were
-//!    written. See [`Sweep`] for the steps, and for compactions that ignore the pointer.
-//! 2. Each level has its own open zone, which holds one interval of keys in that order. What the
-//!    next compaction will consume goes to the T-zone. See [`ByLifetime`].
-//! 3. Zones die whole behind the pointer, so there is no regular collector. When a writer waits for
-//!    space, or a client asks for it, the zone with the fewest live bytes is emptied
+//! 1. A pointer sweeps each level but level 0 in key order, so that tables die in the order in
+//!    which they were written. See [`Sweep`] for the steps, and for compactions that ignore the
+//!    pointer.
+//! 2. Each level has its own open zone, which merges fill with one interval of keys after the
+//!    other. What the next compaction will consume goes to the T-zone. See [`ByLifetime`].
+//! 3. Most zones die whole behind the pointer, so there is no regular collector. When a writer
+//!    waits for space, or a client asks for it, the zone with the fewest live bytes is emptied
 //!    ([`LastResort`]).
 //!
-//! Dead data lies between the pointers until they come by. With random writes this is about a
-//! quarter of the live data, besides some zones for each level. With a load that stays with few
-//! keys for long, it may be as much as the live data.
+//! Dead data stays in a zone until the pointer has passed all tables of the zone. With random
+//! writes this is up to a quarter of the live data, besides some zones for each level
+//! (`tests/it/lifetime_loads.rs`). With a load that stays with few keys for long, it may be more.
 //!
 //! # Where the slides are silent
 //! - The limit of step 3 of [`Sweep`]: one further table (`extra_tables`).
-//! - One worker writes a merge (`in_order`). Several workers would each write to a zone of their
-//!   own. An interval of keys would then be spread over several zones, and more zones would be
-//!   partly dead. Where there are many zones and few processors, `in_order=off` is better.
-//! - Mixed zones of another system stay as they are, and become empty as the pointers pass over
-//!   their tables.
+//! - One worker writes a merge (`in_order`). With `in_order=off`, several workers each write to a
+//!   zone of their own. An interval of keys is then spread over several zones, and more zones are
+//!   partly dead.
+//! - Zones that another system has mixed stay as they are, and become empty as the pointers pass
+//!   over their tables.
 
 use std::sync::Arc;
 

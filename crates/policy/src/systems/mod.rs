@@ -12,8 +12,8 @@
 //! | `shape` | the store that parameters are fitted to |
 //!
 //! A store may be opened under another system, or with other parameters, each time. So every
-//! decider must accept every legal tree and any state. The name of a system is stored on the
-//! medium: do not reuse the name of a removed one.
+//! decider must accept every legal tree, and any state of its own system. The name of a system is
+//! stored on the medium: do not reuse the name of a removed one.
 
 mod bluefs;
 mod geardb;

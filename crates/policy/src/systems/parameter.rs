@@ -1,9 +1,9 @@
 //! [`Parameter`]: a parameter of systems: its name, kind and range, the reason for the range, and
 //! how it is read and written as text.
 //!
-//! Reading checks the range. A [`System`] that a program makes by setting fields is checked by
-//! [`System::check`]. A parameter that a row does not have is neither read, written nor checked,
-//! except that the order of the `level0_` parameters is checked in every row.
+//! Reading text checks the range. [`System::check`] checks a [`System`] that a program makes by
+//! setting fields. A parameter that a row does not have is neither read, written nor checked,
+//! except that [`System::check`] looks at the order of the `level0_` parameters in every row.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

@@ -1,7 +1,8 @@
 //! The parameters that systems have, each with its range and the reason for the range.
 //!
-//! What a parameter does is said at the field of [`System`](super::System) that it sets. The row of
-//! a system, one file for each in this folder, says which parameters the system has.
+//! What a parameter does is said at the field that it sets, of [`System`](super::System) or of
+//! [`GearRepairs`](crate::GearRepairs). The row of a system, one file for each in this folder, says
+//! which parameters the system has.
 
 use terrace_env::{ByteCount, Limit};
 

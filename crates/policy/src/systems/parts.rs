@@ -1,8 +1,8 @@
-//! [`RowParts`]: the parts of a row of the table of systems.
+//! [`RowParts`]: what a system consists of: its name and summary, the values of its parameters, and
+//! functions that make its deciders.
 //!
-//! Its functions must be pure: the same system and store give the same deciders, because a store
-//! that is opened again has to go on where it was. A compaction decider may look at zones through
-//! the source that it is given.
+//! The functions must be pure: the same system and store give the same deciders, because a store
+//! that is opened again has to go on where it was. They check nothing: [`System::check`] does.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@
 //!    set and a guard. Neighbouring free runs are one; `fit` chooses among the runs. The collector
 //!    has nothing to do there.
 //! 3. On fixed bands or an ordinary disk, the row is "LevelDB with sets" of figure 14, except for
-//!    the choice of victims.
+//!    the choice of victims and for where sets end (`whole_inputs`).
 //! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
 //!    zones. So a store on any device can be opened under this row.
 //!
@@ -17,10 +17,10 @@
 //!
 //! # Why the next fit
 //! The paper searches its list of free runs by size, which is a best fit. By the best fit, a hole
-//! is filled as soon as a set fits in, and what remains of the hole is a guard and a bit: a
-//! fragment. By the next fit, a hole waits until the writer comes round, and by then most holes
-//! have grown into one. Fragments in percent of the occupied space, and bytes written for one
-//! (1/32):
+//! is filled as soon as a set fits in. What remains of the hole is little more than a guard: a
+//! fragment. By the next fit, a hole waits until the writer comes round, and by then neighbouring
+//! holes have often become one. The table shows fragments in percent of the occupied space, and
+//! bytes written for one byte of users, at scale 1/32:
 //!
 //! | load, device | best | next |
 //! |---|---|---|

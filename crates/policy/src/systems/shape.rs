@@ -1,7 +1,8 @@
-//! [`StoreShape`]: the store to which the parameters of a system are fitted.
+//! [`StoreShape`]: sizes of a store, from which a system derives sizes of tables and levels that no
+//! parameter gives.
 //!
-//! It is taken anew at each opening. For example, with other memtables a store may get new tables
-//! of another size; existing tables stay as they are.
+//! It is taken anew at each opening. For example, with other memtables the new tables of a store
+//! may have another size; existing tables stay as they are.
 
 use terrace_env::ByteCount;
 

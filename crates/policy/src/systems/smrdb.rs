@@ -8,22 +8,21 @@
 //!    smaller than a band.
 //! 2. Level 0 holds flushed tables, level 1 is mostly ordered, and bands of either may overlap.
 //!    [`Bands`] decides which are merged, by how sequential they are.
-//! 3. When a band's table is deleted, the band is free.
-//! 4. A compaction starts at four runs in level 0, and writers are slowed from eight on, as in
+//! 3. When a table that shares its band with no other is deleted, the band is free.
+//! 4. A compaction of level 0 starts at four runs, and writers are slowed from eight on, as in
 //!    LevelDB (section 3.3.2). `level0_runs` and `level0_slow` trade inserts against scans (section
 //!    3.2.3): with higher values, less is rewritten, and reads meet more bands. `overlap_bands`
 //!    does the same for level 1.
 //!
-//! The log is the engine's: every write goes to a log first, as in the thesis.
+//! As in the thesis, writes go to a log first; it is the engine's.
 //!
 //! # Where the thesis is silent
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
-//!   With a `memtable_size` a little below the band's size, a flush fills a band, because a
-//!   memtable takes more memory than its table takes of a band.
+//!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.
 //! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
 //!   are smaller than 16 MiB, a table owns several; see `bluefs`. Over a plain directory a table is
 //!   as large as a memtable, but 16 MiB at most.
-//! - Without a free band, tables share bands and a collector empties some, as under `bluefs`.
+//! - Without a free band, tables share bands. A greedy collector works as under `bluefs`.
 
 use std::sync::Arc;
 

@@ -2,22 +2,23 @@
 //! (Pitchumani, Hughes and Miller, "SMRDB: key-value data store for shingled magnetic recording
 //! disks", SYSTOR '15, and the first author's thesis, section 3.2.3, where it is called "LOC").
 //!
-//! 1. A table is as large as a band, and lies in a band of its own. The thesis has a disk of bands
-//!    with a random-access region. Here that is a zoned device: a band is a zone, and the region is
-//!    its conventional zones. [`WholeZones`] says what is done with tables that are smaller than a
-//!    band.
+//! 1. A table is as large as a band, and a table of a level below level 0 lies in a band of its
+//!    own. The thesis has a disk of bands with a random-access region. Here that is a zoned device:
+//!    a band is a zone, and the region is its conventional zones. [`WholeZones`] says what is done
+//!    with tables that are smaller than a band.
 //! 2. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]. Several levels have
 //!    no overlap within them, except for level 0. A compaction starts at four runs in level 0, and
 //!    writers are slowed from eight on. A compaction rewrites every band of the next level that it
 //!    overlaps, even if it brings only one key to it.
-//! 3. When a band's table is deleted, the band is free.
+//! 3. When a table that shares its band with no other is deleted, the band is free.
 //!
-//! The log is the engine's: every write goes to a log first, as in the thesis.
+//! As in the thesis, writes go to a log first; it is the engine's.
 //!
 //! # Where it departs from LevelDB
 //! - Flushes go to level 0; LevelDB may put them into level 2 (`flush_level`). Tables of level 0
-//!   follow one another from band to band, but a table of another level is whole in its band.
-//!   Flushes that make a little more than a quarter of a band would leave a quarter of it empty.
+//!   follow one another from band to band, but a table of another level is whole in its band. In
+//!   level 2, flushed tables of a little more than a quarter of a band each would leave nearly a
+//!   quarter of it empty.
 //! - Several moves are one commit (`moves_together`).
 //!
 //! # Where the thesis is silent
@@ -26,9 +27,8 @@
 //! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
 //!   are smaller than 16 MiB, a table owns several; see `bluefs`.
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
-//!   With a `memtable_size` a little below the band's size, a flush fills a band, because a
-//!   memtable takes more memory than its table takes of a band.
-//! - Without a free band, tables share bands and a collector empties some, as under `bluefs`.
+//!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.
+//! - Without a free band, tables share bands. A greedy collector works as under `bluefs`.
 
 use std::sync::Arc;
 

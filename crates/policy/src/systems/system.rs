@@ -1,4 +1,4 @@
-//! [`System`]: a row of the table of systems, with chosen parameters.
+//! [`System`]: a row (a named set of deciders), with chosen parameters. [`Row`] names the rows.
 //!
 //! [`System::placement`], [`System::reclaim`] and [`System::compaction`] make the deciders. They do
 //! not check the parameters: call [`System::check`] first, with the store that the deciders are
@@ -73,7 +73,8 @@ pub struct System {
     /// Which row.
     pub row: Row,
     /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
-    /// reads. Writers slow down at twice and wait at three times as many. Range: 1 to 1000.
+    /// reads. Unless `level0_slow` and `level0_stop` say otherwise, writers are slowed from twice
+    /// as many on, and three times as many should not be exceeded. Range: 1 to 1000.
     pub level0_runs: u16,
     /// From how many runs in level 0 on writers are slowed; `None`: twice `level0_runs`, or
     /// `level0_stop` if that is less. Range: 1 to 1000, and at most `level0_stop`.
@@ -118,9 +119,9 @@ pub struct System {
     /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
     /// whatever gives any is emptied. Range: 1 to 100.
     pub gain_min: u8,
-    /// How many runs of a tier go down together, where there are tiers. Writers slow down at twice
-    /// and wait at three times as many in level 0. More: less rewriting, slower reads, and more
-    /// space. Range: 2 to 100.
+    /// How many runs of a tier go down together, where there are tiers. Writers are slowed from
+    /// twice as many in level 0 on. More: less rewriting, slower reads, and more space. Range: 2 to
+    /// 100.
     pub tier_runs: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that
     /// spares rewriting. More: less is written, in larger compactions. Range: 0 to 100.
@@ -348,9 +349,9 @@ impl System {
         ByteCount(store.for_data().0 / 100 * self.row.live_max())
     }
 
-    /// Checks that all parameters that the row has are within their ranges, and fit the store: that
-    /// compactions of its tables have room. A parameter that is not refused here could make writes
-    /// fail later.
+    /// Checks that all parameters that the row has are within their ranges, and that compactions of
+    /// tables of an asked-for size have room in the store. A parameter that is refused here could
+    /// make writes fail later.
     pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
         self.row.parts().parameters().iter().try_for_each(|parameter| parameter.check(self))?;
         let (slow, stop) = (self.level0_slow(), self.level0_stop());

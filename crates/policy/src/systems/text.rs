@@ -1,8 +1,9 @@
 //! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 //!
-//! Parameters with the row's own value are not written. Reading gives a parameter that is left out
-//! the row's own value, as the reading version has it. A parameter that the row does not have is an
-//! error. If a parameter comes twice, the last one counts.
+//! Parameters with the row's own value are not written. A parameter that is left out gets the row's
+//! own value, as the reading version of the program has it. Errors are: an unknown system, a
+//! parameter that its row does not have, and a value out of the parameter's range. If a parameter
+//! comes twice, the last one counts.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -3,12 +3,13 @@
 //!
 //! 1. Levels collect runs. A level with `tier_runs` runs or more goes down as a whole, and becomes
 //!    one run of the next level. The last level is one run. See [`Tiered`].
-//! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier are written one
-//!    after the other and die at once, so most zones of a tier die whole.
-//! 3. The number of levels is chosen so that the deepest tier, when it is full, is at most an
-//!    eighth of the store; there are at least two levels. A smaller tier would cause more rewrites
-//!    of the last run. A larger one would hide more entries.
-//! 4. A greedy collector works when a writer waits, or few zones are spare.
+//! 2. Each level has its own open zones, see [`LevelSeparated`]. A *tier* is a level above the
+//!    last. Its runs are written one after the other and die together, so most zones of a tier die
+//!    whole.
+//! 3. The number of levels is the largest at which the deepest tier, when it is full, is at most an
+//!    eighth of the store, but at least two. A smaller tier would cause more rewrites of the last
+//!    run. A larger one would hide more entries.
+//! 4. A greedy collector works when somebody waits for space, or few zones are spare ([`Greedy`]).
 //!
 //! Cost: a read may have to look into many runs, and tiers hide entries that take space.
 
