@@ -1,5 +1,5 @@
-//! [`Below`]: what a store lies on, and what becomes of it when the store is closed, or dropped
-//! without being closed:
+//! [`Below`]: the layer that a store lies on, and what becomes of it when the store is closed, or
+//! dropped without being closed:
 //!
 //! | layer | closed | dropped |
 //! |---|---|---|
@@ -9,7 +9,8 @@
 //!
 //! The engine ends first, because its last writes go through this layer. A store is dropped when
 //! its last `Db` and `KeySpace` are: scans and snapshots do not keep the layer open. While a panic
-//! unwinds, a device is given up without the waits of an unmount.
+//! unwinds, a device is not unmounted, because that may wait: the file system gives it up when it
+//! is dropped itself.
 
 use std::sync::Arc;
 

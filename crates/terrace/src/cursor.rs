@@ -1,11 +1,12 @@
-//! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made.
+//! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made, or at
+//! the moment of its snapshot.
 //!
 //! - At first, beyond either end, and after an error it stands nowhere. Key and value can be asked
 //!   for while it stands on a key.
 //! - While it lives it keeps space from coming free. Once the store is closed, moving it is an
 //!   error.
 //!
-//! One thread at a time uses it. It has no thread of its own: a move may wait for the device.
+//! One thread at a time uses it. A move may wait for the device.
 
 use bytes::Bytes;
 

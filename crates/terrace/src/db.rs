@@ -3,8 +3,9 @@
 //! - Clones are the same store, and any thread may use them. A call may wait for the device, for
 //!   background jobs and for other writers.
 //! - A store is open for writing once at a time, or for reading only any number of times.
-//! - [`Db::close`] makes everything durable. If the last handle is dropped instead, writes that
-//!   were not synced are handed to the medium, and a power cut can take them back.
+//! - [`Db::close`] makes everything durable, and closes the store for all clones. If the last clone
+//!   and key space are dropped instead, writes that were not synced are handed to the medium, and a
+//!   power cut can take them back.
 //!
 //! How a store is opened is in `opening`. What the calls do is in the layers below.
 

@@ -16,8 +16,9 @@
 //! # }
 //! ```
 //!
-//! A device belongs to one store at most. [`Db::create_device`](crate::Db::create_device) loses all
-//! data on it; [`Db::open_device`](crate::Db::open_device) opens what is there.
+//! A device holds one store at most, or a part of one.
+//! [`Db::create_device`](crate::Db::create_device) makes an empty store, and all data on the device
+//! is lost; [`Db::open_device`](crate::Db::open_device) opens the store that is there.
 
 pub use terrace_env::random::Random;
 pub use terrace_env::{Cause, IoBuf, Lba, Users, Uuid, ZoneId};

@@ -1,9 +1,9 @@
-//! [`Error`]: errors of a store: one type, whichever layer an error comes from. Its kind is for
+//! [`Error`]: one type for the errors of a store, whichever layer they come from. Its kind is for
 //! programs ([`ErrorKind`]), its text for people.
 //!
 //! A store that has stopped returns the error that stopped it from its writes: the kind is
-//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure. An error is a
-//! value that is cheap to clone; any thread.
+//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure. Errors are
+//! cheap to clone, and any thread may use them.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,8 +1,9 @@
 //! [`ErrorKind`]: the kinds of errors that a caller may want to tell apart, and which error of the
 //! layers below is of which kind.
 //!
-//! Many errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
-//! error of the layer itself. A device error that has no kind of its own is [`ErrorKind::Io`].
+//! Several errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
+//! error of the layer itself. Errors of devices and of the host that have no kind of their own are
+//! [`ErrorKind::Io`].
 
 use std::error::Error as StdError;
 use std::io;
@@ -16,8 +17,8 @@ use terrace_zone::DeviceError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Space is short, now. Deletes and reads still work, and writes work again once something is
-    /// deleted, or readers of deleted data are done.
+    /// Space is short, now. Reads still work, and deletes can use space that is kept for them.
+    /// Writes work again once something is deleted, or readers of deleted data are done.
     NoSpace,
     /// The host's disk, on which an image or a directory lies, is full. Free space there, then call
     /// [`Db::resume`](crate::Db::resume).

@@ -1,10 +1,11 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
 //! - Keys come in order, each once, key space by key space in the order in which these were made. A
-//!   key that is out of order is refused, and the ingest goes on.
+//!   key that is out of order, or a key or value that is too long, is refused and left out, and the
+//!   ingest goes on.
 //! - Nothing is visible before [`Ingest::finish`]. After that all of it is, and is durable.
-//! - Space for the tables is taken while keys come. If there is too little, the ingest ends with an
-//!   error and leaves nothing behind.
+//! - Space for the tables is taken while keys come. If there is too little, and after any other
+//!   error of the medium, the ingest has ended and leaves nothing behind.
 //!
 //! One thread at a time uses an ingest; other threads read and write the store meanwhile.
 

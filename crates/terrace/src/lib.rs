@@ -21,15 +21,16 @@
 //!
 //! # Open
 //! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a device
-//! ([`Db::create_device`], [`Db::open_device`]), or in a [`Store`] that the user brings, such as a
-//! [`MemoryStore`] for tests ([`Db::open`]). [`Options`] say how it is opened. Each has a default;
-//! numbers have a range, and the reason of its ends is in [`limits`]. The [`System`] chooses where
-//! tables go and how they are merged, and can be another one at each opening.
+//! ([`Db::create_device`], [`Db::open_device`]), in a file system that the user has mounted
+//! ([`Db::open_fs`]), or in a [`Store`] that the user brings, such as a [`MemoryStore`] for tests
+//! ([`Db::open`]). [`Options`] say how it is opened. Each has a default; numbers have a range, and
+//! [`limits`] gives the reason for its ends. The [`System`] chooses where tables go and how they
+//! are merged, and can be another one at each opening.
 //!
 //! # Write
-//! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] write at once. A [`Batch`] holds several
-//! writes that are applied together or not at all. An [`Ingest`] takes sorted input of any length
-//! into tables directly; its keys must come in order, each once.
+//! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] make one write each. A [`Batch`] holds
+//! several writes that are applied together or not at all. An [`Ingest`] takes sorted input of any
+//! length into tables directly; its keys must come in order, each once.
 //!
 //! ```
 //! # use std::sync::Arc;

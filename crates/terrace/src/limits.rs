@@ -1,7 +1,7 @@
-//! The ranges of [`Options`](crate::Options), each with its reason; both ends are within the range.
-//! Setting an option checks nothing. The ranges are checked when a store is opened, and before
-//! [`Db::create_device`](crate::Db::create_device) formats a device. The parameters of systems have
-//! their ranges with [`System`](crate::System). Constants; no threads.
+//! The ranges of [`Options`](crate::Options) that are numbers, each with its reason; both ends are
+//! within the range. Setting an option checks nothing. The ranges are checked when a store is
+//! opened, and before [`Db::create_device`](crate::Db::create_device) formats a device. The fields
+//! of [`System`](crate::System) say the ranges of the parameters of systems.
 
 use terrace_env::{ByteCount, Limit};
 

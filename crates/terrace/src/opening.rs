@@ -1,14 +1,16 @@
 //! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files.
 //!
 //! - The system is the one that is asked for, or else the one that the store remembers, or, in a
-//!   new store, the default one.
+//!   new store, the default one. If this version does not know the remembered system, the opening
+//!   fails.
 //! - Options are checked against the store before the engine starts.
 //! - If an opening fails, what was opened for it is closed again. A file system that was handed
 //!   over mounted is unmounted.
-//! - Making a device a store and opening it are two steps: if the second fails, the old data of the
-//!   device is gone all the same.
+//! - [`Db::create_device`] formats the device and then opens the store. If the opening fails, the
+//!   old data of the device is gone all the same.
 //!
-//! An opening does its work in the thread of its caller, and may read and replay a whole log.
+//! An opening does its work in the thread of its caller, and may read and replay a whole log. The
+//! store's own threads begin with it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! [`Options`]: how a store is opened, with the default and the trade-off of each option.
 //!
-//! Options are values: nothing is checked before a store is opened, or a device formatted, with
-//! them. They belong to an opening: of these, the store remembers the system. Any thread.
+//! Setting an option checks nothing. An opening checks all options, and [`Options::check_device`]
+//! does so before a device is formatted. Options hold for one opening; a store remembers only the
+//! system. Any thread may use them.
 
 use std::time::Duration;
 

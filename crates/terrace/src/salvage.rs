@@ -2,8 +2,10 @@
 //! that are certainly the newest, and lists the ranges of keys in which entries are left out.
 //!
 //! - All tables of the range are read and verified when the salvage is begun. So the list is
-//!   complete before the first entry is given.
-//! - Within a listed range, some entries are still given: those that are newer than the damage.
+//!   complete before the first entry is given. A read that fails then counts as damage, whatever
+//!   the reason.
+//! - Within a listed range, some entries are still given: those in memory and in newer tables than
+//!   the damaged one.
 //! - A read that fails later ends the iteration with an error.
 //!
 //! While it lives it keeps space from coming free. One thread at a time uses it. It changes nothing

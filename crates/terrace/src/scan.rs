@@ -1,8 +1,8 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! It shows what was there when it began. It ends after the first error, such as a damaged block or
-//! the closing of the store. While it lives it keeps space from coming free. One thread at a time
-//! uses it; a step may wait for the device.
+//! A scan shows what was there when it began, or at the moment of its snapshot. It ends after the
+//! first error, such as a damaged block or the closing of the store. While it lives it keeps space
+//! from coming free. One thread at a time uses it; a step may wait for the device.
 
 use bytes::Bytes;
 

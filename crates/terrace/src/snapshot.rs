@@ -2,10 +2,10 @@
 //!
 //! - It sees the writes that were visible when it was made. While it lives, compactions keep the
 //!   entries that it sees, so their space does not come free.
-//! - A key space that is dropped meanwhile is gone for it as well. Once the store is closed, its
-//!   reads are errors.
+//! - A key space that is dropped meanwhile is gone for the snapshot as well. Once the store is
+//!   closed, reads of the snapshot return errors.
 //!
-//! Any thread may use it and its clones.
+//! Any thread may use a snapshot and its clones.
 
 use bytes::Bytes;
 use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};
