@@ -1,9 +1,9 @@
 //! The `terrace` program: one file or folder per subcommand, in `commands`.
 //!
-//! This crate turns words into calls of the library, and answers into text or JSON. It decides
-//! nothing about stores. Rules for all commands (exit codes, output, how directory trees are
-//! stored) are in `docs/cli.md`. The code of a command runs in the main thread, unless the head of
-//! its file says otherwise.
+//! This crate turns command lines into calls of the library, and answers into text or JSON. Stores,
+//! drives and experiments are the work of the library and of the other crates. Rules for all
+//! commands (exit codes, output, how directory trees are stored) are in `docs/cli.md`. The code of
+//! a command runs in the main thread, unless the head of its file says otherwise.
 
 mod commands;
 mod escape;

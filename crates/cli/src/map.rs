@@ -7,11 +7,12 @@
 //!
 //! - A cell is a mark for the state of the zone, and seven letters. The letters divide the zone's
 //!   capacity among its contents: each kind of contents that has a byte there gets at least one
-//!   letter, as long as there are enough.
+//!   letter, if there are at most seven kinds.
 //! - A zone that is free and has not been reset yet has a mark of its own, and shows its dead
 //!   bytes.
 //! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Its mark is the most
-//!   serious of theirs. A drive without zones has fewer stretches than that.
+//!   serious of theirs. A drive without zones has fewer stretches than that; of successive lines
+//!   that are all free, the first one is drawn.
 //!
 //! Colours repeat what the letters say.
 

@@ -4,9 +4,11 @@
 //! - With `--json` every line of standard output is one JSON object, and the last one is the
 //!   command's result or its error. Exceptions: the script of `completions`, and the answers to a
 //!   call for help and to a command line that cannot be parsed, are text.
-//! - Without `--json` an error goes to standard error.
+//! - Without `--json` an error goes to standard error; with it, only if standard output cannot be
+//!   written.
 //! - A result that cannot be written ends the command. If the reader of standard output has gone,
-//!   nothing is said about it.
+//!   no error is printed.
+//! - Bars and notes are for people. They go to standard error, also with `--json`.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

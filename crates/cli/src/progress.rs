@@ -1,6 +1,5 @@
 //! [`Progress`]: the bar of long work. It is drawn on standard error if that is a terminal, and
-//! otherwise not at all. It disappears when it is dropped, so a command drops it before it prints a
-//! result.
+//! otherwise not at all. It disappears when it is dropped: drop it before a result is printed.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

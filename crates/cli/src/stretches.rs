@@ -1,7 +1,8 @@
-//! [`Stretches`]: a drive without zones, cut into equal parts for the map.
+//! [`Stretches`]: a drive without zones, cut into equal parts (*stretches*) for the map. A pool's
+//! stretches are other ones.
 //!
-//! There are 256 stretches at most. Their size is a power of two of bytes, 64 KiB at least; the
-//! last one may be shorter. Pure.
+//! There are 256 stretches at most. Their size in bytes is a power of two, 64 KiB at least; the
+//! last one may be shorter. Plain functions; no I/O.
 
 use terrace::ByteCount;
 use terrace::fs::{RunUsage, RunUse};

@@ -1,11 +1,11 @@
-//! A directory tree as entries of a store, and back: the rule of `docs/cli.md`.
+//! A directory tree as entries of a store, and back, as `docs/cli.md` says: a file is its path and
+//! its contents, a symbolic link its path and its target. Directories are no entries.
 //!
 //! - Paths are bytes, relative to the root of the tree, with `/` between names.
 //! - A walk follows no links; the root may be a link to a directory. The tree may change during a
 //!   walk: the size of a file is that of the moment when it was found.
 //! - [`place`] turns a path into a place below a directory, and checks the text of the path. It
-//!   does not look at the disk: whoever writes there makes sure that no directory on the way is a
-//!   link.
+//!   does not look at the disk: its caller makes sure that no directory on the way is a link.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};

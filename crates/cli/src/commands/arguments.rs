@@ -1,7 +1,8 @@
 //! [`Arguments`]: the command line as a whole: global options, and the list of subcommands.
 //!
-//! A command line that cannot be parsed ends the program here, with exit code 2, before anything is
-//! opened. The reason is told as text on standard error, also with `--json`.
+//! A command line that cannot be parsed ends the program with exit code 2, before anything is
+//! opened. The reason is printed as text on standard error, also with `--json`. `--help` and
+//! `--version` end the program with exit code 0.
 
 use clap::{Parser, Subcommand};
 

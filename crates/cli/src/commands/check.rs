@@ -7,11 +7,11 @@
 //!    its entries, and their number. This step ends at the first problem. Logs are verified by the
 //!    replay when the store is opened.
 //!
-//! Damage in step 2 is told after the outcome of step 1. After another failure, such as a drive
-//! that cannot be read, there is no outcome.
+//! Damage in step 2 is printed after the outcome of step 1. After another failure, such as a drive
+//! that cannot be read, only the error is printed.
 //!
-//! What a crash leaves behind (files that nothing names, a store that was not closed) is told and
-//! is no problem.
+//! What a crash leaves behind (files that nothing names, a store that was not closed) is printed
+//! and is no problem.
 
 use serde::Serialize;
 use terrace::StoreError;

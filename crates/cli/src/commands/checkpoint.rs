@@ -2,10 +2,10 @@
 //! the checksums of all tables and logs on the way. A target that is not there is made.
 //!
 //! - The source is opened for reading only.
-//! - A target that holds a store with anything in it is refused and stays as it is.
+//! - A target that holds a store with anything in it is refused, and keeps its contents.
 //! - The target becomes the copy by one transaction at the end. If the copy fails before, an image
-//!   that was made for it is removed. A directory that was made for it stays, as an empty store. An
-//!   image that was there before may have been formatted.
+//!   that was made for it is removed. A directory that was made for it stays, as an empty store.
+//!   Drives that were there before may have been formatted.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -3,9 +3,10 @@
 //!
 //! - Nothing is written outside the directory, as long as nobody else changes it meanwhile. Files
 //!   are written before links, so no link of the store can redirect a file. A link that was there
-//!   before is not followed.
-//! - A file or link that is there is an error unless `--overwrite` is given. A directory at the
-//!   place of a file is an error in any case. After an error, what came before stays.
+//!   below the directory before is not followed.
+//! - A file or link that is there is an error unless `--overwrite` is given, which replaces it. A
+//!   directory at the place of a file is an error in any case. After an error, what came before
+//!   stays.
 //! - The store has contents, paths and targets of links. It has no modes, times or empty
 //!   directories, so these are not restored.
 

@@ -1,7 +1,8 @@
 //! `terrace fs ls` lists the files below a store; `terrace fs cat` prints the bytes of one.
 //!
-//! A file is named by one of its names, or else by its id. The store is opened for reading only.
-//! `cat` prints bytes as the store returns them, and verifies nothing by itself.
+//! A file is given by one of its names or by its id; a name goes before an id. The store is opened
+//! for reading only. `cat` prints bytes as the store returns them, with `--json` as hex in pieces,
+//! and verifies nothing by itself.
 
 use std::io::{self, Write};
 

@@ -2,10 +2,10 @@
 //! then opened once, so that it remembers its system.
 //!
 //! - Without `--force` these drives are refused: a zoned drive of which a sequential zone is
-//!   written, and a drive without zones that holds a store. Zones that have failed do not count: a
-//!   format cannot change them.
+//!   written, and a drive without zones that holds a store, be it for tables or for the log. Zones
+//!   that have failed do not count: a format cannot change them.
 //! - A directory that holds anything is refused in any case.
-//! - On a drive, options are checked before the drive is touched.
+//! - On a drive, options are checked before anything is written.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `terrace get IMAGE KEY`: prints the value of a key, byte for byte. On a terminal a newline is
 //! added to a value that does not end with one.
 //!
-//! With `--json` it prints key and value as an object, in hex if they are not UTF-8. If the key is
-//! not there, the command fails with exit code 5.
+//! With `--json` it prints key and value as an object, in hex if they are not UTF-8. If the key or
+//! its key space is not there, the command fails with exit code 5.
 
 use serde_json::Map;
 use terrace::fs::Access;

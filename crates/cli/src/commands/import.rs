@@ -1,8 +1,8 @@
 //! `terrace import IMAGE DIR`: stores the regular files and symbolic links of a directory tree.
 //!
-//! - The tree is walked twice. The first walk finds what cannot be stored, such as a file larger
-//!   than the largest value, before anything is stored. After a later error, what came before is
-//!   there.
+//! - The tree is walked twice. The first walk reads no contents. It finds files that are larger
+//!   than the largest value before anything is stored. After a later error, such as a file that
+//!   cannot be read, what came before is there.
 //! - Sockets, devices and pipes are skipped and counted.
 //! - A path that an earlier import stored, and that is no longer in the tree, stays. A file that
 //!   takes the place of a link replaces it, and the other way round.

@@ -1,11 +1,12 @@
 //! `terrace load IMAGE [FILE]`: writes entries that `scan --values` has printed, as text or as
-//! JSON, into a store. The entries are durable when the command succeeds.
+//! JSON, into a store. Hexadecimal digits (`scan --hex`) are understood in JSON only: in text they
+//! are taken as they are. The entries are durable when the command succeeds.
 //!
-//! - It reads one entry a line. A line that is no entry ends the command, and its number is told.
-//!   Empty lines, and the sums that end a scan in JSON, are passed over.
+//! - It reads one entry a line. A line that is no entry ends the command with an error that names
+//!   its number. Empty lines, and the sums that end a scan in JSON, are passed over.
 //! - It holds a line and a batch in memory, or with `--sorted` a line and a table.
-//! - After an error, the batches that were written before it stay. With `--sorted`, none of the
-//!   entries is there; keys must then come in order, each once.
+//! - After an error, the batches that were written before it stay. With `--sorted`, keys must come
+//!   in order, each once, and after an error none of the entries is there.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,5 +1,5 @@
-//! The subcommands, a file or a folder each: arguments, work and output. Several share the other
-//! files:
+//! The subcommands, a file or a folder each: arguments, work and output. The other files are
+//! shared:
 //!
 //! | file | content |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | `under` | the system that it is opened under |
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
 //! | `skip` | reading on behind damage |
+//! | `runs` | devices without zones, as a map or a table |
 //!
 //! - A command that looks at a store opens it for reading only, and changes nothing.
 //! - A command that writes to a store closes it before it prints its result: what it reports is

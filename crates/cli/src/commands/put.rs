@@ -1,8 +1,8 @@
 //! `terrace put IMAGE KEY VALUE`: stores a value, given as an argument, in a file, or on standard
 //! input. The put is durable when the command succeeds.
 //!
-//! A file or input that is larger than the largest value is refused before the store is opened. The
-//! key space is made if it is not there.
+//! A file or an input that is larger than the largest value is refused before the store is opened.
+//! The key space is made if the store does not have it.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,5 +1,6 @@
-//! Devices without zones, for `terrace zones` and others: a map, a table of runs, sums and free
-//! runs.
+//! Devices without zones, as `terrace zones`, `terrace stats` and the demonstration show them: a
+//! map by equal stretches, or a table of runs; then sums and, for the device of the tables, its
+//! free runs. It reads what a mounted file system tells, and changes nothing.
 
 use std::io::{self, Write};
 

@@ -2,8 +2,7 @@
 //! left out.
 //!
 //! - With the option, all tables of the range are read and verified before the first entry, so
-//!   everything is read twice. Entries come forward; the caller does not offer the option together
-//!   with a backward scan.
+//!   everything is read twice. Entries come forward, also if a backward scan is asked for.
 //! - Without it, the first damaged block ends the scan with an error that names the option.
 //! - The caller prints the entries, then the result with [`Skip::add`], and last calls [`tell`],
 //!   which fails with exit code 3 if anything was left out.

@@ -1,8 +1,9 @@
 //! `terrace stats IMAGE`: prints the metrics of a store: levels, space, and bytes written by cause.
 //!
 //! Levels and space are those of the store as it is. The bytes written are those of the store's
-//! life, and those of this process. Other counters begin with each opening, and the command itself
-//! opens the store, for reading only: they show little more than that.
+//! life, and those of this process; jobs and their work on each level are those of the store's
+//! life. Other counters begin with each opening, and the command itself opens the store, for
+//! reading only: they show little more than that.
 
 use std::io::{self, Write};
 

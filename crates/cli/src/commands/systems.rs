@@ -1,6 +1,7 @@
 //! `terrace systems`: lists the systems that a store can be opened under. For each it prints the
-//! share of a store up to which data can be overwritten without end. At the end it prints the names
-//! of all parameters; a system has some of them.
+//! share of a store, without what is kept for its work, up to which data can be overwritten without
+//! end. At the end it prints the names of all parameters; a system has some of them. It opens no
+//! store.
 
 use serde::Serialize;
 use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};

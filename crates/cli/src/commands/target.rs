@@ -1,12 +1,12 @@
 //! [`Target`]: the store that a command works on: an emulated drive in a file, perhaps with a plain
 //! drive beside it for the journal and the logs, or a plain directory.
 //!
-//! - Commands say whether they read or write. A drive or directory is open for writing once at a
-//!   time, or for reading any number of times.
+//! - A command opens the store for reading or for writing. A drive or directory is open for writing
+//!   once at a time, or for reading any number of times.
 //! - A store is opened with options that fit its size, and under the system that it remembers
 //!   unless another one is asked for.
-//! - Commands other than `format` refuse an empty directory, so that a mistyped name makes no
-//!   store.
+//! - Commands other than `format` refuse an empty directory as the store to work on, so that a
+//!   mistyped name makes no store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

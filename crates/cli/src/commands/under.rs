@@ -1,5 +1,5 @@
 //! `--system NAME`: chooses the system under which a command opens a store. The store remembers it,
-//! with its parameters, for later openings. Commands that look at a store do not have the option.
+//! with its parameters, for later openings. Commands that only read a store do not have the option.
 
 use terrace::System;
 

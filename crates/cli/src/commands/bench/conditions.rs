@@ -1,8 +1,8 @@
 //! [`Conditions`] of a measurement: medium, number and sizes of entries, clients, seed, options,
 //! and whether the program was built with debug assertions.
 //!
-//! They are what was asked for. What a store made of it, such as smaller memtables, is among the
-//! metrics.
+//! They are what was asked for; the store may use less, such as smaller memtables. Nothing is
+//! measured here.
 
 use clap::ValueEnum;
 use serde::Serialize;

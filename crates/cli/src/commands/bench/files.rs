@@ -2,7 +2,7 @@
 //!
 //! - A file to be written is written over if it is there.
 //! - A trace to be replayed is read through once before anything is measured, so that a damaged one
-//!   is told before that. It is read twice, so it must be a file and no pipe.
+//!   is refused before that. It is opened twice, so it must be a file and no pipe.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};

@@ -1,5 +1,5 @@
-//! `terrace bench load`: a random load that nearly fills an emulated drive. Then it closes, checks
-//! and reopens the store, and reads everything back.
+//! `terrace bench load`: puts entries in random order onto an emulated drive; by default they
+//! nearly fill it. Then it closes, checks and reopens the store, and reads everything back.
 //!
 //! It reports times, waits and memory. A check that finds a problem, or an entry that does not come
 //! back as it was put, is an error. The image of the drive is not synced to the host's disk. It has

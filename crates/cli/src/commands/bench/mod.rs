@@ -10,8 +10,8 @@
 //! | `sizes` | sizes of keys and values as one types them |
 //!
 //! Every value that is read is verified. A medium that was made for a measurement is gone after it,
-//! unless the process is killed; traces and latencies that were asked for stay. A build with debug
-//! assertions measures something else, and says so.
+//! unless a signal such as SIGKILL ends the process; traces and latencies that were asked for stay.
+//! A build with debug assertions measures something else, and says so.
 
 mod answer;
 mod command;

@@ -1,5 +1,5 @@
-//! The burst of the demonstration: an actor writes as fast as it can while the main thread cuts the
-//! power of the drive after a fraction of a second. One put in [`SYNC_EVERY`] is synced. Any error
+//! The burst of the demonstration: an actor makes one put after the other, and the main thread cuts
+//! the power of the drive after 0.2 to 0.6 seconds. One put in [`SYNC_EVERY`] is synced. Any error
 //! of a put counts as the cut, and ends the burst.
 //!
 //! Afterwards [`recovered`] fails unless the key space has a beginning of the puts, without a gap:

@@ -1,4 +1,5 @@
-//! `terrace demo [DIR]`: a store's whole life in a minute, on an emulated drive.
+//! `terrace demo [DIR]`: a store's whole life, on an emulated drive: it is filled from a directory
+//! tree, changed, cut off from power, recovered and checked.
 //!
 //! | file | content |
 //! |---|---|
@@ -10,7 +11,7 @@
 //! | `outcome` | the result, as JSON and as text |
 //!
 //! It needs no hardware and no rights. Unless `--keep` names an image, it leaves nothing behind:
-//! the image of the drive has lost its name before the store is made, so it is gone however the
+//! the image of the drive has no name any more when the store is made, so it is gone however the
 //! program ends after that.
 
 mod burst;

@@ -1,5 +1,5 @@
-//! [`Model`]: the expected contents of the store, as a digest of each value, by key. So it holds
-//! the paths in memory and not the contents.
+//! [`Model`]: the expected contents of the key space of files, as a digest of each value, by key.
+//! So it holds the paths in memory and not the contents. A difference is an error.
 //!
 //! It does not compare with the original files, because these may change during the demonstration.
 //! The caller tells it of every put and delete of a file; symbolic links are not in it.

@@ -1,4 +1,5 @@
-//! `terrace device`: the list of its subcommands.
+//! `terrace device`: the list of its subcommands, as clap parses and describes them. Each has a
+//! file of its own, which does the work.
 
 use super::create::Create;
 use super::report::Report;

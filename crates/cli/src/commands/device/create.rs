@@ -1,6 +1,6 @@
-//! `terrace device create`: makes an emulated drive. Its shape is given by options, or taken from a
-//! real drive, on a smaller scale if that is asked for. The drive is empty: `terrace format` makes
-//! a store on it.
+//! `terrace device create`: makes an emulated drive in a file that is not there yet, or, without
+//! zones, on an empty block device. Its shape is given by options, or taken from a real drive, on a
+//! smaller scale if that is asked for. The drive is empty: `terrace format` makes a store on it.
 //!
 //! A path below `/dev` where nothing is there is refused: most likely the name of a device was
 //! mistyped. (Below `/dev/shm` files can be made.)

@@ -1,6 +1,6 @@
 //! `terrace dump IMAGE [PART]`: finds the part and dumps it: a file by its id, the journal or the
-//! superblock. Without a part it lists the files. A file of a client is refused, because it has no
-//! known structure.
+//! superblock. Without a part it lists the files, and reports damage of superblock and journal. A
+//! file of a client is refused, because it has no known structure.
 
 use std::io::{self, Write};
 

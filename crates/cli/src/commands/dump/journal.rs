@@ -1,5 +1,5 @@
 //! Dumps the journal from the head on that the superblock names: for each append its frames, then
-//! its records in words.
+//! its records.
 //!
 //! Damaged frames are reported, and the dump goes on with the next frame that verifies. Frames
 //! before the head are not shown: a snapshot of the catalog has replaced them.

@@ -1,7 +1,7 @@
 //! Words and JSON for places and roles: frames, extents, addresses, and the engine's annotations.
 //!
-//! Words are for people and may change. The names of fields in JSON are what programs rely on.
-//! Blocks are numbers on a device; offsets and sizes are in bytes.
+//! Words are for people and may change. Programs can rely on the names of fields in JSON. Block
+//! numbers count from the start of a device; offsets and sizes are in bytes.
 
 use serde_json::{Map, Value, json};
 use terrace_env::ByteCount;

@@ -2,7 +2,7 @@
 //! damaged parts. It also formats keys and entries.
 //!
 //! A dump ends with [`Printer::finish`]. That writes what is buffered, and fails if a part was
-//! damaged.
+//! damaged. A block that was trimmed is not damaged.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,6 @@
 //! `terrace lab arrivals`: generates the arrivals of a process, or reads them from a file, and
-//! describes them by statistics. `--thesis` holds processes against published estimates,
-//! `--validate` the estimators against noise whose Hurst parameter is known.
+//! describes them by statistics. Instead, `--thesis` compares processes with published estimates,
+//! and `--validate` tries the estimators on noise whose Hurst parameter is known.
 //!
 //! Arrivals of a process are generated again for each use, and never held in memory; those of a
 //! file are.

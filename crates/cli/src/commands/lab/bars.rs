@@ -1,7 +1,7 @@
-//! [`Bars`]: the progress of a series: a bar on the terminal for each run under way, and a line
-//! when a run has ended.
+//! [`Bars`]: the progress of a series on standard error: on a terminal a bar for each run under
+//! way, and a line when a run has ended.
 //!
-//! Threads: [`Bars::notice`] is called from several at the same time. The events of one run come in
+//! Threads: several may call [`Bars::notice`] at the same time. It expects the events of one run in
 //! order.
 
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! `terrace lab`: the list of its subcommands.
+//! `terrace lab`: the list of its subcommands, as clap parses and describes them. Each has a file
+//! of its own, which does the work.
 
 use super::arrivals::Arrivals;
 use super::drives::Drives;

@@ -1,5 +1,6 @@
-//! Estimates of the Hurst parameter beside what they are held against: the thesis's table 4.2, and
-//! noise of known parameters.
+//! Estimates of the Hurst parameter, as tables or JSON: [`Thesis`] has ours of several arrival
+//! processes beside those in table 4.2 of a thesis; [`Validation`] has the estimators on fractional
+//! Gaussian noise, beside the parameter that the noise has. The numbers are printed and not judged.
 
 use std::io::{self, Write};
 use std::time::Duration;

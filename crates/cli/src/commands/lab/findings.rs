@@ -1,9 +1,9 @@
 //! [`Findings`] of a series: metrics and claims, as tables that can be pasted into a Markdown page,
 //! or as one JSON object.
 //!
-//! - Claims of the papers are compared if whole runs were carried out, with all operations.
-//!   Otherwise they are left out.
-//! - A claim about a system that was not run stands there without a metric of ours.
+//! - Claims of the papers are compared if no option asked for only a part of the runs or of their
+//!   operations. Otherwise they are left out.
+//! - A claim about a system that was not run, or whose run failed, has no metric of ours.
 //! - A run that failed is listed with its error and has no metrics.
 
 use std::collections::BTreeMap;

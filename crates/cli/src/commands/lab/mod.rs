@@ -5,11 +5,11 @@
 //! | `command` | the list of the subcommands |
 //! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
 //! | `run` | carries out experiments, and keeps their outcomes in a directory |
-//! | `bars` | its progress |
-//! | `findings`, `page`, `spreadsheet` | its results: as tables or JSON, in Markdown, as CSV |
+//! | `bars` | the progress of `run` |
+//! | `findings`, `page`, `spreadsheet` | results of `run`: tables or JSON, Markdown, CSV |
 //! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `arrivals` | generates arrivals, or reads them, and describes them |
-//! | `findings_of_arrivals`, `estimates` | its results: statistics, and estimates beside others |
+//! | `findings_of_arrivals`, `estimates` | the results of `arrivals`: statistics, estimates |
 //! | `validate_drives` | compares the timing models with published metrics |
 //!
 //! With the same engine, the same experiment, system, variant, scale, share of operations and seed

@@ -1,7 +1,7 @@
 //! The result page of a series: its tables in Markdown, with the command that prints them.
 //!
-//! A page that is there is written over. A run that failed is shown as missing. If the findings
-//! have no claims, the page has none either.
+//! A page that is there is written over. A run that failed is shown as missing. If the claims were
+//! not compared, because only a part of the runs was carried out, the page does not show them.
 
 use std::path::Path;
 

@@ -1,11 +1,12 @@
 //! `terrace lab run`: carries out experiments in virtual time, keeps the outcomes, and prints
 //! metrics and claims.
 //!
-//! - A run whose outcome is kept already is not carried out again, unless `--fresh` is given. So an
-//!   interrupted series loses the runs that were under way. A run that is a part of another run of
-//!   the series is not carried out by itself.
+//! - A run whose outcome is kept already is not carried out again, unless `--fresh` is given. So a
+//!   series that was interrupted and is begun again repeats only the runs that were under way. A
+//!   run that is a part of another run of the series is not carried out by itself.
 //! - A run that fails does not end the others. The command then prints what there is, and fails.
-//! - Several runs go at once, as many as processors and memory allow; that changes no metric.
+//! - Several runs go at once, as many as processors, memory and `--jobs` allow; that changes no
+//!   metric, only the time of the host.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `terrace lab validate-drives`: compares the timing models of drives with published metrics, in
 //! virtual time.
 //!
-//! A metric that is more than 10 % off makes the command fail, after everything is printed. A grid
-//! of access patterns is measured as well, and printed without a comparison, unless `--sweep none`
-//! is given.
+//! If a metric differs from the published one by more than 10 %, the command fails after everything
+//! is printed. A grid of access patterns is measured as well, and printed without a comparison,
+//! unless `--sweep none` is given.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Validation};
