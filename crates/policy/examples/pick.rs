@@ -1,9 +1,9 @@
-//! How long deciders of compaction take over a large tree: `cargo xtask bench pick`; numbers of
-//! tables can follow `--`.
+//! How long deciders of compaction take for a choice on a large tree: `cargo xtask bench pick`;
+//! numbers of tables can follow `--`.
 //!
-//! Each row picks from trees of tables of 4 MiB in zones of 256 MiB, in two states: level 0 is due,
-//! and the level before the last is. A pick is made at each compaction; the longest of ten is
-//! printed, since it is what others wait for.
+//! Each row of the output is a system. It picks from two trees of tables of 4 MiB in zones of 256
+//! MiB: in one level 0 is due, in the other the level before the last. The longest of up to ten
+//! picks is printed, and how many parts the last plan takes.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Bulk load: sorted input goes into tables directly, and becomes visible as a whole.
 //!
-//! An ingest writes each byte once, without log, memtable and compaction; the numbers below compare
-//! it with the same load by batches.
+//! An ingest writes each byte of the input about once, without log and memtable. The program
+//! compares what it wrote with the same load by batches.
 //!
 //! `cargo run --release -p terrace --example bulk_load`
 

@@ -1,5 +1,5 @@
-//! Checkpoints: a consistent copy of a store while it is being written, on a drive of its own, and
-//! back from there into a directory.
+//! Checkpoints: copies a store to a drive while another thread writes to it, and the copy into a
+//! directory. The copy is of one moment.
 //!
 //! `cargo run -p terrace --example checkpoint`
 

@@ -1,7 +1,7 @@
 //! Key spaces and atomic batches: accounts, and an index of them by balance, that never disagree.
 //!
-//! A key space is an ordered map of its own within a store. A batch writes to any of them, as a
-//! whole or not at all, so that whatever happens in between, the index fits the accounts.
+//! A key space is an ordered map of its own within a store. A batch writes to several of them, as a
+//! whole or not at all. So the index fits the accounts after a crash, too.
 //!
 //! `cargo run -p terrace --example key_spaces`
 

@@ -1,7 +1,7 @@
 //! A time series: readings by sensor and time, read by range, and forgotten by range deletes.
 //!
-//! A range delete is one write, however much it removes. Where whole tables lie in the range, they
-//! are dropped without being read.
+//! A range delete is one write, however much it removes. Tables that lie wholly in the range are
+//! dropped without being read.
 //!
 //! `cargo run -p terrace --example time_series`
 

@@ -1,5 +1,5 @@
-//! Watching a store: a listener is told what happens in the background, and `Stats` has the
-//! metrics.
+//! Watching a store: the store calls a [`Listener`] with what happens in the background, and
+//! [`Stats`](terrace::Stats) has the metrics.
 //!
 //! `cargo run -p terrace --example watch`
 

@@ -1,8 +1,9 @@
 //! A work queue that survives a power cut: synced writes, and recovery on an emulated drive.
 //!
-//! Writes that have been synced are there afterwards. Writes that were not synced may be lost, the
-//! newest first, and never one without all newer ones: so a job is either in the queue, or done and
-//! its result there, but never both and never neither.
+//! Writes that have been synced are there afterwards. Of the others, only the newest may be lost:
+//! never one without all newer ones. Adding a job is synced. To take it off the queue and to keep
+//! its result is one batch. So a job is either in the queue or has a result, never both and never
+//! neither.
 //!
 //! `cargo run -p terrace --example work_queue`
 

@@ -1,4 +1,5 @@
-//! Tests of input and output: values and their limits, keys as text, answers in JSON.
+//! Tests of what the program takes and prints: a value is read only up to its limit, keys that
+//! differ look different, and JSON names all of its numbers.
 
 use serde_json::Value;
 

@@ -1,4 +1,6 @@
-//! Tests of `terrace lab arrivals`.
+//! Tests of `terrace lab arrivals`: arrivals that are written to a file have the same statistics
+//! when they are read back, and wrong processes, files and options are refused with what was
+//! expected.
 
 use crate::program::Place;
 

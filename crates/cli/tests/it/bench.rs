@@ -1,5 +1,6 @@
-//! Tests of `terrace bench` with tiny counts. They check that it measures, and not which times come
-//! out.
+//! Tests of `terrace bench` and `terrace bench load` with tiny counts: every mix and workload runs
+//! on every medium, what is recorded can be replayed, nothing is left behind, and wrong command
+//! lines are refused. They do not check which times come out.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! Tests of `terrace device`.
+//! Tests of `terrace device`: drives of every kind are made and reported, an impossible shape is a
+//! wrong command line, and neither a file nor a missing device is written over.
 
 use crate::program::Place;
 

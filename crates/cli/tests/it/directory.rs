@@ -1,4 +1,5 @@
-//! A store in a plain directory, from the command line.
+//! Tests of a store in a plain directory, from the command line: only an empty directory becomes a
+//! store, and damaged, missing, extra and renamed files are named.
 
 use std::path::{Path, PathBuf};
 

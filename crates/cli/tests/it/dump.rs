@@ -1,4 +1,6 @@
-//! Tests of `dump`: structures of the medium on the command line.
+//! Tests of `terrace dump`: everything that is listed can be dumped, keys are chosen by range and
+//! key space, damage is reported and the rest still dumped, also of a store that cannot be mounted.
+//! Nothing is changed.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Tests of durability on the host: the system calls of the program, and its words about its
-//! images.
+//! Tests of durability on the host: by `strace`, that a put to an image syncs it and a read writes
+//! nothing; and that `stats` and `bench` say how images and logs are written.
 
 use std::process::Command;
 

@@ -1,4 +1,6 @@
-//! Tests of the host's effects on a command: signals, a full disk.
+//! Tests of what the host does to a command: signals that interrupt a measurement leave no files,
+//! and a full disk is exit code 4, on an image and in a directory. They start processes, and mount
+//! a small disk where the host lets users do so.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

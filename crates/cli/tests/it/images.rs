@@ -1,4 +1,6 @@
-//! Tests of files given as images, and of the messages about them.
+//! Tests of files that are given as images: what is no image is refused by every command and
+//! changed by none, and a damaged image is said to be one. Also stores and checkpoints on two
+//! drives, and targets that are not there.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! Tests of the modelled drives in the program: `terrace lab` and images of their shapes.
+//! Tests of the modelled drives in the program: `terrace lab drives`, `terrace lab
+//! validate-drives`, and images that take the shape of a real drive.
 
 use crate::program::Place;
 

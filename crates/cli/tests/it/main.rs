@@ -1,4 +1,5 @@
-//! The program from outside: command lines in, output and exit codes out.
+//! The program from outside: each test runs command lines in a directory of its own ([`program`]),
+//! and looks at output, exit codes and files.
 
 mod answers;
 mod arrivals;

@@ -1,4 +1,5 @@
-//! Tests of the pages that the program generates about itself.
+//! Tests of what the program prints about itself: manual pages, completions for each shell, and the
+//! exit codes in its help.
 
 use crate::program::Place;
 

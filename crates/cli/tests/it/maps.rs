@@ -1,4 +1,5 @@
-//! Tests of `zones`, `stats` and `demo` on devices of every kind.
+//! Tests of `zones`, `stats` and `demo` on devices of every kind: maps and lists of devices with
+//! and without zones, and stores that go from kind to kind by export and checkpoint.
 
 use std::fs;
 

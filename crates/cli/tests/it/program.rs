@@ -1,4 +1,5 @@
-//! Runs the program in a directory of its own.
+//! [`Place`]: runs the program in a temporary directory, which goes away at the end of the test. A
+//! command line is expected to succeed, to fail with an exit code, or is judged by the test.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,6 @@
-//! A store on a drive, from the command line.
+//! Tests of a store on a drive, from the command line: puts, gets, deletes, scans and key spaces;
+//! formats that are refused; damage, its exit code and how reads go on behind it; full drives; and
+//! that commands that read leave the image as it is.
 
 use serde_json::Value;
 use terrace::device::{Access, Emulator, ZoneState};

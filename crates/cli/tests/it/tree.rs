@@ -1,4 +1,5 @@
-//! Directory trees into a store and out again.
+//! Tests of `import`, `export` and `demo`: a directory tree comes back bit for bit, links stay
+//! apart, nothing is overwritten unless asked, and nothing is written outside the directory.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Tests of an operator's work with a store: compaction, copies, loads.
+//! Tests of an operator's work with a store: compactions, checkpoints onto a drive and into a
+//! directory, and entries that `scan` prints and `load` takes back.
 
 use crate::program::Place;
 

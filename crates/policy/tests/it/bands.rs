@@ -1,5 +1,7 @@
-//! Tests of compaction of overlapping bands: random trees on which every plan is legal and keeps
-//! the newest entry of each key in front, until nothing is due.
+//! Tests of compaction of overlapping bands ([`Bands`]). Random trees, from seeds: each plan is
+//! legal, the newest entry of each key stays in front, and the tree comes to rest. Of plans that
+//! follow the thesis to the letter, the check refuses those that would return stale keys. Besides,
+//! goldens of single choices.
 
 use std::collections::BTreeMap;
 

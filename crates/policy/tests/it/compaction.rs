@@ -1,8 +1,10 @@
-//! Text goldens of compaction choices. A tree is a line per run, newest first, and a segment is
-//! `start-end:bytes` or `start-end:bytes/tombstones` of 100 entries; files are numbered as they
-//! come. A table of a set has the set behind it, as it was written:
-//! `start-end:bytes@id/tables/bytes`. `start,key,key-end:bytes` has keys that divide the segment
-//! into parts of equal bytes.
+//! Text goldens of compaction choices: a tree in, a plan and the next state out. Besides, random
+//! legal trees that must come to rest, and plans beside others.
+//!
+//! A tree is a line per run, newest first. A segment is `start-end:bytes` or
+//! `start-end:bytes/tombstones`, and has 100 entries; files are numbered as they come. A table of a
+//! set names the set and what it had when it was written: `start-end:bytes@id/tables/bytes`.
+//! `start,key,key-end:bytes` has keys that divide the segment into parts of equal bytes.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{

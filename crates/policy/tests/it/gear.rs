@@ -1,8 +1,11 @@
-//! Gear compaction, choice by choice. Trees are as in the goldens of [`crate::compaction`]. Then
-//! `zone=7 files=3,4` says which files begin in a zone of 40 bytes, with `open` one that is still
-//! written, with `written=30` one of which so much is. `window level=2 zone=7 files=3-4` says what
-//! of it is in a level's window, `window pointers 1=c` where the turns of levels are. Files without
-//! a zone are zones of their own.
+//! Text goldens of gear compaction: single choices under each variant. Trees are as in the goldens
+//! of [`crate::compaction`]. The other lines are:
+//!
+//! - `zone=7 files=3,4`: the files that begin in a zone of 40 bytes. The zone is full; behind
+//!   `open` it has one byte of room, and `written=30` says how much is written. Files in no such
+//!   line are zones of their own.
+//! - `window level=2 zone=7 files=3-4`: the id range of a zone that is in a level's window.
+//! - `window pointers 1=c`: the pointers of the variant `code`.
 
 use std::sync::Arc;
 

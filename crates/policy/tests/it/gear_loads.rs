@@ -1,5 +1,6 @@
-//! Gear compaction over long loads: every level stays bounded, every zone is emptied in its turn,
-//! and a collector has nothing to do.
+//! Gear compaction (`geardb`) over long replayed loads: every level stays within its bound, all
+//! zones are emptied in the course of time, and the collector has nothing to do. The bounds are
+//! checked after each flush.
 
 use std::collections::{BTreeMap, BTreeSet};
 

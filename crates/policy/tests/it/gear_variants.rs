@@ -1,6 +1,7 @@
 //! Loads under the variants of gear compaction that are for comparisons: the authors' code, and
-//! algorithm 1 as printed. [`Load::check`] holds after each of their flushes, too: the code keeps
-//! every level within its limit, and under neither does a writer wait for ever.
+//! algorithm 1 as printed. [`Load::check`] holds after each flush, too: under neither does level 0
+//! stay due, and the code keeps every level but the last within its limit. Under algorithm 1,
+//! levels have no bound.
 
 use std::sync::Arc;
 

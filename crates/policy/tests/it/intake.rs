@@ -1,4 +1,5 @@
-//! Where new data goes: the choices of leveled compaction, and which routes are legal.
+//! Tests of intake: the levels that leveled compaction chooses for a flush, the places and routes
+//! that are legal for new data, and its claims.
 
 use terrace_env::ByteCount;
 use terrace_policy::{

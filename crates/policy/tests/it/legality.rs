@@ -1,4 +1,5 @@
-//! Tests of plan legality: plans that break a rule, and plans that break none.
+//! Tests of [`Plan::check`]: plans that keep the order of age pass, and each rule that a plan
+//! breaks is named by an error of its own.
 
 use terrace_env::ByteCount;
 use terrace_policy::{

@@ -1,5 +1,6 @@
-//! Sweeps over long loads: how much of zones they leave dead, and that a store which has that much
-//! needs no collector.
+//! Sweeps (`lifetime`) over long replayed loads: zones that hold anything take at most the live
+//! entries, a quarter more, and four zones for each level; and a store of just that size needs no
+//! collector.
 
 use std::collections::BTreeSet;
 

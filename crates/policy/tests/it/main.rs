@@ -1,4 +1,5 @@
-//! The policies' tests: goldens in text, a view in and a choice out.
+//! The tests of the crate: goldens in text, a view in and a choice out; random trees; and whole
+//! loads replayed through the deciders ([`replay`]). Nothing does I/O but the goldens.
 
 mod bands;
 mod compaction;

@@ -1,4 +1,5 @@
-//! Goldens of placement: the zone that each decider chooses for a file.
+//! Goldens of placement: a request and the partly written zones in, the zone that a decider chooses
+//! out.
 
 use terrace_env::ZoneId;
 use terrace_env::store::{FileKind, PlacementHint, Rank};

@@ -1,4 +1,6 @@
-//! Tests of reclaim deciders: when reclaim is due, and which zone is the victim.
+//! Tests of reclaim deciders: goldens of when reclaim is due and which zone is the victim; and a
+//! full store on which a collector must come to an end, and give back what is dead if somebody
+//! waits.
 
 use terrace_env::ZoneId;
 use terrace_policy::{

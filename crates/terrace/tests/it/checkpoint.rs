@@ -1,5 +1,8 @@
-//! Checkpoints: a consistent copy, while writes go on, into any store, also when the target's power
-//! fails.
+//! Tests of checkpoints: copies of a store in memory, in a directory, on a drive and on two drives.
+//! A copy that is made while others write is of one moment. If the target's power fails, it is a
+//! store or empty. A target that is too small stays empty.
+//!
+//! Most tests run on the simulated runner, from seeds.
 
 use std::sync::Arc;
 

@@ -1,5 +1,9 @@
-//! Power cuts at device writes of a run that keeps its drive nearly full: memtables are small, logs
-//! are given up, compactions go by instalments, and zones are recycled all the time.
+//! Power cuts on a drive that is nearly full, simulated from seeds: memtables are small, logs are
+//! given up early, compactions go by instalments, and zones are used again and again.
+//!
+//! At about one device write in 150 the drive is copied. After the run, each copy loses its power
+//! in one of the ways of the emulator and is opened. It must hold all synced writes, and of the
+//! rest a beginning in order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! Tests of tables that range tombstones cover: they go without being read, beside merges too.
+//! Tests of delete-only compactions: tables that a range tombstone covers are dropped unread, and
+//! soon, while puts keep one, two or four compactions busy. Simulated, with a fixed latency for
+//! each request to the drive.
 
 use std::sync::Arc;
 use std::time::Duration;

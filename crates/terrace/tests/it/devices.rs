@@ -1,4 +1,8 @@
-//! Stores on emulated devices and in directories.
+//! Stores on emulated drives and in directories keep their contents over reopening, and synced
+//! writes over a power cut. The same seed gives the same history, down to the requests to the
+//! drive.
+//!
+//! The file also has the drives, options and loads that other tests share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! One type of error for all that a user calls: its kind, its text and its source.
+//! Tests of [`Error`](terrace::Error), the one type of error that a user of the library sees: its
+//! kind, its text, its source, and the error of the layer below. A drive that fails stops writing,
+//! and later errors keep the kind of the first.
 
 use std::error::Error as _;
 use std::sync::Arc;

@@ -1,6 +1,10 @@
-//! A full store never stays full: it is filled until a put is refused, and then emptied by deletes,
-//! under every row, with memtables whose logs take less than a zone or several, with and without
-//! readers, closed or cut off in between.
+//! A full store never stays full. It is filled until a put is refused, and then emptied by deletes,
+//! again and again, under every row: with memtables whose logs take less than a zone or several,
+//! with and without a scan or a snapshot, closed or cut off from power in between. Deletes, flushes
+//! and compactions must then succeed, each within a minute; and in the end nearly as much fits in
+//! as at first.
+//!
+//! Some tests run on threads, others are simulated from seeds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

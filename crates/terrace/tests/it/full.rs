@@ -1,4 +1,7 @@
-//! Full devices.
+//! Tests of full devices: a device is filled until a put is refused, emptied and filled again,
+//! under every system; so is the smallest device that a store can have. A refused put says who
+//! holds the space. A full disk of the host stops writing until the store is resumed. All are
+//! simulated.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
-//! Gear compaction on emulated devices: what it writes, and what is in its zones.
+//! Tests of the row `geardb` on emulated drives: it writes less than leveled compaction, its zones
+//! hold tables of one level, the collector moves nothing, and windows outlive a close of the store.
+//! Simulated, from fixed seeds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Handles know their store: those of one are refused by another, one store is open once, and what
-//! is left of a closed store says that it is closed.
+//! Handles know their store. A key space of another store, or of an earlier opening, is refused. A
+//! store is open for writing once, within a process and between two, by whatever path. What is left
+//! of a closed store returns the error that it is closed.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

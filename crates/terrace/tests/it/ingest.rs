@@ -1,4 +1,7 @@
-//! Ingest: sorted input beside ordinary writes, against an ordered map, and under power cuts.
+//! Tests of ingests: sorted input beside ordinary writes and snapshots reads back as an ordered map
+//! does. An ingest is newer than what was written while it was filled, refuses keys that are out of
+//! order, and is there as a whole or not at all: after a lack of space, a drop, and a power cut.
+//! Most tests are simulated from seeds.
 
 use std::sync::Arc;
 

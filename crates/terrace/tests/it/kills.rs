@@ -1,5 +1,7 @@
 //! Processes that are killed, that abort, or that drop a store without closing it: what each
-//! durability keeps. Another process, this one, keeps a record of the writes that returned.
+//! durability keeps. This process starts the other ones ([`kills_child`](crate::kills_child)),
+//! hears from them which writes have returned, and then opens the store and compares. The host goes
+//! on: nothing here is a power cut.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

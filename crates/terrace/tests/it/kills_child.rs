@@ -1,7 +1,9 @@
-//! The process that is killed: works on a store, and tells what has returned.
+//! The process that `kills` starts and kills: it works on a store, and prints the number of each
+//! write before it begins and after it has returned.
 //!
-//! It is this test binary, started again with [`ORDER`] set. Its writes follow from a seed and a
-//! number, so that the number of the last one tells all that the store must hold.
+//! It is this test binary, started again with [`ORDER`] set; without that, the test does nothing.
+//! Its writes follow from a seed and a number. So the number of the last write tells all that the
+//! store must hold.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

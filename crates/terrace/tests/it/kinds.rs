@@ -1,5 +1,6 @@
-//! Kinds of devices: a store moves from each to each other by a checkpoint, and a device of ten
-//! terabytes costs no more than what is used of it.
+//! Kinds of devices: a store goes by a checkpoint from each of zones, bands, a plain drive and
+//! shingled tracks to each other, and works on there. Opening a store on a device of ten terabytes
+//! costs memory and reads by what is used of the device, not by its size.
 
 use std::sync::Arc;
 

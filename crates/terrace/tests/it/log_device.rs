@@ -1,5 +1,7 @@
 //! Stores whose log device is the smallest that a store can have, under loads of many times its
-//! size: the log device is full again and again, and no put may fail for that reason.
+//! size. The log device becomes full again and again, and no put may fail for that reason: puts
+//! wait for flushes, or go to tables at once if no flush frees anything. A write that no log can
+//! take fails at once. Synced puts outlive power cuts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

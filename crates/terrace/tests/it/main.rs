@@ -1,4 +1,5 @@
-//! The library's tests: everything joined, from keys down to emulated zones.
+//! The library's tests, over all layers: from keys down to emulated zones. Each module has one
+//! subject; `kills_child` and `resident_child` are processes that tests start.
 
 mod checkpoint;
 mod cuts;

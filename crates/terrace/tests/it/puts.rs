@@ -1,4 +1,6 @@
-//! Tests of the waits of a put.
+//! How long a put waits, on a simulated drive of which each request takes ten milliseconds. A
+//! synced put waits for one write to the log. A gathered put waits only where one log ends and the
+//! next begins. A put that finds no space beside a scan is refused in time.
 
 use std::sync::Arc;
 use std::time::Duration;

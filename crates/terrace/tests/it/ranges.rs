@@ -1,5 +1,7 @@
-//! Every option and every parameter of every system, at its ends and beyond them: a store opens and
-//! does its work within its budget and in time, or refuses the option and remembers nothing.
+//! Every option, and every parameter of every system, at the ends of its range and beyond them. A
+//! store opens and does its work, in bounded time, or it refuses the option with an error that
+//! names its range. Options that are drawn from their ranges work together. Simulated, with a
+//! random latency of the drive.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

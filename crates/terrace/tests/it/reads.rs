@@ -1,4 +1,6 @@
-//! Reads of one key, of several, and whether there is one: they agree, whatever lies in between.
+//! Tests of `get`, `contains` and `multi_get`: they agree with each other and with an ordered map,
+//! for the newest writes and for snapshots. Several keys of one block are read by one read, and a
+//! read that does not fill the cache leaves nothing in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Tests of the memory of a process, against the budget of its store and the store's own count: by
-//! scenarios that once took up to a hundred times as much, each in a process of its own.
+//! The memory of a process, compared with its store's budget and with the store's own count. Each
+//! scenario runs in a process of its own ([`resident_child`](crate::resident_child)), in a
+//! directory and on an image: puts, a long log, a large batch, large values, many scans. Earlier
+//! versions took up to a hundred times as much in them.
 //!
-//! `cargo xtask soak memory` runs them at eight times the size, which is that of the reports that
-//! they come from: 1.5 million puts of 1 KiB, for one.
+//! `cargo xtask soak memory` runs the scenarios at eight times the size.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

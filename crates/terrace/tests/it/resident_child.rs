@@ -1,7 +1,8 @@
-//! The process whose memory is measured: fills a store or reads from it, and tells what it held.
+//! The process whose memory `resident` measures: it fills a store or reads from it, and prints what
+//! the process held, and what the store counted.
 //!
 //! It is this test binary, started again with [`ORDER`] set, so that nothing but the store and the
-//! scenario is in its memory.
+//! scenario is in its memory. It needs Linux (`/proc`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

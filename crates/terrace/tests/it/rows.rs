@@ -1,5 +1,7 @@
-//! Tests of the promises of every row of the table of systems, whatever its choices are. `full`
-//! tests that a full store goes on once it is emptied.
+//! Promises of every row of the table of systems, whatever its deciders choose: a sequential load
+//! is moved and not rewritten; a store that is overwritten again and again goes on; a full one
+//! refuses puts, rests, and has space again after deletes. Simulated; rows run side by side. `full`
+//! has more tests of full stores.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
-//! Bands on emulated devices: what a manual compaction leaves of overlapping ones, and that nothing
-//! has to be collected.
+//! Bands on emulated devices, under the rows `smrdb` and `smrdb-leveled`: a manual compaction
+//! leaves one run of bands that do not overlap, reads find the newest entries before and after it,
+//! and the collector moves nothing. Simulated, from a fixed seed.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
-//! Systems: each keeps everything, and a store can be closed under one and opened under another.
+//! Tests of changes of the system: a store can be closed under one system and opened under any
+//! other, and keeps its contents. A store remembers the system that it was opened under last, with
+//! its parameters.
 
 use terrace::{ByteCount, Db, FormatOptions, MemoryStore, Options, System};
 use terrace_env::random::{Random, Rng};

@@ -1,4 +1,6 @@
-//! How writers are held back by LevelDB's rule, on a drive that is slower than they are.
+//! How writers are slowed by LevelDB's rule, on a simulated drive that is slower than they are:
+//! each group of writes waits a millisecond while level 0 has [`SLOW`] runs, and writers are
+//! stopped at [`STOP`] runs. Under the paced rule nobody is stopped.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Writes without a log, on every medium: a clean end and a sync keep them, a power cut takes back
-//! the newest of them, and writes with a log do not depend on them.
+//! Tests of writes without a log, on every medium: a close, a drop of the last handle and a sync
+//! keep them. A power cut takes back the newest of them, and no write with a log is lost with them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Loads, and what is told of the store that one leaves.
+//! Replays the loads of goldens: `load`, `open under` and the store are lines of text ([`replay`]).
+//! The answer is a picture of the zones, or metrics of the second half of the last load.
 
 use std::collections::BTreeSet;
 

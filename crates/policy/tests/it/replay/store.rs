@@ -1,9 +1,9 @@
-//! A store whose deciders are played: the tree, and the jobs on it.
+//! [`Replay`]: a store whose deciders are played: the tree, and the jobs on it.
 //!
-//! Every entry is one byte, a memtable is flushed when it is full, plans follow one another, and
-//! there are no logs: only what deciders choose is of interest here. Merges go by subcompactions,
-//! several at once where there are workers, as the engine carries them out, and what a
-//! subcompaction has consumed is trimmed when it is done.
+//! Every entry is one byte. A full memtable is flushed to level 0, whatever the decider says of
+//! routes. Plans follow one another, and there are no logs. Merges go by subcompactions, several at
+//! once where there are workers, much as the engine carries them out, and what a subcompaction has
+//! consumed is trimmed when all that go at once are done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

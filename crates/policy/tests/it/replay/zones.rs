@@ -1,4 +1,6 @@
-//! Zones of a few entries each, and the tables in them.
+//! [`Zones`]: zones of a few entries each, and the tables in them. Tables are placed and zones
+//! reclaimed as the deciders say; there are no limits on open zones. A zone is free as soon as none
+//! of its entries is live.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
