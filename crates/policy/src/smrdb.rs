@@ -2,17 +2,17 @@
 //! key-value data store for shingled magnetic recording disks", SYSTOR '15, and the first author's
 //! thesis, section 3.2.3, "SMR-friendly Organization and Compaction"). A band is a table.
 //!
-//! Level 0 holds a run for each flush. Level 1 is mostly ordered: its bands may overlap. The score
-//! of level 0 is its runs over `level0_runs`. That of level 1 is the most bands that one of its
-//! bands overlaps, over `overlap_bands`. The level with the higher score is compacted, if that is
-//! at least 1.
+//! Level 0 holds a run for each flush, mostly of one band. Level 1 is mostly ordered: its bands may
+//! overlap. The score of level 0 is its runs over `level0_runs`. That of level 1 is the most bands
+//! that one of its bands overlaps, over `overlap_bands`. The level with the higher score is
+//! compacted, if that is at least 1.
 //!
-//! 1. Take bands of level 0: the oldest one, and then newer ones that overlap it, up to
-//!    `level0_slow`. Pass over a newer band if it overlaps an older one that was passed over, so
+//! 1. Take runs of level 0: the oldest one, and then newer ones that overlap it, up to
+//!    `level0_slow`. Pass over a newer run if it overlaps an older one that was passed over, so
 //!    that the older one does not come to lie above it.
-//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap the bands that
-//!    were taken. If there is none, a single band of step 1 becomes a band of level 1 by metadata
-//!    alone, unless it is mostly tombstones.
+//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap what was taken.
+//!    If there is none, and only one run was taken, its bands move to level 1 by metadata alone,
+//!    unless one of them is mostly tombstones.
 //! 3. Within level 1, the candidates are the band that overlaps the most others, and those others.
 //!    A band that lies under no newer one is left out.
 //! 4. Prune the candidates to the least sequential one ([`sequentiality`]), and add all newer bands
@@ -53,15 +53,15 @@
 //! - Bands of level 1 are moved to older runs by metadata alone where this makes runs fewer,
 //!   because a scan looks into every run. This comes before all merges.
 //! - A band of which at least half the entries are tombstones: in level 0 it starts step 1; in
-//!   level 1 it is merged with all older bands that it overlaps, so that the space of deleted data
-//!   comes back though nothing new is written.
+//!   level 1 it is merged with the oldest band that it overlaps, and with what step 4 adds. So the
+//!   space of deleted data comes back though nothing new is written.
 //! - Overwritten entries lie in older bands until these are merged. Where tables take more than 40
 //!   % of the store, fewer overlaps than `overlap_bands` start a compaction within level 1, and
 //!   from 65 % on any overlap does. Otherwise a store would be full of what is overwritten.
 //! - When space is short and nothing of this is due, level 0 is compacted as long as it holds
 //!   anything, and then level 1 until no bands overlap.
-//! - A manual compaction merges all bands of both levels that overlap, as far as the range reaches,
-//!   at once, and leaves one run without overlap.
+//! - A manual compaction merges each group of overlapping bands that reaches into the range, from
+//!   both levels, by one plan. Then it moves the bands of the range to one run.
 //! - Levels of another system: the deepest level that holds anything takes the part of level 1.
 //!   Bands of levels in between move to it by metadata alone, before all else.
 //!

@@ -1,12 +1,13 @@
 //! The sequentiality metric: how much of a band's content would stay in place if everything in the
-//! tree were reordered (thesis, section 3.2.3, "Compactions").
+//! tree were reordered (the thesis that `smrdb` names, section 3.2.3, "Compactions"). A band is a
+//! table.
 //!
 //! 1. Every band is divided into parts of equal bytes by its [`Histogram`](crate::Histogram). Where
 //!    in a part the bytes lie is not known: half of them count at either end of it.
 //! 2. A part of `w` bytes into whose range of keys other bands bring `f` bytes stays in place by
 //!    `w / (w + f)`.
-//! 3. The sequentiality of a band is the mean of its parts: from 0 to 1, and 1 if no key of another
-//!    band lies among its keys.
+//! 3. The sequentiality of a band is the mean of its parts: from 0 to 1, and 1 if no bytes of
+//!    another band count within its range.
 //!
 //! So a band with one far key loses one part and not all, as with the ranges of whole bands.
 //!
@@ -29,8 +30,8 @@
 //! - Far keys: both are larger. A band with one far key overlaps all bands up to it and is merged
 //!   because of that sooner or later, but its score is high, so that others are merged before it.
 //!
-//! Cost: of each histogram only every n-th boundary is used, so that all together have at most
-//! 65,536. With bands of 40 MB that is all of them up to 13 GB.
+//! Cost: of each histogram only every n-th boundary is used, so that all together have about 65,536
+//! at most. With bands of 40 MB and keys of 16 bytes that is all of them up to 13 GB.
 
 use std::ops::Range;
 
