@@ -2,10 +2,10 @@
 //! key-value data store for shingled magnetic recording disks", SYSTOR '15, and the first author's
 //! thesis, section 3.2.3, "SMR-friendly Organization and Compaction"). A band is a table.
 //!
-//! Level 0 holds a run for each flush, mostly of one band. Level 1 is mostly ordered: its bands may
-//! overlap. The score of level 0 is its runs over `level0_runs`. That of level 1 is the most bands
-//! that one of its bands overlaps, over `overlap_bands`. The level with the higher score is
-//! compacted, if that is at least 1.
+//! Level 0 holds a run for each flush, mostly of one band, and for each ingest that found no deeper
+//! place. Level 1 is mostly ordered: its bands may overlap. The score of level 0 is its runs over
+//! `level0_runs`. That of level 1 is the most bands that one of its bands overlaps, over
+//! `overlap_bands`. The level with the higher score is compacted, if that is at least 1.
 //!
 //! 1. Take runs of level 0: the oldest one, and then newer ones that overlap it, up to
 //!    `level0_slow`. Pass over a newer run if it overlaps an older one that was passed over, so

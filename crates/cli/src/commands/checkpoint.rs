@@ -2,7 +2,9 @@
 //! the checksums of all tables and logs on the way. A target that is not there is made.
 //!
 //! - The source is opened for reading only.
-//! - A target that holds a store with anything in it is refused, and keeps its contents.
+//! - A target that holds a store with anything in it is refused, and keeps its contents; so is a
+//!   zoned drive that is written and holds no store. Of a drive without zones only a store is
+//!   noticed.
 //! - The target becomes the copy by one transaction at the end. If the copy fails before, an image
 //!   that was made for it is removed. A directory that was made for it stays, as an empty store.
 //!   Drives that were there before may have been formatted.

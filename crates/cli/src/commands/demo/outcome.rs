@@ -1,7 +1,7 @@
 //! The outcome of the demonstration. As text: a line for each step as it ends, then the map of the
 //! drive, the levels and the metrics. As JSON: one object at the end. If a step fails, only the
 //! lines of the steps before and the error are printed. Levels and metrics are of the moment before
-//! the power cut, the map is of the recovered store.
+//! the burst, the map is of the recovered store.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -50,7 +50,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The result. Metrics are those of the store's whole life up to the power cut.
+/// The result. Metrics are those of the store's life up to the burst.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     /// Regular files loaded.

@@ -1,4 +1,5 @@
-//! Statistics of arrivals as a table: a column for the arrivals in each bin, and one for the gaps.
+//! Statistics of arrivals as a table for people: a column for the numbers of arrivals in each bin
+//! of time, and one for the gaps between arrivals. An estimate that could not be made is a `-`.
 
 use std::io::{self, Write};
 
