@@ -92,9 +92,11 @@ fn check(line: &str) -> anyhow::Result<()> {
             samples >= least,
             "{run}: expected {least} samples or more, found {samples}: is sample_every too long?"
         );
+        // A short load that flushes nothing has written its log alone, but for the last bytes that
+        // the log still gathers.
         ensure!(
-            total >= 1.0 || !loads,
-            "{run}: write amplification: expected 1 or more, found {total}"
+            total >= 0.99 || !loads,
+            "{run}: write amplification: expected 0.99 or more, found {total}"
         );
     }
     Ok(())
@@ -116,7 +118,7 @@ mod tests {
         for (from, to, what) in [
             ("\"idle\": 2.0", "\"idle\": 3.0", "expected 3 s by cause, found 4 s"),
             ("\"live_end\": 0.5", "\"live_end\": 1.5", "live_end: expected a share, found 1.5"),
-            ("\"total\": 2.0", "\"total\": 0.5", "expected 1 or more, found 0.5"),
+            ("\"total\": 2.0", "\"total\": 0.5", "expected 0.99 or more, found 0.5"),
             ("[1, 2]", "[1]", "expected 2 samples or more, found 1"),
             ("\"seconds\": 3.0", "\"minutes\": 3.0", "expected /seconds, found none"),
         ] {

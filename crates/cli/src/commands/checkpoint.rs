@@ -1,10 +1,11 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
-//! the checksums of all tables and logs on the way. A target that is not there is made.
+//! the checksums of all tables and logs on the way. A target that is not there is made, but not a
+//! drive as a copy of a directory, nor the drive of `--to-log`.
 //!
 //! - The source is opened for reading only.
 //! - A target that holds a store with anything in it is refused, and keeps its contents; so is a
-//!   zoned drive that is written and holds no store. Of a drive without zones only a store is
-//!   noticed.
+//!   zoned drive of which a sequential zone is written and which holds no store. In conventional
+//!   zones, and on a drive without zones, only a store is noticed.
 //! - The target becomes the copy by one transaction at the end. If the copy fails before, an image
 //!   that was made for it is removed. A directory that was made for it stays, as an empty store.
 //!   Drives that were there before may have been formatted.
@@ -151,11 +152,10 @@ impl Checkpoint {
     fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
-        // A drive without zones has no pointers that would tell.
-        let is_empty = match drive.geometry().layout.is_zoned() {
-            true => zones.iter().all(|zone| untouched(zone.state)),
-            false => !log_drive::holds_store(&drive)?,
-        };
+        // Conventional zones, and drives without zones, have no pointers that would tell.
+        let is_zoned = drive.geometry().layout.is_zoned();
+        let is_untouched = !is_zoned || zones.iter().all(|zone| untouched(zone.state));
+        let is_empty = is_untouched && !log_drive::holds_store(&drive)?;
         let devices = self.devices(drive)?;
         if is_empty {
             let log_path = self.to_log.as_deref();

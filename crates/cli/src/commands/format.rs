@@ -74,7 +74,7 @@ impl Format {
         })
     }
 
-    /// Refuses a drive with zones that are written, or one without zones that holds a store.
+    /// Refuses a drive with zones that are written, or one that holds a store.
     fn check_empty(&self, drive: &Arc<Emulator>) -> Result<(), Failure> {
         let path = self.target.path();
         if !drive.geometry().layout.is_zoned() {
@@ -91,7 +91,8 @@ impl Format {
         };
         let written = zones.iter().filter(|zone| !untouched(zone.state)).count();
         if written == 0 {
-            return Ok(());
+            // What lies in conventional zones alone is not told by pointers.
+            return check_no_store(drive, path);
         }
         Err(Failure::new(
             Kind::Failed,

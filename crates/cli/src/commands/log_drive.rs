@@ -9,12 +9,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace_env::{Cause, DeviceId, Lba};
+use terrace_env::{Cause, DeviceId, Lba, ZoneId};
 use terrace_fs::superblock::Superblock;
 use terrace_fs::{BLOCK, device_number, log_device};
-use terrace_zone::{Device, Emulator};
+use terrace_zone::{Device, Emulator, ZoneState};
 
 use crate::failure::{Failure, Kind};
+
+/// How many conventional zones are looked into: superblocks lie in one of the first eight.
+const CONVENTIONAL: usize = 8;
 
 /// Path of the plain drive, as the store on `drive` remembers it; `None` if the store has none, and
 /// if there is no store. `image` is the path of the drive.
@@ -53,9 +56,24 @@ pub(super) fn path_to_remember(image: &Path, log: &Path) -> Result<String, Failu
     })
 }
 
-/// Whether a plain drive holds a store.
-pub(super) fn holds_store(log: &Emulator) -> Result<bool, Failure> {
-    let per_block = BLOCK as u32 / log.geometry().logical_block;
-    let start = log.read(Lba(0), 2 * per_block, Cause::Superblock)?;
-    Ok(start.chunks(BLOCK).any(Superblock::is_marked))
+/// Whether blocks that can be overwritten hold a store's superblock, of whatever version, damaged
+/// or not: the first two of a drive without zones, or of one of the first conventional zones. Write
+/// pointers tell nothing of these blocks.
+pub(super) fn holds_store(drive: &Emulator) -> Result<bool, Failure> {
+    let geometry = drive.geometry();
+    let per_block = BLOCK as u32 / geometry.logical_block;
+    let mut starts = vec![Lba(0)];
+    if geometry.layout.is_zoned() {
+        let zones = drive.report(ZoneId(0), geometry.zones)?;
+        let overwritable = zones.iter().filter(|zone| zone.state == ZoneState::NotWritePointer);
+        let first = overwritable.take(CONVENTIONAL).map(|zone| geometry.zone_start(zone.zone));
+        starts = first.collect();
+    }
+    for start in starts {
+        let blocks = drive.read(start, 2 * per_block, Cause::Superblock)?;
+        if blocks.chunks(BLOCK).any(Superblock::is_marked) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -195,3 +195,23 @@ fn a_checkpoint_leaves_a_store_alone_that_lies_on_a_drive_without_zones() {
         assert_eq!(place.ok(&["get", &image, "own"]), "more", "{kind}");
     }
 }
+
+#[test]
+fn a_store_that_lies_in_conventional_zones_and_on_a_log_device_is_left_alone() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["device", "create", "t.img", "--kind", "bands", "--size", "2GiB"]);
+    place.ok(&["device", "create", "log.img", "--kind", "plain", "--size", "32MiB"]);
+    place.ok(&["format", "t.img", "--log", "log.img"]);
+    // It is in the log, so that no sequential zone is written.
+    place.ok(&["put", "t.img", "own", "more"]);
+    let error = place.fails(1, &["format", "t.img"]);
+    assert!(error.contains("expected an empty drive, found a store; --force"), "{error}");
+    let error = place.fails(1, &["checkpoint", "d.img", "t.img"]);
+    assert!(error.contains("journal and logs on device 1"), "{error}");
+    assert_eq!(place.ok(&["get", "t.img", "own"]), "more");
+    // An empty drive of this kind is a target.
+    place.ok(&["device", "create", "e.img", "--kind", "bands", "--size", "2GiB"]);
+    place.ok(&["checkpoint", "d.img", "e.img"]);
+    assert_eq!(place.ok(&["get", "e.img", "key"]), "value");
+}
