@@ -50,10 +50,10 @@ impl Guard {
         behind.min(self.end).max(end)
     }
 
-    /// The end of the guard of a region that was cut from a free run.
-    pub(super) fn behind_in(&self, region: &Range<u64>, run: &Range<u64>) -> u64 {
+    /// The end of the guard of a region that was cut from the free run that ends at `run_end`.
+    pub(super) fn behind_in(&self, region: &Range<u64>, run_end: impl FnOnce() -> u64) -> u64 {
         let behind = self.behind(region.end);
-        if canary::is_broken(Rule::GapHasGuard) { behind.min(run.end) } else { behind }
+        if canary::is_broken(Rule::GapHasGuard) { behind.min(run_end()) } else { behind }
     }
 
     /// The blocks of a free run that can be written, from its start, so that the guard is in the

@@ -151,7 +151,7 @@ impl State {
     /// Whether so many stretches stay whole if a region is cut from a run. Where fewer are whole
     /// already, because the journal has taken some, a region that breaks none is still good.
     fn leaves(&self, run: &Range<u64>, region: &Range<u64>, kept: u64) -> bool {
-        let rest = [run.start..region.start, self.guard.behind_in(region, run)..run.end];
+        let rest = [run.start..region.start, self.guard.behind_in(region, || run.end)..run.end];
         let whole: u64 = rest.iter().map(|rest| self.free.stretches_in(rest)).sum();
         let broken = self.free.stretches_in(run) - whole;
         broken == 0 || self.free.whole() >= broken + kept
@@ -160,8 +160,8 @@ impl State {
     /// Leases blocks that were chosen.
     pub(super) fn lease(&mut self, ask: &Ask, region: Range<u64>) -> u64 {
         let serial = self.next_lease;
-        let run = self.free.runs_from(region.start).next().unwrap_or_else(|| region.clone());
-        let (writable, guard_end) = (self.free.writable(), self.guard.behind_in(&region, &run));
+        let run_end = || self.free.runs_from(region.start).next().map_or(region.end, |run| run.end);
+        let (writable, guard_end) = (self.free.writable(), self.guard.behind_in(&region, run_end));
         self.free.take(region.start..guard_end);
         let own = self.governor.taken(ask.reservation, writable - self.free.writable());
         (self.cursor, self.next_lease) = (region.end, serial + 1);
