@@ -2,7 +2,8 @@
 //!
 //! A store on two devices has its tables on one and its journal on the other. If one of them is put
 //! back from an older copy, each still looks sound by itself, but the journal describes other
-//! tables. A mount for writing therefore leaves the same mark, a [`MountMark`], on both devices.
+//! tables. A mount for writing therefore leaves the same mark, a
+//! [`MountMark`](crate::superblock::MountMark), on both devices.
 //!
 //! # Steps of a mount for writing
 //! `a` is the mark that was found, `b` the mark of this mount.
@@ -17,8 +18,8 @@
 //!
 //! # Check
 //! A mount refuses devices if the journal's device does not have the mark of device 0. A cut
-//! between two steps leaves devices that belong together. A device without a mark, of a store that
-//! was not mounted since it was made, belongs to any.
+//! between two steps leaves devices that belong together. Before the first mount for writing both
+//! have the mark of epoch 0.
 //!
 //! # Limits
 //! A copy that was made within a mount is not told from the device at the end of that mount.
@@ -27,13 +28,12 @@ use terrace_env::store::StoreError;
 
 use crate::canary::{self, Rule};
 use crate::journal::Replayed;
-use crate::superblock::{MountMark, Superblock, SuperblockArea, write_twice};
+use crate::superblock::{Superblock, SuperblockArea, write_twice};
 
 /// Refuses a device that is an older copy than the other one.
 pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreError> {
     let (found, [last, next]) = (tables.marks[0], logs.marks);
-    let unmarked = MountMark::default();
-    if found == last || found == next || found == unmarked || last == unmarked {
+    if found == last || found == next {
         return Ok(());
     }
     let store = tables.uuid;

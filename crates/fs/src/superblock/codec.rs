@@ -164,7 +164,7 @@ pub struct Splice {
 /// The mount for writing that a device of a store on several was last marked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountMark {
-    /// The epoch of the mount; 0: none has marked the device.
+    /// The epoch of the mount; 0 before the first one.
     pub epoch: u32,
     /// Tells mounts of one epoch apart, which went on from copies of one store. It is made of the
     /// chain at the journal's end and of the time since the process began.

@@ -69,17 +69,20 @@ fn a_device_that_is_an_older_copy_than_the_other_is_refused_by_its_number() {
 fn a_store_that_was_only_read_since_goes_with_its_copies() {
     let drives =
         formatted_with_log(Geometry::uniform(ByteCount::kib(256), 40), ByteCount::mib(8), 2);
-    let [unmarked, _] = copies(&drives);
+    let [first_tables, first_logs] = copies(&drives);
     life(&drives);
     let [old_tables, _] = copies(&drives);
     let options = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
     drop(Fs::mount(&drives, &options).expect("a store that is read"));
-    let [tables, logs] = copies(&drives);
-    life(pair(&old_tables, &logs));
-    drop(tables);
-    // A device of a store that was never written has no mark.
     let [_, logs] = copies(&drives);
-    life(pair(&unmarked, &logs));
+    life(pair(&old_tables, &logs));
+    // Neither goes with a copy from before the first mount.
+    let [tables, logs] = copies(&drives);
+    for (number, devices) in [(0, pair(&first_tables, &logs)), (1, pair(&tables, &first_logs))] {
+        let said = refusal(&devices);
+        assert!(said.contains(&format!("expected device {number} of store")), "{said}");
+    }
+    life(pair(&first_tables, &first_logs));
 }
 
 #[test]

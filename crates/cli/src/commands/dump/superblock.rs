@@ -75,7 +75,7 @@ fn text(out: &mut dyn Write, superblock: &Superblock, space: &AddressSpace) -> i
     writeln!(out, "  device      {device} of {devices}")?;
     if devices > 1 {
         let [last, next] = superblock.marks.map(|mark| format!("{}/{:08x}", mark.epoch, mark.tag));
-        writeln!(out, "  mounts      last {last}, next {next}")?;
+        writeln!(out, "  marks       last {last}, next {next}")?;
     }
     writeln!(out, "  placement   {}", placement(superblock, space))?;
     writeln!(
