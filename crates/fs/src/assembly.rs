@@ -20,7 +20,7 @@ use crate::Devices;
 use crate::journal::{Replayed, replay_from};
 use crate::media::Media;
 use crate::pairing;
-use crate::superblock::{Member, Placement, Superblock, SuperblockArea};
+use crate::superblock::{Member, Placement, Superblock, SuperblockArea, survey};
 use crate::volume::as_device;
 
 /// A store that was found on its devices.
@@ -144,6 +144,11 @@ fn describe(member: &Member) -> String {
     let Member { id, capacity, path, .. } = member;
     let named = if path.is_empty() { String::new() } else { format!(", made as {path}") };
     format!("the plain device {id} of {capacity}{named}")
+}
+
+/// Whether a block where superblocks may lie is marked as one, of whatever version, damaged or not.
+pub fn holds_store(device: &dyn Device) -> Result<bool, StoreError> {
+    Ok(!survey(device)?.is_empty())
 }
 
 /// The number of a device in its store, as its superblock records it.

@@ -21,6 +21,7 @@ use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace::fs::{DirOptions, DirStore};
 use terrace::{Checkpointed, Db, Devices, Store};
 use terrace_env::{ZoneId, runner};
+use terrace_fs::holds_store;
 
 use super::log_drive;
 use super::target::Target;
@@ -140,7 +141,7 @@ impl Checkpoint {
     fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
         let Some(path) = &self.to_log else { return Ok(drive.into()) };
         let log = Emulator::open_image(path, terrace::device::Access::ReadWrite)?;
-        if log_drive::holds_store(&log)? {
+        if holds_store(&log)? {
             let path = path.display();
             let message = format!("{path}: expected an empty drive, found a store");
             return Err(Failure::new(Kind::Failed, message));
@@ -155,7 +156,7 @@ impl Checkpoint {
         // Conventional zones, and drives without zones, have no pointers that would tell.
         let is_zoned = drive.geometry().layout.is_zoned();
         let is_untouched = !is_zoned || zones.iter().all(|zone| untouched(zone.state));
-        let is_empty = is_untouched && !log_drive::holds_store(&drive)?;
+        let is_empty = is_untouched && !holds_store(&*drive)?;
         let devices = self.devices(drive)?;
         if is_empty {
             let log_path = self.to_log.as_deref();

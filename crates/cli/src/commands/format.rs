@@ -14,7 +14,7 @@ use serde_json::json;
 use terrace::device::{Device as _, Emulator, ZoneState};
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
-use terrace_fs::{Access, Devices, FormatOptions, Fs};
+use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
 
 use super::log_drive;
 use super::target::Target;
@@ -170,7 +170,7 @@ pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount) -> String {
 
 /// Refuses a drive without zones that holds a store.
 fn check_no_store(drive: &Arc<Emulator>, path: &Path) -> Result<(), Failure> {
-    if !log_drive::holds_store(drive)? {
+    if !holds_store(&**drive)? {
         return Ok(());
     }
     Err(Failure::new(

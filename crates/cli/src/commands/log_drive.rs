@@ -9,15 +9,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace_env::{Cause, DeviceId, Lba, ZoneId};
-use terrace_fs::superblock::Superblock;
-use terrace_fs::{BLOCK, device_number, log_device};
-use terrace_zone::{Device, Emulator, ZoneState};
+use terrace_env::DeviceId;
+use terrace_fs::{device_number, log_device};
+use terrace_zone::{Device, Emulator};
 
 use crate::failure::{Failure, Kind};
-
-/// How many conventional zones are looked into: superblocks lie in one of the first eight.
-const CONVENTIONAL: usize = 8;
 
 /// Path of the plain drive, as the store on `drive` remembers it; `None` if the store has none, and
 /// if there is no store. `image` is the path of the drive.
@@ -54,26 +50,4 @@ pub(super) fn path_to_remember(image: &Path, log: &Path) -> Result<String, Failu
         let message = format!("{}: expected a path in UTF-8", log.display());
         Failure::new(Kind::Failed, message)
     })
-}
-
-/// Whether blocks that can be overwritten hold a store's superblock, of whatever version, damaged
-/// or not: the first two of a drive without zones, or of one of the first conventional zones. Write
-/// pointers tell nothing of these blocks.
-pub(super) fn holds_store(drive: &Emulator) -> Result<bool, Failure> {
-    let geometry = drive.geometry();
-    let per_block = BLOCK as u32 / geometry.logical_block;
-    let mut starts = vec![Lba(0)];
-    if geometry.layout.is_zoned() {
-        let zones = drive.report(ZoneId(0), geometry.zones)?;
-        let overwritable = zones.iter().filter(|zone| zone.state == ZoneState::NotWritePointer);
-        let first = overwritable.take(CONVENTIONAL).map(|zone| geometry.zone_start(zone.zone));
-        starts = first.collect();
-    }
-    for start in starts {
-        let blocks = drive.read(start, 2 * per_block, Cause::Superblock)?;
-        if blocks.chunks(BLOCK).any(Superblock::is_marked) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
