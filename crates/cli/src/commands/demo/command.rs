@@ -88,7 +88,14 @@ impl Demo {
         output.result(&outcome, |out| {
             drawn.draw(out)?;
             outcome.print(out)
-        })
+        })?;
+        match outcome.synced_lost {
+            0 => Ok(()),
+            lost => Err(Failure::new(
+                Kind::Failed,
+                format!("expected every synced write after the power cut, found {lost} lost"),
+            )),
+        }
     }
 
     fn walk(&self) -> Result<Tree, Failure> {

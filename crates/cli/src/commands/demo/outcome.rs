@@ -125,7 +125,7 @@ impl Outcome {
 
     /// Prints levels and metrics.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "\nthe tree when the power went:")?;
+        writeln!(out, "\nthe tree before the burst:")?;
         stats::levels(out, &self.levels)?;
         let wa = &self.write_amplification;
         writeln!(
