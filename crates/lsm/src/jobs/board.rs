@@ -1,10 +1,11 @@
-//! [`Board`]: the next tasks of compactions, and the clients that wait for them.
+//! [`Board`]: decides which task a compaction's actor gets next, and holds the clients that wait
+//! for compactions.
 //!
-//! An actor of compaction gets its tasks here, the first of these that is due:
+//! An actor gets the first of these tasks that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
 //! 2. A compaction that frees space, if a job or a writer found no space.
-//! 3. A compaction that the shape of the tree needs. If the decider finds none, it is not asked for
-//!    one again before the tree changes, unless a snapshot ends that kept tables.
+//! 3. A compaction that the shape of the tree needs. If the decider finds none, it is asked again
+//!    once the tree has changed, or a snapshot has ended that kept tables.
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!
@@ -13,19 +14,16 @@
 //!
 //! # Several compactions at once
 //! 1. One actor at a time chooses. A task comes with the turn to choose ([`Choosing`]).
-//! 2. The chosen plan claims its part of the tree ([`Claim`]), which ends the turn. The board
-//!    refuses a claim that meets another one. Trivial moves that are chosen while no plan is under
-//!    way make no claim and keep the turn.
-//! 3. While plans are under way, another actor can be given a fifth kind of task: to choose a plan
-//!    beside them, unless space is short or a client waits for a manual compaction. The decider
-//!    sees the claims. The tasks 1 to 4 wait until no plan is under way.
+//! 2. [`Choosing::claim`] claims the part of the tree that the plan may change, and ends the turn.
+//!    A claim that meets another one is refused.
+//! 3. While plans are under way, the tasks 1 to 4 wait. Another actor can then get a fifth kind of
+//!    task: to choose a plan beside the others. It gets none while space is short or a client waits
+//!    for a manual compaction.
 //! 4. Choices are numbered. A choice beside others begins with the decider's state that the last
-//!    one left. So a state can be committed before a plan that was chosen earlier ends. If that
-//!    plan fails, its inputs may wait until the decider has gone once round the keys.
+//!    one left.
 //!
 //! # Threads
-//! Any. One lock and one condition. With the lock held, the board asks the space pressure, the tree
-//! and the lifecycle. An actor must end each task that it was given
+//! Any. One lock and one condition. An actor must end each task that it was given
 //! ([`end_task`](Board::end_task)).
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,18 +1,19 @@
-//! Checkpoints: a consistent copy of a store in another one, while writes go on.
+//! Checkpoint: copies a store into another, empty one, as it is at one moment, while writes go on.
 //!
-//! The target must hold nothing but logs without entries, as a store has that was opened and never
-//! written. It is claimed until the copy is done. The tables that are copied stay pinned meanwhile:
-//! space of theirs comes free only afterwards. If the copy fails before step 3, the target holds as
-//! little as before.
-//!
-//! 1. The engine flushes its memtables twice. Writes go on during the first flush, and wait during
+//! 1. The engine flushes its memtables twice. Writes go on during the first flush and wait during
 //!    the second, which is short. Then the version holds the writes before this moment and no
 //!    others. (A read-only engine copies its logs instead of flushing.)
 //! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
 //!    a table counts no more, the copy has zeros there, and trims them. A log that the opening has
-//!    read is compared with what it read then; its note of the log before it is left out.
-//! 3. One transaction seals all files and writes the target's own annotation. Sequences, key spaces
-//!    and the decider's state are those of the source; the counts of bytes written begin at zero.
+//!    read is compared, by checksum, with what it read then; its note of the log before it is left
+//!    out.
+//! 3. One transaction seals the copied files, deletes the target's empty logs and writes the
+//!    target's annotation: sequences, key spaces and the decider's state are those of the source;
+//!    the counts of bytes written begin at zero.
+//!
+//! A target is empty if it holds no key space of its own and no file but logs without entries. It
+//! is claimed until the copy is done. If an earlier step than 3 fails, it stays empty. The tables
+//! that are copied stay pinned meanwhile, so their space does not come free.
 //!
 //! A checkpoint runs in the thread of its client and holds no lock over I/O.
 

@@ -1,17 +1,18 @@
-//! The actors of compaction. Each gets a task from the [`board`](super::board), asks the decider
-//! for a plan, and carries it out as a [merge](super::merging) or as [trivial
+//! The actor of compactions: gets a task from the [`board`](super::board), asks the decider for a
+//! plan, and carries it out as a [merge](super::merging) or as [trivial
 //! moves](super::trivial_move).
 //!
-//! - Before the decider is asked, segments that range tombstones cover are dropped
+//! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If there were any, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has
-//!   changed. A manual compaction gives up after some tries. Other errors stop the engine.
-//! - When the engine closes or fails, a plan that is under way is dropped. Instalments that are
+//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] failures in a row. Other
+//!   errors stop the engine.
+//! - When the engine closes or fails, a merge that is under way is dropped. Instalments that are
 //!   committed stay.
 //!
-//! Threads: one actor for each plan that may be under way at once. The actor holds no lock while a
-//! decider is asked. It has the turn to choose then, which keeps other actors from choosing.
+//! Several of these actors may run at once. An actor has the turn to choose, and holds no lock,
+//! while it asks the decider.
 
 use std::sync::Arc;
 

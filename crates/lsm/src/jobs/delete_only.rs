@@ -1,17 +1,15 @@
-//! Delete-only compaction: drops segments that range tombstones cover, many by one transaction. It
-//! reads the range tombstones of tables and none of their other entries.
+//! Delete-only compaction: drops segments that range tombstones cover, up to [`SEGMENTS_MAX`] by
+//! one transaction. It reads the range tombstones of tables and none of their other entries.
 //!
-//! A segment is dropped in two cases. In both, all snapshots must see the range tombstones:
+//! A segment is dropped in two cases. In both, every snapshot must see the range tombstones:
 //! 1. Range tombstones of newer runs cover the whole key range of the segment.
 //! 2. The segment's own range tombstones cover its whole key range, nothing in it is newer than
 //!    they are, and nothing older lies below it.
 //!
-//! - Readers that began earlier keep the version that they began with.
-//! - A segment that a snapshot keeps is looked at again when the oldest snapshot ends.
-//! - A segment within the claim of a plan that is under way stays ([`Claims`]). The caller takes
-//!   the claims before the version: a plan that ends in between still counts.
-//!
-//! It runs in a compaction's actor, which has the turn to choose: so no plan begins meanwhile.
+//! A segment that overlaps the claim of a plan under way stays ([`Claims`]). For this the caller
+//! must take the claims before the version, and have the turn to choose. A segment that only
+//! snapshots keep is noted at the board, which has it looked at again when the oldest snapshot
+//! ends.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};

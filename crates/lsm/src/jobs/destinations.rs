@@ -1,22 +1,18 @@
 //! [`Destinations`]: the tables that a job is writing, at most one for each destination of its
-//! routes. A destination is a run and a stream.
+//! routes. A destination is a place in the tree and a stream.
 //!
-//! The job writes its entries in key order, and decides by the [`Cut`](terrace_policy::Cut) of a
-//! route when the route's table ends. A table stays open while the job goes through routes of other
-//! destinations. Example: routes alternate between levels 1 and 2; one table of each level grows
-//! until it is full.
+//! A table stays open while the job writes to other destinations. Example: routes alternate between
+//! levels 1 and 2; one table of each level grows until it is full.
 //!
-//! A table ends here before its cut says so
+//! The job ends a table where the [`Cut`](terrace_policy::Cut) of its route says so. A table ends
+//! here before that
 //! - when another destination of the same run begins a table, because the tables of a run must not
 //!   overlap;
-//! - when the job opens a table and has as many open as it may: the fullest ends ([`TableSource`]
-//!   says how many may be open).
+//! - when a table is to be opened and as many are open as the [`TableSource`] allows: the fullest
+//!   ends.
 //!
-//! Only the table that was written to last has writes under way. So the store may take back the
-//! zone of any other table for a writer that waits. Tables that are open when this is dropped count
-//! as discarded bytes.
-//!
-//! One actor uses it: that of its job.
+//! A table that the job leaves for another one first waits for its writes. Tables that are open
+//! when this is dropped count as discarded bytes. One actor uses it.
 
 use std::sync::Arc;
 

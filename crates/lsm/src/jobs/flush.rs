@@ -1,15 +1,14 @@
-//! The flush: writes the oldest immutable memtable to tables. One transaction adds the tables to
-//! the tree and deletes the memtable's log.
+//! The flush: writes an immutable memtable to tables. One transaction adds the tables to the tree
+//! and deletes the memtable's log.
 //!
 //! - The tables become a new run of level 0. The decider may send key ranges below level 0 instead
 //!   ([`super::intake`]).
 //! - A flush that finds no space is begun again later. Other errors stop the engine. A client that
-//!   waits for a flush gets the error if flushes fail for lack of space twice meanwhile.
-//! - The opening of a store flushes in the same way. If it has replayed only a part of a log, the
-//!   log stays, and its annotation notes where the rest begins.
+//!   waits in [`flush_all`](Shared::flush_all) gets an error if flushes fail for lack of space
+//!   twice meanwhile, or if the engine stops or closes.
 //!
-//! Threads: one actor flushes one memtable at a time, so that the runs of level 0 keep their age.
-//! An opening flushes before that actor begins.
+//! Threads: one actor flushes one memtable at a time, the oldest first, so that the runs of level 0
+//! keep their age.
 
 use std::sync::Arc;
 

@@ -1,12 +1,11 @@
-//! Inputs of a plan: finds the segments that a plan names, checks whether the plan is legal, and
-//! adds the keys at which outputs must end so as not to overlap segments that stay.
+//! Inputs of a plan: checks whether a plan is legal ([`defect`]), finds the segments that it names
+//! ([`find`]), and adds the keys at which outputs must end ([`add_barriers`]) so as not to overlap
+//! what their run keeps or gets by a move.
 //!
-//! [`defect`] checks a plan before it is carried out. After that the plan's claim, or the turn to
-//! choose, keeps its parts in the tree. [`find`] relies on that: it panics if a part is not there.
-//! If a part is smaller than its segment, [`find`] opens the table to learn the size.
-//!
-//! Any thread may call these functions, and holds no lock: [`find`] may wait for the device. They
-//! change nothing in the tree.
+//! [`find`] panics if a part is not in the version. So the caller must have checked the plan, and
+//! have kept its parts in the tree since, by the plan's claim or the turn to choose. If a part is
+//! smaller than its segment, [`find`] reads the table's index to learn the size; it may wait for
+//! the device, so its caller holds no lock. Nothing here changes the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,10 @@
-//! Common code of the background jobs: estimates the most space that a job's tables can take,
-//! carries a [`Rewrite`] to its end, and commits it.
+//! Code that several background jobs share: estimates the most space that a job's tables can take
+//! ([`worst_case`]), carries a [`Rewrite`] to its end, and commits what it wrote.
 //!
-//! - The estimate is what a job reserves, if there is as much space. Some inputs can exceed it:
-//!   very long keys make a larger index than was reckoned, and very small data blocks make a flush
-//!   write more.
-//! - If the engine closes or fails, a job ends between two steps. What it has written is dropped.
-//!
-//! The functions may be called in any thread. They do not choose what is merged or where it goes.
+//! - The estimate can be too small: very long keys make a larger index than is reckoned, and with
+//!   very small data blocks a flush writes more.
+//! - If the engine closes or fails, a job ends between two steps, and what it has written is
+//!   dropped.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;

@@ -3,22 +3,22 @@
 //! 1. The compaction's actor begins subcompactions, and workers carry them out. With one worker, or
 //!    one subcompaction, the actor does the work itself. If the outputs are to lie in key order on
 //!    the device, or are a [set](super::set), one subcompaction follows the other.
-//! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
-//!    the tree, and the merged keys are taken from the inputs.
+//! 2. The actor commits each subcompaction by itself, as an instalment, in key order: the outputs
+//!    are added to the tree, the merged keys are taken from the inputs, and the moves of the plan
+//!    that lie in its range are made.
 //! 3. The decider's state is committed with the last instalment, unless a part of the merge was
 //!    left undone or a later choice has committed its state.
 //!
-//! A merge can take more space than was estimated, or find less:
-//! - A subcompaction that has used up its budget of space ends at the next key. The rest becomes
+//! Where space is short:
+//! - A subcompaction that has used up its budget of space ends between two keys. The rest becomes
 //!   the next subcompaction to begin.
 //! - If there is no space for one more subcompaction, those under way are committed first. If there
-//!   is still too little, it runs alone with what there is, and the merge ends where that is used
-//!   up. The decider then chooses anew.
+//!   is still too little, it gets a half, a quarter, and so on, of the space that it may need. The
+//!   merge ends where that is used up.
 //! - If not even a small instalment can be reserved, the merge fails for lack of space. What it has
 //!   committed stays.
 //!
-//! A merge that was begun because writers rested ends between two subcompactions once they write
-//! again.
+//! A merge of [`Urgency::Rest`] begins no further subcompaction once a batch has been written.
 //!
 //! Threads: the compaction's actor, and [workers](super::worker). No lock is held over I/O.
 

@@ -20,37 +20,19 @@
 //!
 //! # Deciders and jobs
 //! A decider of `terrace_policy` gets a view of the tree and returns a plan: inputs, and for each
-//! range of the merged keys the place of its output. A job carries the plan out. It does not change
-//! the plan's inputs or places. It may cut a merge into parts, and end one early if space is short.
-//!
-//! # How a merge goes
-//! 1. A compaction's actor asks the decider for a plan and finds the plan's segments in the
-//!    version.
-//! 2. The merge is cut into parts with about equal bytes of input. Each part reserves the worst
-//!    case of its output, or less if space is short.
-//! 3. A worker, or the actor itself, reads the inputs of a part, drops what no reader can see, and
-//!    writes tables.
-//! 4. The actor commits the parts one by one. Each commit adds the new tables, takes what was
-//!    merged from the inputs, and leaves a legal tree.
+//! range of the merged keys the place of its output. A job carries the plan out. It may cut a merge
+//! into parts that commit one by one, and end it early; it does not send a key to another place.
 //!
 //! # Invariants
-//! - A job can be dropped between two steps. Its tables are sealed by its commit, and files that
-//!   are not sealed are gone after that.
+//! - A job can be dropped between two steps. Its tables are sealed by its commit; dropped before,
+//!   their files are gone.
 //! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
 //!   keeps a delete that hides an older entry elsewhere from such a reader.
-//! - A flush or compaction that finds no space is tried again later; a manual compaction gives up
-//!   after some tries. Other errors of a flush or compaction stop all writing until a client calls
-//!   `resume`, or, after a panic or a commit that could not be shown to readers, until the store is
-//!   opened again.
+//! - No lock is held over I/O.
 //!
 //! # Threads
-//! One actor flushes. There is one actor of compaction for each plan that may be under way at once,
-//! and there may be workers for the parts of merges. A checkpoint runs in the thread of its client.
-//! No lock is held while a job reads, writes or commits.
-//!
-//! # Not done here
-//! The store chooses the zones of outputs. An ingest writes its tables in the thread of its client:
-//! see `writing`.
+//! One actor flushes. One or more actors compact, and there may be workers for the parts of merges.
+//! A checkpoint runs in the thread of its client.
 
 mod board;
 mod checkpoint;

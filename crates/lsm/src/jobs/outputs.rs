@@ -1,9 +1,9 @@
-//! [`Outputs`]: finished tables of a job that are not committed yet. The caller commits them and
-//! then calls [`committed`](Outputs::committed).
+//! [`Outputs`]: finished tables of a job that are not committed yet, in the order in which they
+//! ended.
 //!
-//! If they are dropped before, their files are gone, because they are not sealed, and their bytes
-//! are counted as discarded. The tables of one destination are in key order. A table that is not
-//! finished is not in here. One actor at a time has them.
+//! The caller commits them and then calls [`committed`](Outputs::committed). If they are dropped
+//! before that, their bytes are counted as discarded, and their files are gone, because they are
+//! not sealed. One actor at a time has them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! [`Rest`]: whether writers rest, so that compactions that pay only at rest may begin.
 //!
-//! Writers rest if no batch was written between two looks that lie [`REST_AFTER`] or more apart,
-//! and no memtable waits for its flush. Example: the last write comes just after a look; the rest
-//! is noticed at the second look after it. Reads and ingests do not count as writes.
+//! Writers have rested if no batch was written for [`REST_AFTER`] or longer. The answer
+//! ([`is_over`](Rest::is_over)) is no until that time has passed since the last comparison; then it
+//! compares how many groups of batches there have been, and the time begins anew. So a rest is
+//! noticed after one to two such times. Reads and ingests do not count as writes.
 //!
 //! Each actor that looks has a [`Rest`] of its own. Nothing here waits.
 

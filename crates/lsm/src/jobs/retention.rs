@@ -1,16 +1,15 @@
 //! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see.
 //!
-//! The snapshots divide the sequence numbers into stripes; the readers of one stripe see the same
-//! entries.
+//! The snapshots divide the sequence numbers into stripes: a stripe ends with the sequence of a
+//! snapshot, which still belongs to it.
 //! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped.
 //! - If the newest of the oldest stripe is a delete, it is dropped too, unless an older entry of
 //!   its key may lie below the job's inputs.
 //!
 //! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
 //!
-//! The caller asks in the order of internal keys, in one thread. It asks for no entry that a range
-//! tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). Expiry and indirect values are not
-//! judged here: their kinds are reserved, and a reader of a table refuses them.
+//! The caller must ask in the order of internal keys, and leave out entries that a range tombstone
+//! hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
 
 use terrace_env::SeqNo;
 

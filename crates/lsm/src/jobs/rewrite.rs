@@ -1,16 +1,16 @@
 //! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
 //! nobody can see any more, and writes the others to tables as the routes say.
 //!
-//! - It goes by steps, and may be dropped between any two: its tables are not sealed, so nothing of
-//!   it is left.
+//! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
+//!   nothing of it is left.
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
 //!   it earlier. The entries of one full key lie in one table.
-//! - A job that has written as much as its budget allows ends at the next full key, its *boundary*.
-//!   Entries before the boundary are done. Entries behind it stay where they are, for a later job.
-//! - In memory are read-ahead buffers for each input, all range tombstones of the inputs, and the
-//!   tables that are being written, but not the whole input or output.
+//! - A job that has written as much as its budget allows ends at the next full key that it would
+//!   keep, its *boundary*. What lies before the boundary is done; the boundary and what lies behind
+//!   it are left to a later job.
 //!
-//! One actor carries out a job. Sealing and committing the tables is left to the caller.
+//! Range tombstones of the inputs are in memory as a whole; entries are not. One actor carries out
+//! a job. The caller seals and commits the tables.
 
 use terrace_env::{ByteCount, SeqNo};
 use terrace_policy::{Key, Route};

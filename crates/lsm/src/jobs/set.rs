@@ -1,14 +1,13 @@
 //! [`Set`]: the placement group that a merge writes its tables to, if the plan asks for a set
 //! ([`Merge::set`](terrace_policy::Merge::set)).
 //!
-//! - The group is as large as the inputs, with the tail of one more table. Outputs can be larger,
-//!   for example if they compress less. Tables for which the group has no space lie elsewhere.
-//! - If the free space is less than sixteen times that size, there is no set: the tables are placed
-//!   one by one. On a zoned device a group often takes a free zone, which others need then.
-//! - The group begins with the merge's first table source and takes space under the reservation of
-//!   that instalment.
-//! - A merge in instalments has one group for all of them. In their annotations, the tables of each
-//!   instalment are a set of their own.
+//! - The group is as large as the merge's inputs, with the tail of one more table. The outputs can
+//!   be larger than that, for example if they compress less.
+//! - If the free space is less than sixteen times that size, there is no set, and the tables are
+//!   placed one by one.
+//! - The group begins when the merge first asks for it, and takes space under the reservation given
+//!   then.
+//! - A merge in instalments has one group for all of them.
 //!
 //! A `Set` is used by one actor, that of the merge.
 

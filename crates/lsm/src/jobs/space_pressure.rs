@@ -1,24 +1,27 @@
 //! [`SpacePressure`]: what holds writers back. It keeps the [`WriteRule`] that the decider derives
-//! from the tree (writers go freely, are slowed down in proportion or by a fixed delay, or are
-//! stopped), and keeps track of lack of space.
+//! from the tree, and keeps track of lack of space.
+//!
+//! By the rule, writers go freely, are slowed down in proportion or by a fixed delay, or are
+//! stopped. While space is short, deletes are not slowed down and nobody is stopped, because
+//! deletes can free space.
 //!
 //! # Lack of space
-//! 1. A job or a writer that finds no space notes it here. The compaction's actor then asks the
-//!    decider for what frees space. (The callers note no lack on a log device, because a flush is
-//!    all that helps, and none of a compaction that is due only at rest.)
+//! 1. A job or a writer that finds no space notes it here. [`needs_compaction`] then says that the
+//!    decider is to be asked for what frees space.
 //! 2. The lack ends with the next change of the tree: then space may have come free.
 //! 3. If the decider knows nothing that frees space, or a compaction that is due finds no space
-//!    either, that is noted for this tree. As long as the tree is the same, waiting is in vain, and
-//!    a writer can be told so.
-//! 4. When the oldest snapshot ends, jobs may drop more, and the notes of step 3 are taken back.
+//!    either, that is noted for this tree. From then until the tree changes, [`lack_in_vain`]
+//!    returns the error, and a writer need not wait.
+//! 4. When the oldest snapshot ends, the notes of step 3 are taken back, because jobs may drop
+//!    more.
 //!
-//! A flush that found no space waits here ([`Retry`]) and tries again, and so does a compaction,
-//! unless it is due only at rest, because space can come free without a change of the tree.
-//! Example: a reader ends.
+//! A job that found no space waits in [`Retry`] for a change here, but for a limited time: space
+//! can also come free without a change of the tree. Example: a reader ends.
 //!
-//! # Threads
-//! Any. One lock and one condition. Deciding what is compacted, and telling writers, is left to the
-//! callers.
+//! Any thread. One lock and one condition.
+//!
+//! [`needs_compaction`]: SpacePressure::needs_compaction [`lack_in_vain`]:
+//! SpacePressure::lack_in_vain
 
 use std::time::Duration;
 

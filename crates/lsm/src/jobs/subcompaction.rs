@@ -1,16 +1,14 @@
 //! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input.
-//! [`merging`](super::merging) carries them out and commits them one by one.
 //!
-//! - A subcompaction reads about as many bytes as [`TABLES_MAX`] tables have, at most. If space is
-//!   short, it reads less, but about those of [`TABLES_MIN`] tables at least.
-//! - With several workers, the number of subcompactions is raised to a multiple of theirs, or as
-//!   far as each keeps the bytes of about [`TABLES_MIN`] tables.
+//! - A subcompaction reads at most about the bytes of [`TABLES_MAX`] tables. If space is short, it
+//!   reads less, down to about those of [`TABLES_MIN`] tables.
+//! - With several workers, the number of subcompactions is raised to a multiple of theirs, as far
+//!   as each keeps about the bytes of [`TABLES_MIN`] tables.
 //! - No cut lies within a range that the plan moves unread.
-//! - A merge that is small enough is one subcompaction.
 //!
 //! The cuts are estimated from the indexes of the tables. [`Load`] estimates how much a
-//! subcompaction reads. Any thread may call these functions, and holds no lock: they may read from
-//! the device. They write nothing.
+//! subcompaction reads. Any thread; its caller holds no lock, because the indexes may have to be
+//! read from the device. Nothing is written.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};

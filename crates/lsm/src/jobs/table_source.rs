@@ -1,11 +1,12 @@
-//! [`TableSource`]: creates the tables of a job. It holds what they need: the store, the
-//! reservation, the placement group if they are a set, and the limits on bytes and on open tables.
+//! [`TableSource`]: creates the tables of a job, with the rank, cause, reservation and placement
+//! group that the job has, and says how many tables the job may have open at once.
 //!
-//! A job may open one table in any case. It may open another beside it only if memory, open zones
-//! and space are there for it now. A job without a reservation has one table open at a time. It
-//! takes the space that its rank may take, and fails if that is not enough.
+//! One table may be open in any case. Another one may be opened beside it if the job's limit of
+//! open tables, memory, and its reservation (open zones and space) allow it now. A job without a
+//! reservation has one table open at a time; it takes the space that its rank may take, and fails
+//! if that is not enough.
 //!
-//! The actor of the job uses it. When a table ends is decided by its callers.
+//! When a table ends is decided elsewhere. One actor uses it.
 
 use std::sync::Arc;
 

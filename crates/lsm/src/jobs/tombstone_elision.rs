@@ -1,15 +1,15 @@
 //! [`TombstoneElision`]: tells a job which keys may have older entries in the tree outside its
-//! inputs. A tombstone that no newer entry hides must stay as long as there may be older entries of
-//! its key.
+//! inputs. For such a key the job must keep a tombstone that no newer entry hides.
 //!
 //! - It knows key ranges of segments and no single keys: a key in the range of an older segment
 //!   counts, whether the segment has it or not.
-//! - It looks a key up in the older runs when it is asked. It does not list their ranges
-//!   beforehand, unless range tombstones are merged: below a merge of level 0 lies the whole tree.
-//! - A flush does not know what lies below, and keeps its tombstones.
+//! - For a flush it is [`Unknown`](TombstoneElision::Unknown): every key counts.
+//! - A key is looked up in the older runs when it is asked for. The ranges are listed only for
+//!   range tombstones ([`spans`](TombstoneElision::spans)), because a whole tree may lie below the
+//!   inputs.
 //!
-//! The answer is that of the version in which the subcompaction began. It stays right because the
-//! plan's claim keeps others from putting older entries below its inputs. One actor asks.
+//! The answer is that of the version given when it was made. It stays right only if the claim of
+//! the job's plan keeps others from putting older entries below the inputs. One actor asks.
 
 use std::sync::Arc;
 

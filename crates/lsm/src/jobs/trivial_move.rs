@@ -1,6 +1,6 @@
-//! Trivial moves: segments go to another place of the tree, mostly a deeper level, by metadata
-//! alone. Segments that hold only deletes with nothing below them can leave the tree in the same
-//! way. No entry is read or written; a move of a part of a segment reads the table's index.
+//! Trivial moves: segments go to another place of the tree by metadata alone. Segments that hold
+//! only deletes with nothing below them can leave the tree in the same way. No entry is read or
+//! written; a move of a part of a segment reads the table's index.
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
 //! 2. The decider is asked again, for the tree that these moves would leave, until it has chosen as
@@ -9,8 +9,8 @@
 //! 3. One transaction commits all moves and the decider's state of the last choice. So data that
 //!    arrives in key order goes down many levels for the price of one commit.
 //!
-//! If a choice of the series is illegal, nothing is moved. The caller has the turn to choose, or,
-//! if other plans are under way, a claim for one choice.
+//! If a choice of the series is illegal, nothing is moved. The caller must have the turn to choose,
+//! or a claim for its choice.
 
 use terrace_env::ByteCount;
 use terrace_policy::{Choice, Move, Place, Plan, TreeView};

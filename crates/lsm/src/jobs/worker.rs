@@ -1,13 +1,12 @@
-//! [`Workers`]: actors that carry out subcompactions for all merges. The actor of a compaction
-//! hands subcompactions out, waits for their results, and commits them.
+//! [`Workers`]: the queue of subcompactions that worker actors carry out, for all merges, and their
+//! results. The actor of a merge hands subcompactions in, fetches the results, and commits them.
 //!
-//! - If there is one worker, it has no actor: the compaction's actor does the work.
-//! - A merge that ends early waits for those of its subcompactions that are being carried out, and
-//!   drops what they wrote. It does not wait if its actor panics.
-//! - A panic in a worker becomes the result of its subcompaction, and ends all writing.
+//! - When a merge ends early, its actor waits for its subcompactions that are being carried out,
+//!   and drops what they wrote. It does not wait if it is panicking.
+//! - A panic in a worker becomes the result of its subcompaction, and stops the engine.
 //!
-//! Threads: any. One lock and one condition: a subcompaction was handed out or is done, or the
-//! engine stops. No lock is held while a subcompaction is carried out or dropped.
+//! Any thread. One lock and one condition: a subcompaction was handed in or is done, or the engine
+//! stops. No lock is held while a subcompaction is carried out or dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
