@@ -2,16 +2,15 @@
 //! an engine share it.
 //!
 //! - A block is found by the id of its file and its offset. That is safe because a table never
-//!   changes, and a store does not use an id again. The blocks of a deleted file are evicted in
-//!   their turn.
-//! - A reader that has an evicted block keeps its memory, which then counts no more.
-//! - If the capacity is below [`CAPACITY_MIN`], there is no cache: nothing is kept, and nothing is
+//!   changes, and a store does not use an id again.
+//! - A reader that has an evicted block keeps it; its memory counts no more as the cache's.
+//! - If the cache is made with a capacity below [`CAPACITY_MIN`], nothing is kept and nothing is
 //!   found.
 //! - The hash function and the number of shards are fixed, so the same calls in the same order
 //!   evict the same blocks.
 //!
 //! Threads: any number. A call takes the lock of one shard; [`BlockCache::resize`] takes all, one
-//! after the other. Which reads use the cache is decided by the callers.
+//! after the other.
 
 use std::hash::{BuildHasher, Hasher};
 

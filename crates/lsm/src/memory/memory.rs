@@ -1,24 +1,23 @@
 //! [`Memory`]: the memory budget of an engine, and how it is shared out.
 //!
-//! | share | of | when it is used up |
-//! |---|---|---|
-//! | memtables | up to three quarters of all | they are flushed; writers wait |
-//! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
-//! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` | read-ahead gets smaller |
-//! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` | the same |
-//! | open tables: indexes, filters | up to three quarters of the rest | dropped |
-//! | block cache | what open tables leave of the rest | blocks are dropped |
+//! | share | how large |
+//! |---|---|
+//! | memtables | `memtable_size`, for one more than `memtables_max`; at most 3/4 of the budget |
+//! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
+//! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
+//! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |
+//! | reads | what is left; open tables have up to 3/4 of it, and the block cache what they leave |
 //!
-//! - `io_size` is what jobs move at once; it is made smaller to fit a small budget. The log takes
-//!   at most a quarter of what memtables leave. A memtable has [`MEMTABLE_SIZE_MIN`] in any case.
-//! - Each share is counted by a gauge, and all of them by one more. Large batches that are being
+//! - `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not
+//!   below [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most
+//!   a quarter of what memtables leave.
+//! - Each use is counted by a gauge, and all of them by one more. Large batches that are being
 //!   written are counted, and have no share.
-//! - Small or foreign memory is not counted: values that clients hold, stacks, working memory of
-//!   codecs, and what the store below holds. `docs/memory.md` says more.
+//! - Not counted are values that clients hold, stacks, working memory of codecs, and what the store
+//!   below holds.
 //! - A share is no wall: one block, partition or batch in use is held even if it does not fit.
 //!
-//! Threads: any number. No call here waits for memory: it tells a caller how much there is, and the
-//! caller waits, reads less or goes on.
+//! Threads: any number. No call here waits for memory: it tells its caller how much there is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

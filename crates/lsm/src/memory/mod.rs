@@ -1,4 +1,4 @@
-//! Memory: one budget for all that an engine holds, and what is dropped to keep to it.
+//! Memory: one budget for what an engine holds, and what is dropped to keep to it.
 //!
 //! | question | answered in |
 //! |---|---|
@@ -18,18 +18,13 @@
 //! # Invariants
 //! - A share is a target and no wall: one block, partition or batch that is in use is held even if
 //!   it does not fit. So the peak can lie above the budget.
-//! - A part that was dropped can be read again. So dropping costs time and does not change an
-//!   answer, unless the device fails.
-//! - Which parts are dropped depends on the order of calls, and not on addresses or chance. So
-//!   simulations of the same seed read the same blocks.
+//! - Which parts are dropped depends on the order of calls, and not on addresses or chance.
 //!
 //! # Threads
 //! Any number. Nothing here waits for the device or for memory: a caller asks how much there is,
 //! and waits by itself. A reader that finds its part of a table in memory takes no lock.
 //!
-//! # Not done here
-//! The store below counts its own memory (catalog and caches). `docs/memory.md` lists for users
-//! what counts and what does not.
+//! `docs/memory.md` lists for users what counts and what does not.
 
 mod cache;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]

@@ -1,20 +1,20 @@
-//! Parts of tables in memory: open tables, their indexes and their filters, whole or by partitions.
+//! Keeps parts of tables in memory, such as an open table, its index or a partition of its filter,
+//! and drops those that were not used lately when they exceed their share.
 //!
-//! - Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock. All parts
-//!   in slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging Experiment with
+//! - A part lies in a [`Slot`] of its owner, where a reader finds it without a lock. The parts in
+//!   slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging Experiment with
 //!   the Multics System", 1968).
-//! - When a new part exceeds the share, the hand of the clock goes round, twice at most, until
-//!   enough is dropped. It passes over a part that was used since it last came by, and drops the
-//!   others.
-//! - A dropped part is read again when it is needed. A reader keeps the part that it uses, and the
-//!   part counts until the reader is done.
+//! - If a new part makes all of them exceed the share, the hand of the clock goes round, twice at
+//!   most, until enough is dropped. It passes over a part that was used since it last came by, and
+//!   drops the others.
+//! - A reader keeps the part that it uses. A [`Part`] counts until its last user is done.
 //!
 //! Rules for an [`Owner`]: a slot is filled by [`Clock::keep`]. [`Owner::release`] is called under
-//! the clock's lock, so it empties the slot at most, and does nothing else. The clock has weak
-//! references; owners may go at any time.
+//! the clock's lock, so it may empty the slot and do nothing else. The clock has weak references;
+//! owners may go at any time.
 //!
-//! Threads: any number. Parts are dropped under the clock's lock, owners when it is free: the last
-//! owner of a file closes it.
+//! Threads: any number. Slots are emptied under the clock's lock; the references that the clock has
+//! taken to owners are dropped when it is free, because the last owner of a file closes it.
 
 use std::collections::VecDeque;
 use std::fmt;
