@@ -1,16 +1,11 @@
-//! [`FlushQueue`]: the immutable memtables, oldest first, until their flush is committed.
+//! [`FlushQueue`]: the immutable memtables, oldest first, that have not been flushed yet. A
+//! memtable stays in the queue while it is being flushed.
 //!
-//! - The leader of the writes adds a memtable, and an opening those that it has replayed. The
-//!   flush's actor takes the oldest as its next work, and the commit of the flush removes it. A
-//!   memtable is in the queue while it is being flushed.
-//! - Readers find the same memtables in their view: a memtable is added to the view first, and
-//!   removed from the view first.
-//! - An entry of the queue also has the log of the memtable, and the space that was set aside for
-//!   the flush, if there is any. The space comes free with the entry.
+//! An entry of the queue also has the memtable's log, and the space that was set aside for the
+//! flush, if there is any. The space is given back when the last copy of the entry is dropped.
 //!
 //! Threads: any. One lock and one condition: the queue has changed, or something else that the
-//! waiters must look at, such as a failure ([`wake`](FlushQueue::wake)). In the order of locks it
-//! comes after the write lane's and before the others.
+//! waiters must look at, such as a failure ([`wake`](FlushQueue::wake)).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! [`Memtable`]: the newest writes, in memory and in the order of internal keys. Entries lie in an
 //! [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy what a batch brings.
 //!
-//! - Batches come in the order of their sequences. Nothing is removed: a memtable is filled,
-//!   flushed and dropped as a whole.
-//! - A memtable may hold entries that readers do not see yet. [`Memtable::get`] and
-//!   [`Memtable::contains`] pass over entries that are newer than the sequence asked for, and take
-//!   range tombstones into account.
+//! - Batches must come in the order of their sequences. Nothing is removed.
+//! - [`Memtable::get`] and [`Memtable::contains`] pass over entries that are newer than the
+//!   sequence asked for, and take range tombstones into account.
 //! - A [`MemoryCursor`] shows all entries and no range tombstones. Its user passes over what is too
 //!   new or hidden.
 //!

@@ -8,9 +8,8 @@
 //!
 //! # The life of a memtable
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
-//! 2. When it is full, or must be flushed for another reason, such as a call of a client, the
-//!    leader puts a new memtable in its place. From then on it is immutable, and it waits for its
-//!    flush.
+//! 2. When it is full, or must be flushed for another reason, such as a call of a client, a new
+//!    memtable takes its place. From then on it is immutable, and it waits for its flush.
 //! 3. A flush writes those of its entries that some reader may still see to tables. The commit of
 //!    the flush takes the memtable out of the view. Its memory is freed when the last reader drops
 //!    it.
@@ -22,19 +21,14 @@
 //!   user key, the newest comes first.
 //! - Of one key, a memtable has newer entries than an older memtable, and than the tree. (An ingest
 //!   flushes memtables that may hold its keys first.)
-//! - A memtable may hold entries that readers do not see yet. A reader looks at sequences up to the
-//!   newest visible one, which it reads after it has taken the view.
+//! - A memtable may hold entries that readers do not see yet: a reader passes over entries that are
+//!   newer than the sequence it reads at.
 //! - A memtable counts its memory in the engine's budget. The memory of range tombstones is an
 //!   estimate.
 //!
 //! # Threads
-//! One thread at a time inserts: the leader of the write lane, or the opening that replays a log.
-//! Any number of readers walk through the same memtable meanwhile, without a lock. All unsafe code
-//! of this crate is in `entry_tree`; most of its tests run under Miri.
-//!
-//! # Not done here
-//! A memtable does not know when it is full, and writes neither log nor table: see `writing` and
-//! `jobs`.
+//! One thread at a time inserts. Any number of readers walk through the same memtable meanwhile,
+//! without a lock.
 
 mod entry_tree;
 mod flush_queue;

@@ -1,4 +1,5 @@
-//! [`Arena`]: memory that is handed out piece by piece and freed as a whole, and the entries in it.
+//! [`Arena`]: memory for the entries and nodes of a tree, handed out piece by piece and freed as a
+//! whole; and [`Entry`], an entry in it.
 //!
 //! # Soundness
 //! - A chunk does not move, and is freed when its [`Arena`] is dropped. So what is handed out lives
@@ -6,8 +7,8 @@
 //!   owner is moved.
 //! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
 //!   returned it.
-//! - The tree must see to two things: whoever has an [`Entry`] keeps its arena alive, and a pointer
-//!   that an entry is made of was taken from an entry.
+//! - The caller must see to two things: whoever has an [`Entry`] keeps its arena alive, and a
+//!   pointer that an entry is made of was taken from an entry.
 //!
 //! # Threads
 //! One thread at a time hands out memory. Entries may be read from any thread.

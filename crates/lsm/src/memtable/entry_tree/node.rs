@@ -20,7 +20,7 @@
 //! takes the leaf first and the successor afterwards, and may then see entries of a split twice.
 //!
 //! # Memory order
-//! What is shared is atomic. Once a node can be reached, its pointers and orders are stored by
+//! What changes in a node that can be reached is atomic. Its pointers and orders are then stored by
 //! `Release`, and loaded by `Acquire`: a reader that sees one sees what was written before it. Step
 //! 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a reader
 //! that has seen a slot that was written after it sees the version.

@@ -1,6 +1,6 @@
-//! Tests of the tree: against an ordered map, and read while it is written. With fewer entries they
-//! run under Miri, but for two that count memory: `cargo +nightly miri test -p terrace-lsm
-//! entry_tree`.
+//! Tests of the tree: against an ordered map, and read while it is written. They run under Miri
+//! too, with fewer entries, except those that measure memory: `cargo +nightly miri test -p
+//! terrace-lsm entry_tree`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

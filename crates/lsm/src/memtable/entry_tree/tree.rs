@@ -1,6 +1,7 @@
-//! [`EntryTree`]: descent, insertion, and the cursor ([`EntryCursor`]).
+//! [`EntryTree`]: a B+-tree of entries in order. This file holds descent, insertion, and the cursor
+//! ([`EntryCursor`]).
 //!
-//! Nodes split, and nothing is removed. The steps of a split keep everything in the reach of a
+//! Nodes split, and nothing is removed. The steps of a split keep every entry in the reach of a
 //! reader that comes at any moment:
 //! 1. The upper part goes into a new node. If the node is a leaf, its successor is then the new
 //!    leaf.
@@ -25,8 +26,8 @@
 //! # Soundness
 //! Nodes and entries lie in arenas that are dropped with the tree. Whoever has an entry borrows the
 //! tree or shares it. A pointer at level 1 is a leaf's, and at other levels an inner node's:
-//! [`Inner::level`] does not change, and [`Writer`] alone puts pointers in. What changes in a node
-//! that can be reached is atomic.
+//! [`Inner::level`] does not change. What changes in a node that can be reached is atomic, and only
+//! the [`Writer`], under its lock, changes it.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
