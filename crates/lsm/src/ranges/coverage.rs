@@ -1,13 +1,12 @@
 //! [`Coverage`]: tells a reader that walks through keys whether range tombstones hide an entry.
 //!
-//! - It is made of the memtables and runs of the reader's view, for the reader's sequence number.
-//!   The reader asks about entries up to that number. Tombstones that come later are not seen.
-//! - It remembers the range of keys around the last key for which the answer is the same. Within
-//!   that range a question costs two comparisons. Outside it, a question may open tables and read
-//!   them, and fail.
-//! - Keys may come in any order.
+//! - It is made of the memtables and runs of the reader's view, for one sequence number. The reader
+//!   may ask about entries up to that number, in any order. Newer tombstones are not seen.
+//! - It remembers a range of keys around the last key that has the same tombstone. Within that
+//!   range a question costs two comparisons. Outside it, a question may open tables and read them,
+//!   and fail.
 //!
-//! One reader, one thread at a time, which holds no lock.
+//! One thread at a time, which holds no lock.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! [`Fragments`]: range tombstones cut into key ranges that are in order and do not overlap. Tables
 //! hold range tombstones in this form.
 //!
-//! - Each fragment lists the sequence numbers of the tombstones over it, newest first. Of
-//!   tombstones that the same readers see (no snapshot lies between them), it lists the newest.
+//! - Each fragment lists sequence numbers of tombstones over it, newest first. [`Fragments::of`]
+//!   lists, of the tombstones that the same readers see (no snapshot lies between them), the
+//!   newest.
 //! - Fragments may lie side by side, and there may be gaps between them.
 //!
 //! Example: tombstones 5 over a-m and 9 over g-z, with a snapshot at 7, become the fragments a-g

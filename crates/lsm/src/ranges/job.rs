@@ -1,15 +1,14 @@
-//! [`JobRanges`]: range tombstones in a flush or a compaction: which entries they hide, and which
-//! of them go into its tables.
+//! [`JobRanges`]: range tombstones in a flush or a subcompaction: which entries they hide, and
+//! which of them go into its tables.
 //!
 //! - The snapshots divide the sequence numbers into stripes; the readers of one stripe see the
-//!   same. A tombstone drops the older entries of its own stripe. Of the tombstones of a stripe
+//!   same. A tombstone hides the older entries of its own stripe. Of the tombstones of a stripe
 //!   over one key, the newest is kept.
-//! - A compaction drops a tombstone of the oldest stripe from keys below which the tree has nothing
-//!   older. A flush keeps it, because it does not know what lies below.
+//! - A tombstone of the oldest stripe is dropped from keys below which there is nothing older. If
+//!   the job does not know what lies below, as a flush does not, it is kept.
 //! - At the key where a table ends, a tombstone is cut, and each of the two tables gets its part.
 //!
-//! The job asks in key order and does not go back. Each subcompaction has a `JobRanges` of its own,
-//! in one thread. No I/O.
+//! The job must ask in key order and not go back. One thread. No I/O.
 
 use std::sync::Arc;
 

@@ -7,8 +7,7 @@
 //! - Tombstones lie in buckets, each twice as large as the one before, so that nothing moves once
 //!   it is stored. The memory that a tombstone takes is an estimate.
 //!
-//! Threads: one writer at a time adds: the leader of the write lane, or the opening that replays a
-//! log. Any number of readers look meanwhile, without a lock.
+//! Threads: one writer at a time adds. Any number of readers look meanwhile, without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -13,21 +13,14 @@
 //! covers. So a point read ends at the first place that has an entry or a tombstone of its key
 //! which the reader sees.
 //!
-//! Memtables, runs and tables say whether they have range tombstones at all. So a store without any
-//! pays next to nothing for them.
-//!
 //! # Invariants
 //! - A range is of full keys, within one key space. Its start belongs to it, its end does not.
-//! - Each range tombstone has a sequence number of its own, like every entry.
+//! - No two range tombstones of a memtable have the same sequence number.
 //!
 //! # Threads
 //! [`MemoryRanges`] has one writer at a time and any number of readers that take no lock.
 //! [`Skyline`] and [`Fragments`] do not change. A [`Coverage`] belongs to one reader, a
 //! [`JobRanges`] to one job.
-//!
-//! # Not done here
-//! This folder does not know how tables are read and written (`table`), and does not choose what is
-//! compacted.
 
 mod coverage;
 mod fragments;

@@ -1,10 +1,12 @@
-//! [`Skyline`]: the newest range tombstone over every key, as a value that does not change.
+//! [`Skyline`]: which range tombstone is the newest over a key, for all keys, as a value that does
+//! not change.
 //!
-//! - The caller adds tombstones in the order of their sequence numbers. So a new one hides all
-//!   others in its range: it is *painted* over them. A skyline is a row of key ranges with one
-//!   sequence number each.
+//! - Tombstones must be added in the order of their sequence numbers. So a new one hides all others
+//!   in its range: it is *painted* over them. A skyline is a row of key ranges with one sequence
+//!   number each.
 //! - The row is a treap that shares nodes with the rows before it. Painting makes a new skyline and
-//!   copies the paths to the two ends of the range. So the skyline of every tombstone can be kept.
+//!   copies the paths to the two ends of the range, so it is cheap to keep a skyline for each
+//!   tombstone.
 //! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
 //! Any number of threads; no locks and no I/O.

@@ -1,8 +1,9 @@
 //! Values for range tombstones.
 //!
 //! - [`RangeTombstone`]: one range delete: a range of full keys, without its end, and a sequence
-//!   number. It hides entries that are older.
-//! - [`RangeSummary`]: how many range tombstones a table has, and between which keys.
+//!   number. It hides older entries of keys in the range.
+//! - [`RangeSummary`]: how many range tombstones a table has, counted once per fragment, and
+//!   between which keys.
 //! - [`CoverRange`]: the answer for one key and one reader: the newest range tombstone over the key
 //!   that the reader sees, and a range of keys around it with the same answer. The range need not
 //!   be the largest one.
