@@ -1,11 +1,12 @@
-//! [`Closed`]: whether an engine has been closed. Snapshots, scans, cursors and ingests ask it.
+//! [`Closed`]: a flag that says whether an engine has been closed.
 //!
-//! Once an engine is closed, another one may open the store and replace the files. So a reader asks
-//! before it reads, and returns [`Error::Closed`]. If a read fails, it asks again: if the engine
-//! was closed meanwhile, the error of the read says nothing about the medium.
+//! Once it is closed, another engine may open the store and replace the files. So a reader must ask
+//! before it reads ([`Closed::check`]), and pass the error of a failed read through
+//! [`Closed::explain`]: if the engine was closed meanwhile, that error says nothing about the
+//! medium.
 //!
-//! The flag stops nobody: a read that is under way goes on, and may succeed. Any number of threads
-//! ask without a lock. The value changes once, when the engine is closed.
+//! The flag stops nobody: a read that is under way goes on, and may succeed. It is never taken
+//! back. Any number of threads, without a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

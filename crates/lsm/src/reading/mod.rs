@@ -12,7 +12,7 @@
 //! | what do readers find once the engine is closed | `closed` |
 //! | what can still be read when tables are damaged | `salvage` |
 //! | is everything in the tree as it should be | `verify` |
-//! | tests of reads that are submitted ahead | `reads_under_way` |
+//! | are reads that are submitted ahead as they should be (tests) | `reads_under_way` |
 //!
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
@@ -30,7 +30,6 @@
 //!   snapshot's sequence: jobs keep the entries that it sees.
 //! - A scan, a cursor or a salvage keeps its memtables, runs and files until it ends. Later writes
 //!   and compactions change nothing for it.
-//! - A snapshot is a sequence number that jobs know of. It keeps entries and no files.
 //! - If a key space was dropped, a read that begins afterwards is an error, also by a snapshot from
 //!   before. Scans and cursors that were opened before go on.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`](crate::Error::Closed).
@@ -40,12 +39,7 @@
 //!
 //! # Threads
 //! Any number of readers on any threads; one scan, cursor or salvage is used by one thread at a
-//! time. A read takes no lock that writers hold; beginning and ending a snapshot takes the lock of
-//! the tree. A read may wait for the device, so the caller holds no lock.
-//!
-//! # Not done here
-//! `merge` and `run_cursor` also serve the jobs. What a job keeps of its inputs is decided in
-//! `jobs`. Blocks, indexes and filters are read in `table`.
+//! time. A read may wait for the device, so the caller holds no lock.
 
 mod closed;
 mod cursor;

@@ -1,5 +1,5 @@
 //! Reads several keys at once, as they were at one moment. The keys may come in any order, and more
-//! than once; the values are returned in the same order.
+//! than once; the values are returned in the order of the keys.
 //!
 //! 1. The keys are looked up in the memtables, with one view and one sequence number for all.
 //! 2. The other keys go on in key order, in groups. For each key of a group the read of a block is
@@ -12,8 +12,8 @@
 //! Some reads are not submitted ahead: for example of an index that is not in memory, or of a
 //! further run if a filter was wrong. These are waited for one by one.
 //!
-//! An error of one key is the error of the whole call. Any thread calls, and holds no lock: the
-//! call waits for the device.
+//! An error of one key is the error of the whole call. Any thread may call; the call may wait for
+//! the device, so its caller holds no lock.
 
 use bytes::Bytes;
 use terrace_env::SeqNo;

@@ -1,8 +1,8 @@
-//! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are. When a store is short
-//! of space, [`SpaceHolders`] lists them by kind, because each of them may keep it.
+//! [`Readers`]: a list of the snapshots, scans, cursors and checkpoints that there are. Each of
+//! them may keep space, so when a store is short of space, [`SpaceHolders`] tells how many there
+//! are of a kind, and how old the oldest is.
 //!
-//! - A reader is listed from its beginning to its end. A salvage is listed as a scan, and each
-//!   clone of a snapshot by itself. Point reads, verifications and jobs are not listed.
+//! - A reader is listed from [`Readers::begin`] until its [`Reading`] is dropped.
 //! - How much space a reader keeps is not known. A snapshot keeps old entries in tables. The others
 //!   keep files that are deleted meanwhile, and several readers may keep the same file.
 //!

@@ -1,6 +1,7 @@
-//! Tests of reads that are submitted ahead. A store that notes each read of tables shows how many
-//! reads are under way, and that no byte of data is read twice. The tests hold jobs, scans and
-//! merges against that, also while memory is short.
+//! Tests of reads that are submitted ahead, by jobs, scans and merges, also while memory is short.
+//!
+//! A store that notes each read of a table shows how many reads are under way, and that no byte of
+//! data is read twice.
 
 use std::ops::Range;
 use std::sync::Arc;

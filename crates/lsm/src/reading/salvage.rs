@@ -2,14 +2,15 @@
 //!
 //! 1. All tables of the range are read and verified, block by block, before the call returns. A
 //!    table that cannot be opened counts as damaged in its whole key range.
-//! 2. A damaged block may have held the newest version of a key. So for the keys of its range,
-//!    older runs are not asked: versions in newer runs and in memtables are shown, because they
-//!    hide whatever was in the block.
+//! 2. A damaged block may have held the newest version of a key. So the keys of its range are
+//!    looked up in newer runs and in memtables alone: what is found there hides whatever was in the
+//!    block.
 //! 3. The other keys of that range are left out, even if older runs have versions of them, and the
 //!    range is listed. So nothing stale is shown.
 //!
-//! A failed read counts as damage, also one that would succeed later. If a read fails after step 1,
-//! the salvage returns the error and ends. Nothing is changed, and logs are not looked at.
+//! A failed read counts as damage, also one that would succeed later; if the engine is closed
+//! meanwhile, the call is an error. If a read fails after step 1, the salvage returns the error and
+//! ends. Nothing is changed, and logs are not looked at.
 //!
 //! A salvage belongs to one thread at a time, which holds no lock. It holds memtables and files, as
 //! a scan does.

@@ -3,12 +3,12 @@
 //! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
 //!   their memtables and files until it is dropped, also after its end.
 //! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
-//!   other, so each entry is returned once.
+//!   other, so no entry is returned twice.
 //! - When one end finds no further entry, or fails, the whole scan has ended: the other end returns
 //!   nothing more either.
 //!
-//! One thread at a time, which holds no lock: a step may wait for the device. A scan does not seek
-//! or turn; a [`Cursor`] does.
+//! One thread at a time, which holds no lock: a step may wait for the device. A scan does not seek;
+//! a [`Cursor`] does.
 
 use std::sync::Arc;
 

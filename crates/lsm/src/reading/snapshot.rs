@@ -6,14 +6,14 @@
 //!   Snapshots are not stored: a store that was just opened has none.
 //! - A read of the newest writes takes the view first and the sequence number afterwards. So it
 //!   sees every write that had returned before the read began. A read of one key may miss what
-//!   becomes visible between the two, and is concurrent with it: a put in a new memtable, or an
-//!   ingest. A read of several keys must not miss an ingest and see a later put; it takes both
-//!   anew if the tree has changed between the two ([`Tree`](crate::tree::Tree)).
+//!   becomes visible between the two: a put in a new memtable, or an ingest. Such a write is
+//!   concurrent with the read. A read of several keys must not miss an ingest and see a later put;
+//!   it takes both anew if the tree has changed between the two.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
 //!
-//! Any number of threads. A read takes no lock of writers and may wait for the device; beginning
-//! and ending a snapshot takes the tree's lock.
+//! Any number of threads. A read may wait for the device; beginning and ending a snapshot takes the
+//! tree's lock.
 
 use std::sync::Arc;
 

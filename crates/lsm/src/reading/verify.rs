@@ -5,10 +5,10 @@
 //!   many as the annotation says.
 //! - Tables are read anew, past the caches. Data blocks that count no more are left out.
 //! - It ends at the first thing that is wrong. It does not look at later writes. Entries in
-//!   memtables are counted, but not read: their logs were verified when they were replayed.
+//!   memtables are counted; neither they nor logs are checked.
 //!
 //! It holds one view until it ends, with its files and memtables. One thread, which holds no lock:
-//! it waits for the device. It is not listed among the `readers` of `Stats`.
+//! it waits for the device.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
