@@ -3,9 +3,10 @@
 //!
 //! - Lengths and offsets are checked before they are used, because a block whose checksum holds may
 //!   have been written by a faulty program. A wrong one is [`Error::Corruption`].
-//! - Not checked here: the order of the keys, the kinds of entries, and, unless the caller calls
-//!   [`Block::check_key`], how many bytes an entry shares with the key before.
-//! - A block that was released or parked has no bytes, and the caller reads no entry of it.
+//! - Not checked: the order of the keys and the kinds of entries. Of an entry that [`Block::entry`]
+//!   returns, the caller checks with [`Block::check_key`] how many bytes it shares with the key
+//!   before.
+//! - A block that was released or parked has no bytes: the caller must read no entry of it.
 //!
 //! A clone shares the bytes. No locks, and no I/O.
 

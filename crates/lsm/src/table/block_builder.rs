@@ -1,11 +1,11 @@
 //! [`BlockBuilder`]: writes sorted blocks, for data and index: entries with shared key prefixes and
 //! restart points. The layout is `docs/format/table.md`.
 //!
-//! - The caller adds keys in order; that is not checked.
-//! - After [`BlockBuilder::begin_entry`] the caller gives the value of the announced length, or
-//!   calls [`BlockBuilder::finish_around_value`]. The length is not checked either.
-//! - The finished contents have no frame yet: `frame` adds it.
-//! - A block must stay below 4 GiB; the limits of keys and values see to that.
+//! - The caller must add keys in order; that is not checked.
+//! - After [`BlockBuilder::begin_entry`] the caller must give the value of the announced length, or
+//!   call [`BlockBuilder::finish_around_value`]. The length is not checked either.
+//! - The finished contents have no frame (checksum and compression) yet.
+//! - A block of 4 GiB or more panics.
 //!
 //! One owner; no I/O.
 

@@ -4,7 +4,7 @@
 //!   decodes the entries since the restart point once, and keeps them for the next steps back, up
 //!   to about [`PASSED_BYTES_MAX`] bytes of keys.
 //! - `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in
-//!   a new block, the caller seeks first.
+//!   a new block, the caller must seek first.
 //! - A damaged entry is [`Error::Corruption`]. The kinds and the order of entries are not checked.
 //!
 //! One owner; no I/O.

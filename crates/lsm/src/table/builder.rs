@@ -1,17 +1,17 @@
 //! [`TableBuilder`]: writes a table, entry by entry.
 //!
-//! - The caller adds entries in the order of their internal keys, each once. It adds range
-//!   tombstones as fragments, in order and without overlap. A table has at least one entry or
-//!   fragment; otherwise [`TableBuilder::finish`] panics.
+//! - The caller must add entries in the order of their internal keys, each once, and range
+//!   tombstones as fragments, in order and without overlap. [`TableBuilder::finish`] panics if
+//!   there is neither an entry nor a fragment.
 //! - A finished table has been handed to the store, and is not yet durable or visible: the caller
 //!   seals its file in a transaction. If the builder, or the [`BuiltTable`], is dropped before, the
 //!   file is gone.
-//! - After an error the builder is of no use, and the caller drops it.
-//! - In memory are the block that is being filled, the whole index and filter ([`IndexBuilder`]),
-//!   the range tombstones, and what the store has on its way.
+//! - After an error the builder is of no use, and the caller must drop it.
+//! - The whole index, the filters and the range tombstones are in memory until the end; of data it
+//!   is the block that is being filled, and what the store has on its way.
 //!
-//! One owner. A call that closes a block may wait for the store to write. When a table is large
-//! enough is decided by the caller.
+//! One owner. A call may wait for the store to write. When a table is large enough is decided by
+//! the caller.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;

@@ -1,5 +1,5 @@
-//! [`Compression`]: the codecs of blocks; [`LevelCompression`]: which of them the tables of a level
-//! have. The layout is `docs/format/table.md`.
+//! [`Compression`]: the codecs of blocks; [`LevelCompression`]: which of them new tables of a level
+//! get. The layout is `docs/format/table.md`.
 //!
 //! - A block that compression does not make smaller by an eighth is stored as it is.
 //! - A compressed block declares its length. A length that is too large, or impossible for so few

@@ -1,14 +1,14 @@
-//! [`Filter`]: tells for most absent keys that a table does not have them, without a read of data.
-//! A Bloom filter whose bits for one key lie in one line of 64 bytes. The layout is
+//! [`Filter`]: tells for most keys that a table does not have that they are absent, without a read
+//! of data. A Bloom filter whose bits for one key lie in one line of 64 bytes. The layout is
 //! `docs/format/table.md`.
 //!
 //! - A filter knows the full keys of entries. "No" is certain for them. It says nothing of range
 //!   tombstones.
-//! - A filter of an unknown kind, or of a wrong length, counts as no filter: every key may be
-//!   there.
-//! - One line costs one cache miss instead of one per probe. In exchange, at 10 bits a key, the
-//!   share of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash-
-//!   and Space-Efficient Bloom Filters", 2007).
+//! - A block of an unknown kind, or whose header does not fit its length, counts as no filter:
+//!   every key may be there.
+//! - One line costs one cache miss instead of one per probe. In exchange, some more absent keys get
+//!   the answer "maybe" (Putze, Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom
+//!   Filters", 2007).
 //!
 //! A filter does not change: any number of threads.
 

@@ -6,11 +6,11 @@
 //! properties.
 //!
 //! - [`Footer::decode`] checks that these places lie before the footer, and that the file is as
-//!   long as the footer says.
+//!   long as the footer says. Damage is [`Error::Corruption`]; a version, feature or number of
+//!   index levels that is not known is [`Error::Unsupported`].
 //! - [`Properties::decode`] takes contents whose frame was verified. It skips properties that it
-//!   does not know.
-//! - Damage is [`Error::Corruption`], or a [`DecodeError`] of which the caller makes one; a
-//!   version, feature or number of index levels that is not known is [`Error::Unsupported`].
+//!   does not know. Damage is a [`DecodeError`]. It does not check the place of the range
+//!   tombstones.
 //!
 //! No locks and no I/O.
 

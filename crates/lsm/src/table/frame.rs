@@ -2,13 +2,12 @@
 //! layout is `docs/format/table.md`.
 //!
 //! - The checksum covers the stored bytes, the compression, the table's tag and the block's offset.
-//!   The tag is the id of the file when the table was written. So a block of another table, or from
-//!   another place, does not verify. (A table that a checkpoint has copied keeps its tag, and
-//!   another table of the new store may come to have the same.)
+//!   The tag is the id that the file had when the table was written. So a block of a table with
+//!   another tag, or from another place, does not verify.
 //! - [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]; an
 //!   unknown compression is [`Error::Unsupported`].
-//! - A [`Handle`] is the place of a block. It is checked against a limit that the caller gives: the
-//!   end of the area in which the block must lie.
+//! - A [`Handle`] is the place of a block. When it is decoded, it is checked against a limit that
+//!   the caller gives: the end of the area in which the block must lie.
 //!
 //! No locks and no I/O.
 

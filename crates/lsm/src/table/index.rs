@@ -2,8 +2,8 @@
 //! last key of the block, and before the first key of the next block. The top of an index of two
 //! levels has one entry per partition instead.
 //!
-//! - The lengths of the entries are checked when the index is made, so that no search fails. The
-//!   place of a block is checked when the caller decodes it. The order of the keys is not checked.
+//! - The entries are decoded once when the index is made, so that a search cannot fail. The value
+//!   of an entry, the place of a block, is not checked here, and neither is the order of the keys.
 //! - A search compares eight bytes per entry, which lie close together in memory: those behind the
 //!   common prefix of all full keys. It compares whole keys if the eight bytes are equal.
 //!

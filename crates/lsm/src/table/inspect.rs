@@ -4,9 +4,8 @@
 //! - Some parts are found by others. Without the footer nothing is found; without the properties,
 //!   no range tombstones; without the index of partitions, no index and no filter; without an
 //!   index, none of its blocks.
-//! - It needs no open engine: no cache, no tree and no memory budget. A call reads from the file
-//!   and keeps little in memory: a block, or the parts of an index.
-//! - It repairs nothing. A part that does not verify is an error, and the caller goes on with the
+//! - It needs no open engine: no cache, no tree and no memory budget.
+//! - It repairs nothing. A part that does not verify is an error, and the caller can go on with the
 //!   next part.
 //! - Entries have the sequence numbers that are stored. In a table of an ingest these mean nothing
 //!   (see `global_sequence`).

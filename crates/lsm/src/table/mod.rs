@@ -10,15 +10,14 @@
 //! | how are the tables of an ingest read | `global_sequence` |
 //! | how large is a range of a table | `sizes` |
 //! | how is a damaged table read | `survey`, `inspect` |
-//! | tests of whole tables | `specimens`, `range_specimens`, `shapes` |
+//! | are whole tables as they should be (tests) | `specimens`, `range_specimens`, `shapes` |
 //!
 //! # Invariants
-//! - A table never changes. Which ranges of it still count is known to `tree`. What lies in front
-//!   of them may have been given back to the store.
-//! - Entries are in the order of their internal keys, each once. The writer of the table sees to
-//!   that. Readers rely on it and do not check it; `reading::verify` does.
-//! - The checksum of a block is verified before anything in the block is used. The block cache has
-//!   verified blocks.
+//! - A table never changes. What lies in front of the ranges of it that still count may have been
+//!   given back to the store.
+//! - Entries are in the order of their internal keys, each once. The writer of the table must see
+//!   to that. Readers rely on it and do not check it.
+//! - The checksum of a block is verified before anything in the block is used.
 //! - Range tombstones lie beside the entries. Searches and cursors do not look them up: the caller
 //!   does, with [`Table::ranges`].
 //!

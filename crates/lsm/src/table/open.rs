@@ -5,10 +5,10 @@
 //!   is read by itself. If the request reaches into a front that was given back, it is made again
 //!   with fewer bytes.
 //! - An index that comes with the end is kept.
-//! - The table is not compared with its annotation here: `tree` does that.
+//! - The table is not compared with its annotation here.
 //!
-//! An opening may wait for the device, so the caller holds no lock. The caller lets one opening of
-//! a table begin at a time; two would both read.
+//! Any thread; an opening may wait for the device, so its caller holds no lock. Two openings of one
+//! table would both read, so the caller should let one begin at a time.
 
 use std::sync::Arc;
 

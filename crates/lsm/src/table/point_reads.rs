@@ -3,9 +3,9 @@
 //! - For several reads in key order, the last block is kept: keys of one block that are looked up
 //!   one after the other need one read. A single read keeps no block.
 //! - Reads of further blocks can be submitted before the keys are looked up. Each is waited for
-//!   when its block is needed. The caller bounds their number, and with it the memory, and looks up
-//!   every key for which a read was submitted.
-//! - After an error, submitted reads may be left; dropping them waits for the device.
+//!   when its block is needed. The caller must bound their number, and with it the memory.
+//! - Reads that were submitted and not taken, as after an error, are waited for when this is
+//!   dropped.
 //!
 //! Used by one actor at a time, without a lock.
 

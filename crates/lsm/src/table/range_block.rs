@@ -1,10 +1,10 @@
 //! Codec of the range block: a table's range tombstones, as fragments. The layout is
 //! `docs/format/table.md`.
 //!
-//! - The encoder is given at least one fragment, in key order and without overlap; it does not
+//! - The encoder must be given at least one fragment, in key order and without overlap; it does not
 //!   check that.
-//! - The decoder takes contents whose frame was verified. It checks that bounds are as long as full
-//!   keys can be, that fragments are in order, and that the sequence numbers of each fall.
+//! - The decoder takes contents whose frame was verified. It checks the lengths of bounds, that
+//!   fragments are in order, and that the sequence numbers of each fall.
 //!
 //! No locks and no I/O.
 

@@ -1,23 +1,23 @@
-//! [`ReadAhead`]: reads blocks for a cursor, many by one request to the store. What one request
+//! [`ReadAhead`]: reads blocks for a cursor, several by one request to the store. What one request
 //! reads is a *section*.
 //!
 //! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
-//!   the longer it goes on. Both read less if memory is short. Blocks that were read ahead are not
-//!   put into the block cache.
+//!   the longer it goes on. Both read less if memory is short.
 //! - While a walk forward consumes one section, the read of the next one can be under way. A job
-//!   submits a section of data early, and never one of an index; a scan submits the next section
-//!   once its sections have their largest size. If memory is short, or the walk may end before the
-//!   next section, that section is read when the walk comes to it.
+//!   submits a section of data early, and none of an index; a scan submits the next section once
+//!   its sections have their largest size. If memory is short, or the walk may end before the next
+//!   section, that section is read when the walk comes to it.
 //! - A section may end within a block. Then the part in memory is kept, and the rest is read with
 //!   the next section. (A walk backward reads the whole block again.)
 //!
 //! For the cursor:
 //! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. It tells
 //!   [`ReadAhead::passed`] of a block that it found in the cache.
-//! - The bytes are as they are stored: the cursor verifies each block.
-//! - Forward, no section reaches beyond the end that the cursor names.
-//! - A failed read is an error of the block that was asked for, even if the damage lies elsewhere
-//!   in the section. Where bytes behind that block have been given back, less is read instead.
+//! - The bytes are as they are stored: the cursor must verify each block.
+//! - Forward, a section does not reach beyond the end that the cursor names, unless the block that
+//!   was asked for does.
+//! - A failed read is an error of the block that was asked for, even if another part of the section
+//!   was to blame. Where bytes behind that block have been given back, less is read instead.
 //!
 //! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read
 //! under way. While the next section is read, there are two in memory.

@@ -1,18 +1,15 @@
-//! [`Table`]: an open table. Its [`Outline`] is in memory as long as the table is open; the rest is
-//! read when it is needed.
+//! [`Table`]: an open table, for searches. Its [`Outline`] is in memory as long as the table is
+//! open; the rest is read when it is needed.
 //!
 //! - Index and filter, or their partitions, stay in slots of the table as long as the memory budget
-//!   allows (see `memory`). Data blocks of point reads go to the block cache, unless the options of
-//!   the read say otherwise.
-//! - [`Table::get`] looks at entries alone. The caller asks [`Table::ranges`] for range tombstones,
-//!   and hands over the newest one as `cover`.
-//! - Readers search through `global_sequence`, which knows the sequence numbers of the tables of an
-//!   ingest.
+//!   allows. Data blocks of point reads go to the block cache, unless the options of the read say
+//!   otherwise.
+//! - [`Table::get`] looks at entries alone, with the sequence numbers that are stored. The caller
+//!   asks [`Table::ranges`] for range tombstones, and hands over the newest one as `cover`.
 //! - The table keeps its file open. So its bytes can be read even if the file is deleted or trimmed
 //!   later. Bytes that were trimmed before are an [`Error::Store`].
 //!
 //! Threads: any number of readers. A call may wait for the device, so the caller holds no lock.
-//! Opening is in `open`, sizes are in `sizes`, and the search for damage is in `survey`.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -7,7 +7,7 @@
 //!   dropped. A small one counts while its owner has it, unless the owner says that it does not
 //!   count.
 //!
-//! One owner; values out of it go to any thread. A section does not read: the caller gives a
+//! One owner; values out of it may go to any thread. A section does not read: the caller gives a
 //! function that fills it.
 
 use std::ops::Range;

@@ -1,10 +1,8 @@
-//! Sizes and offsets of key ranges in a table, by its index alone. Jobs ask for them to cut a
-//! merge, to estimate it, and to give back bytes that were merged. Cursors ask where their range
-//! begins.
+//! Sizes and offsets of key ranges in a table, by its index alone.
 //!
 //! - Data blocks count, as they are stored, each as a whole. So a size is not exact:
 //!   [`Table::blocks_of`] has all of the blocks at both ends of a range; [`Table::size_of`] has all
-//!   of the first block and nothing of the last.
+//!   of the block in which the range starts and nothing of the block in which it ends.
 //! - Blocks that were given back to the store count as if they were there.
 //!
 //! Keys are full keys. Any thread; an index that is not in memory is read and kept, so the caller

@@ -1,14 +1,14 @@
 //! The survey of a damaged table: finds the blocks of a key range that cannot be read, and the keys
 //! that they may hold.
 //!
-//! - Every data block of the range is read and taken apart. A block that does not verify may hold
-//!   the keys between the separators around it in the index. If a part of the index cannot be read,
-//!   that part counts as one damaged block with all keys of its partition.
-//! - Any failed read counts as damage. A read may also fail because the engine is closed meanwhile;
-//!   the caller checks for that afterwards.
+//! - Every data block that may hold keys of the range is read and taken apart. A block that does
+//!   not verify may hold the keys between the separators around it in the index. If a part of the
+//!   index cannot be read, that part counts as one damaged block with all keys of its partition.
+//! - Any failed read counts as damage, also one that failed because the engine was closed
+//!   meanwhile.
 //! - The order of entries and the filters are not checked.
 //!
-//! Any thread, without a lock: it reads and waits block by block. It changes nothing on the medium.
+//! Any thread, without a lock: it reads and waits block by block. Nothing on the medium is changed.
 
 use bytes::Bytes;
 use terrace_env::Cause;
