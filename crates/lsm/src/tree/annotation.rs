@@ -1,15 +1,14 @@
-//! Codec of the annotations of tables and logs; that of the store is in
-//! [`store_record`](super::store_record). The layout is `docs/format/annotation.md`.
+//! Codec of the annotations of tables and logs. The layout is `docs/format/annotation.md`.
 //!
-//! - A table's annotation has its counts, its first and last key and sequence, and its segments
-//!   with their places. A log's annotation has the sequence number from which on its entries are in
-//!   no table.
-//! - A decoder checks the fields, but does not compare them with the table: its handle does that
-//!   when it opens the table.
+//! - A table's annotation has its tag, its counts, its first and last key and sequence, and its
+//!   segments with their places; beside these it can have a summary of range tombstones, a global
+//!   sequence number, a set and a histogram. A log's annotation has the sequence number from which
+//!   on its entries are in no table.
+//! - A decoder checks the fields, and does not compare them with the table.
 //! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
 //!   [`Error::Corruption`].
-//! - An encoder checks nothing. The caller gives at least one segment, and segments in key order
-//!   without overlap.
+//! - An encoder checks nothing. The caller must give at least one segment, and segments in key
+//!   order without overlap.
 //!
 //! No locks and no I/O.
 

@@ -2,7 +2,7 @@
 //! readers.
 //!
 //! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
-//!    must be in the current version; claims of plans, or the turn to choose, see to that.
+//!    must be in the current version; the caller must have a claim on them, or the turn to choose.
 //! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
 //!    the store's annotation, if a memtable was flushed or the decider has a new state.
 //! 3. The next version is made: its tables can be opened only now.
@@ -13,7 +13,7 @@
 //! change and readers do not see it. Then writing stops until the store is opened again: a second
 //! try would take out what the store has no more.
 //!
-//! Any thread commits; it holds the turn and no lock. A change of the store's annotation alone
+//! Any thread may commit; it holds the turn and no lock. A change of the store's annotation alone
 //! (`commit_record`) takes a turn as well.
 
 use std::sync::Arc;

@@ -2,15 +2,15 @@
 //! makes both the transaction and the next version from them, so that the two say the same.
 //!
 //! The steps, in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`].
-//! - All steps get the same version, the current one: the caller has the turn to commit.
-//! - [`Edit::kept`] checks that segments of the next version do not overlap. A store with such a
-//!   tree would not open again, so a fault of a job must end here, before the commit. It panics if
-//!   a part is taken of a table that has no segment there.
+//! - All steps must get the same version, the current one: the caller has the turn to commit.
+//! - [`Edit::kept`] returns an error if segments of the next version would overlap: a store with
+//!   such a tree would not open again. It panics if a part is taken of a table that has no segment
+//!   there.
 //! - [`Edit::version`] comes after the commit, because a new table can be opened only then. An edit
 //!   of moves alone can make its version without a commit.
 //!
 //! If a part of a segment is taken, the table is opened, and its index is read for the size of the
-//! rest. An edit is used by one thread.
+//! rest. So the caller holds no lock. An edit is used by one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,14 +1,13 @@
 //! [`TableHandle`]: a table as the tree knows it: its record, a reader that pins its file, and the
 //! open table from its first use on.
 //!
-//! - Opening reads the parts at the end of the file, and fails with [`Error::Corruption`] if they
-//!   do not belong to the table that the record describes. A table that was just written is opened
-//!   from its last bytes, if they are still in memory, without a read.
+//! - Opening reads the parts at the end of the file. If they do not belong to the table that the
+//!   record describes, it fails with [`Error::Corruption`]. A table that was just written can be
+//!   opened from its last bytes, without a read.
 //! - When memory is short, an open table that was not used for a while is closed, and opened again
 //!   at its next use.
 //! - The file can be read as long as there is a handle, even if the table has been deleted since.
-//! - The segments in the record are those of the time when the handle was made. The version knows
-//!   the present ones.
+//! - The segments in the record are not kept up to date. The version knows the present ones.
 //!
 //! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait.
 

@@ -38,10 +38,6 @@
 //! # Threads
 //! Readers share versions without a lock. Any actor can commit a change: it takes the turn, and
 //! holds no lock while it waits for the store.
-//!
-//! # Not done here
-//! The tree does not choose what is merged (`terrace_policy`) and does not carry it out (`jobs`).
-//! It knows files by their ids and does not know where they lie.
 
 mod annotation;
 mod commit;

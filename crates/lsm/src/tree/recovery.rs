@@ -7,19 +7,19 @@
 //!    the old decider is dropped. If only parameters of the system differ, the state is kept.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
-//! 4. Writing goes on in the last log that has entries which are in no table, unless that log is
-//!    sealed. Then it goes on in an empty log behind it, or in a new one. The other memtables wait
+//! 4. Writing goes on in the last log that has entries which are in no table. If there is none, or
+//!    it is sealed, it goes on in an empty log behind it, or in a new one. The other memtables wait
 //!    for their flush, and the other empty logs are deleted.
 //!
-//! A read-only opening writes nothing. A damaged annotation or log fails the opening; a damaged
-//! table is found later, by a read of it.
+//! A read-only opening writes nothing. A damaged annotation or log fails the opening. Tables are
+//! not read here, so a damaged one is found later.
 //!
-//! If the replayed memtables exceed their share of memory, all of them are flushed, oldest first,
-//! and the replay goes on. So a log can be replayed in parts: the flush of a part notes in the
-//! log's annotation where the next one begins. If there is no space for a flush, or the opening is
-//! read-only, the rest is replayed into memory in spite of the share.
+//! If the replayed memtables become much larger than their share of memory, all of them are
+//! flushed, oldest first, and the replay goes on. So a log can be replayed in parts: the flush of a
+//! part notes in the log's annotation where the next one begins. If there is no space for a flush,
+//! or the opening is read-only, the rest is replayed into memory in spite of the share.
 //!
-//! One thread opens; the engine's actors begin afterwards.
+//! One thread opens, before the engine has actors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //!
 //! - A run never changes. [`Run::changed`] makes another one, which shares most of the segments
 //!   that stay ([`Chunked`]).
-//! - [`Run::check_change`] tells before whether the change would make segments overlap.
-//!   [`Run::new`] checks nothing: its caller gives segments in key order and without overlap.
-//! - A search may open a table and read from the device. Its caller asks the runs from the newest
-//!   to the oldest, and stops at the first answer.
+//! - [`Run::check_change`] tells whether such a change would make segments overlap. [`Run::new`]
+//!   and [`Run::changed`] check nothing: their caller must give segments without overlap.
+//! - A search may open a table and read from the device, so its caller holds no lock. `None` means
+//!   that an older run may know the key.
 //!
 //! Threads: any number read a run without a lock.
 

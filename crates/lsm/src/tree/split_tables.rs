@@ -1,10 +1,10 @@
-//! [`SplitTables`]: the tables that have segments in several runs. A change that takes a segment of
-//! a table must know the table's other segments, and finds their runs here instead of looking into
+//! [`SplitTables`]: the tables that have segments in several runs, and these runs. A change that
+//! takes a segment of such a table finds the table's other segments by it, instead of looking into
 //! every run.
 //!
-//! Most tables have all their segments in one run and are not listed. If a change concerns no split
-//! table, the new version shares the list with the old one. The caller tells, of each table that it
-//! changes, all runs in which the table has segments afterwards.
+//! A table whose segments are all in one run is not listed. If a change concerns no split table,
+//! the new version shares the list with the old one. For each table that a change concerns, the
+//! caller must tell all runs in which the table has segments afterwards.
 //!
 //! A value that does not change: any number of threads read it without a lock.
 

@@ -3,9 +3,9 @@
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
 //!   wrong is [`Error::Corruption`].
-//! - The encoder checks nothing. The caller keeps key spaces and dropped ids in growing order, the
-//!   names to at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system to its
-//!   limit ([`SYSTEM_BYTES`]).
+//! - The encoder checks nothing. The caller must keep key spaces and dropped ids in growing order,
+//!   the names to at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system to
+//!   its limit ([`SYSTEM_BYTES`]).
 //!
 //! No locks and no I/O.
 

@@ -1,12 +1,8 @@
 //! [`TableKind`]: how the entries of a table's file are laid out. The annotation of the file
 //! records the kind, so it is known before the file is read which code opens it.
 //!
-//! There is one kind so far. If a store has a table of a kind that this version does not know,
-//! opening the store fails with [`Error::Unsupported`](crate::Error::Unsupported). A kind that is
-//! known but belongs to no table, such as that of a log, is corruption.
-//!
-//! The kind is asked once per opened table or cursor and not once per entry. Plain values; no
-//! locks.
+//! There is one kind so far. [`TableKind::of`] returns `None` for a byte that stands for no kind of
+//! table. Plain values; no locks.
 
 /// Layout of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,15 +11,14 @@
 //! A thread that commits a change of the tree or of the record takes the [`Turn`] first. The turn
 //! is a role and no lock: its holder writes to the store. One thread at a time has it, so each
 //! change starts from what the one before it left. A thread that has the turn must not take
-//! another. Memtables change without a turn: the leader of the writes puts a new active memtable
-//! into the view.
+//! another. Memtables are put into the view without a turn.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
 //!   that had returned before it began. It may miss what becomes visible between the two.
-//! - A reader of several keys takes both again if the tree has got another version in between. For
-//!   an ingest does not change memtables: a put that follows it goes to the memtable that the
-//!   reader has, and the reader would see the put and not the ingest.
+//! - A reader of several keys takes both again if the tree has got another version in between
+//!   ([`Tree::view_at`]). For an ingest does not change memtables: a put that follows it goes to
+//!   the memtable that the reader has, and the reader would see the put and not the ingest.
 //! - An ingest becomes visible under the lock under which its version does. So a job that finds its
 //!   entries drops no older one that a snapshot, or a read by a later view, still has to see.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
@@ -27,8 +26,8 @@
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
 //!
 //! # Threads
-//! Any. One lock, held for a look or a change in memory; its condition is the end of a turn. An
-//! opening fills the tree before other threads see it.
+//! Any, once the opening has filled the tree. One lock, held for a look or a change in memory; its
+//! condition is the end of a turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

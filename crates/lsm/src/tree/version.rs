@@ -1,13 +1,11 @@
 //! [`Version`]: the contents of the tree at one moment, as a value that does not change.
 //!
-//! - Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
-//!   version, which shares the runs that did not change, and most segments of the others ([`Run`]).
+//! - A reader that has an `Arc` of a version needs no lock. A change makes a new version, which
+//!   shares the runs that did not change, and most segments of the others ([`Run`]).
 //! - The runs of a level are ordered from the newest to the oldest. The segments of a run are in
 //!   key order and do not overlap. A run has at least one segment.
-//! - A change is checked before it is committed ([`Version::check_change`]). When a version is
-//!   rebuilt at an opening, all segments are checked. An overlap is [`Error::Corruption`].
-//!
-//! Which version is the current one is known to the [tree](super::tree).
+//! - [`Version::new`] checks that no segments overlap; an overlap is [`Error::Corruption`].
+//!   [`Version::changed`] checks nothing: [`Version::check_change`] must have checked the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //!   meanwhile.
 //! - The view does not change, but writes still go to its active memtable. So a reader takes a
 //!   sequence number after the view, and passes over entries that are newer.
-//! - When the engine is closed, [`Closed`] in the view says so, and reads by the view are refused.
+//! - [`Closed`] in the view says whether the engine has been closed since; a reader must ask it.
 //!
 //! Any number of threads share a view without a lock.
 
