@@ -7,8 +7,8 @@
 //! - The bytes of a batch are those that go to the log, except for its header: that is filled in
 //!   when the first entry gets its sequence number. The entries are numbered consecutively from
 //!   there.
-//! - If a key, a value or the whole batch ([`BATCH_BYTES_MAX`]) is too large, the batch keeps the
-//!   error, and takes no more writes until it is cleared. The engine refuses such a batch.
+//! - If a key, a value, the bound of a range or the whole batch ([`BATCH_BYTES_MAX`]) is too large,
+//!   the batch keeps the error ([`Batch::defect`]), and takes no more writes until it is cleared.
 //!
 //! No locks and no I/O. Whether a key space exists is not checked here.
 

@@ -8,11 +8,11 @@
 //! 3. The bytes can be written earlier, for example by a sync: then the actor wakes in vain. They
 //!    can be written later, if another leader is at work when the time is over.
 //!
-//! When the engine closes, the actor writes out what has gathered, without waiting for the time. If
-//! `gather_time` is zero, each leader begins the write-out itself.
+//! When the engine closes, the actor does not wait for the time. If `gather_time` is zero, each
+//! leader begins the write-out itself. Writing out is no sync: a power cut can still take these
+//! bytes.
 //!
-//! Threads: the actor and the leader. One lock, held over no call to the store. Writing out is no
-//! sync: a power cut can still take these bytes.
+//! Threads: the actor and the leader. One lock, held over no call to the store.
 
 use std::sync::Arc;
 

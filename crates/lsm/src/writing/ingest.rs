@@ -5,9 +5,9 @@
 //!    of this is visible, and an ingest that is dropped leaves nothing behind. No space is set
 //!    aside: any put may fail for lack of it. After an error of the store the ingest is lost.
 //! 2. To finish, the ingest takes the lead of the writes; other writers wait meanwhile. If
-//!    memtables may hold a key of its range, or a range tombstone, all memtables are flushed,
-//!    because memory is searched before the tree. Most of that is done before the lead is taken.
-//!    Then the log is synced, so that no power cut takes back older writes.
+//!    memtables may hold a key of its range, or have any range tombstone, all memtables are
+//!    flushed, because memory is searched before the tree. Most of that is done before the lead is
+//!    taken. Then the log is synced, so that no power cut takes back older writes that went to it.
 //! 3. All tables get the next sequence number as their *global sequence number*
 //!    ([`crate::table::GlobalSequenceCursor`]). They are newer than everything before, and
 //!    snapshots that were taken before do not see them. One transaction seals them and adds them to
@@ -16,8 +16,7 @@
 //! The decider says to which level each table goes. If a compaction that is under way, or other new
 //! data, is in the way of one of them, all go on top of level 0.
 //!
-//! Threads: an ingest belongs to one thread at a time. Others write and read meanwhile, and several
-//! ingests can go side by side.
+//! Threads: an ingest belongs to one thread at a time. Several ingests can go side by side.
 
 use std::sync::Arc;
 

@@ -1,18 +1,17 @@
 //! The write-ahead log: batches on their way into a memtable ([`ActiveLog`]), and back
 //! ([`replay`]). The layout is `docs/format/batch.md`.
 //!
-//! - The log of the engine is a string of batches. The store below frames what is appended, and
-//!   cuts a torn tail by whole appends.
+//! - A log is a string of batches. Frames and torn tails are the store's business: what is read of
+//!   a log is whole appends.
 //! - Appended bytes may be in the memory of the process until they are written out or synced.
-//! - A log that is *given up*, because it found no space or the engine has failed, has no writer
-//!   any more: another log must begin before the next append.
+//! - A log that is *given up* has no writer any more: another log must begin before the next
+//!   append.
 //! - A replay checks that sequence numbers do not go back from batch to batch; they may have gaps.
 //!   It reports a damaged or incomplete batch as corruption, with its offset. It checks batches
 //!   that are in tables already, and passes over them.
 //!
-//! Threads: an opening makes the active log. Then the leader of the writes has it, and no other
-//! thread uses it. This module does not choose when a log begins or is deleted (`room`,
-//! `preallocated_log`, `jobs`).
+//! One thread at a time has the active log: the leader of the writes. When a log begins or is
+//! deleted is decided elsewhere.
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};

@@ -35,18 +35,13 @@
 //!   becomes durable with the flush of its memtable.
 //! - Readers see no entry that goes to the log before it is appended. They may see it before it is
 //!   durable. A batch whose sync failed is visible, although its writer got an error.
-//! - A memtable and its log go together, in the transaction that commits the flush. If an opening
-//!   reads a large log in parts, the log goes with the last part.
+//! - The commit of a memtable's flush deletes the memtable's log. If an opening reads a large log
+//!   in parts, the log goes with the last part.
 //! - The leader answers every batch of its group, also when it panics.
 //!
 //! # Threads
 //! Any thread writes. The lock of the lane's queue is held for a look or a change, but not while
 //! the log or the memtable is written: the lead is a role, and a leader may wait for the device.
-//!
-//! # Not done here
-//! This folder does not write memtables to tables and does not choose what is compacted (`jobs`).
-//! It does not know how entries are kept in order (`memtable`). One part of it puts tables into the
-//! tree: `ingest`.
 
 mod batch;
 mod batch_bytes;

@@ -4,9 +4,8 @@
 //!
 //! 1. When the memtable is half full, the leader asks for the next log, and an actor creates it. If
 //!    space is short, there is no preallocated log.
-//! 2. When the memtable is full, the leader syncs the old log and goes on in the next one, without
-//!    a metadata write. If there is no next log, the memtable is empty, or deletes are to make
-//!    space, the leader creates a log itself (see the `room` module).
+//! 2. [`switch_log`](Shared::switch_log) syncs the old log and goes on in the next one, without a
+//!    metadata write.
 //! 3. When the actor works the next time, it seals the old log, unless that has been deleted by the
 //!    flush of its memtable.
 //!

@@ -1,12 +1,12 @@
 //! [`Predecessor`]: what a log notes about the log before it: its id and its length.
 //!
 //! A log is written to only when the log before it is durable. So the length in the note is final.
-//! If an opening still finds the older log, and with another length, the log is damaged. The store
-//! alone cannot tell: it would take a short log for one that a power cut has ended.
+//! If an opening finds the older log with another length, that log is damaged. The store alone
+//! cannot tell: it would take a short log for one that a power cut has ended.
 //!
-//! A preallocated log begins with a note. Other logs have none: the transaction that begins them
-//! seals the log before, or that log is gone. The note is a batch without entries; its bytes are in
-//! `docs/format/batch.md`.
+//! The note is a batch without entries at the beginning of a preallocated log; its bytes are in
+//! `docs/format/batch.md`. Logs that were not preallocated need none: the transaction that begins
+//! them seals the log before, or that log is gone.
 //!
 //! No locks. [`Predecessor::bytes_in`] reads from a log; nothing here writes.
 

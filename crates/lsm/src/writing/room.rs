@@ -4,13 +4,12 @@
 //!
 //! - Space for the flush is set aside before the first group of a memtable. If space is short, it
 //!   is set aside for a smaller memtable, which is full earlier.
-//! - A large group that would make the memtable exceed its limit goes to a new memtable. It waits
-//!   for a flush first if all memtables together would exceed their share of memory.
+//! - A large group that would make a memtable with entries exceed its limit goes to a new memtable.
+//!   It waits for a flush first if all memtables together would exceed their share of memory.
 //! - Puts that need a new memtable wait while the system stops writers
 //!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)), unless space is short.
-//! - If there is no space, the leader waits for a background job that may free some. A put fails
-//!   with `NoSpace` if no job can, or if none has changed the tree or flushed a memtable for two
-//!   seconds.
+//! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
+//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`].
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
 //!   give space back. If even that is used up, and no job can free more, deletes fail too.
 //! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log

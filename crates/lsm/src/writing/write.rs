@@ -9,16 +9,16 @@
 //!   range deletes.
 //!
 //! # Errors
-//! - If there is no room for the group, or the append fails, its batches get the error, and none is
+//! - If there is no room for the group, or the append fails, its batches get the error, and are not
 //!   seen. The next opening may still find them in the log. If it was for lack of space, the
-//!   deletes of the group are tried again first, in the end from space that is kept for flushes.
+//!   deletes of the group are first tried again, in the end from space that is kept for flushes.
 //! - If the sync or the write-out fails, the batches that asked for either get the error. All
 //!   batches of the group are seen, and may be durable or not. If it was for lack of space, the
 //!   memtable is flushed instead; if that succeeds, so does the write.
 //! - Lack of space stops nothing. Other errors of the log stop all writes until the engine is
 //!   resumed or opened again.
 //!
-//! Threads: any thread writes, and holds no lock: a write waits for the device, for jobs and for
+//! Threads: any thread writes, and holds no lock: a write may wait for the device, for jobs and for
 //! other writers.
 
 use std::time::Duration;

@@ -3,15 +3,13 @@
 //! Leading is a role that one thread has at a time. The leader owns the log ([`Lead`]) and holds no
 //! lock, so that it may wait for the device while other writers queue. It writes one group, in the
 //! order of the queue, and gives the lead back. Other work beside which nothing may be written
-//! takes the lead, too, such as the commit of an ingest.
+//! takes the lead, too ([`Shared::leading`]), such as the commit of an ingest.
 //!
 //! - A leader must not queue a batch or take the lead a second time: it would wait for itself.
 //! - If a leader panics, its group fails, the engine stops, and the log is not written again:
 //!   nobody knows how far it was written. No writer waits for a leader that is gone.
 //!
-//! The lane has one lock, for the queue, and one condition. Its lock is the outermost one of the
-//! engine, and is held for a look or a change. How a group is written is left to
-//! [`write`](super::write).
+//! The lane has one lock, for the queue, held for a look or a change, and one condition.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
