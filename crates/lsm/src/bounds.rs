@@ -1,8 +1,8 @@
-//! [`Bounds`]: a range of the keys of one key space, as clients give it.
+//! [`Bounds`]: a range of user keys within one key space, as a client gives it.
 //!
-//! The keys are those of clients, without the key space, and are compared as bytes. Nothing is
-//! checked here: a range whose end lies before its start holds no key, and a bound may be longer
-//! than any key. A plain value: any thread, no I/O.
+//! Keys are compared as bytes. Nothing is checked here: a range whose end lies before its start can
+//! be made, and a bound may be longer than a stored key can be. A plain value, without locks or
+//! I/O.
 
 use std::ops::Bound;
 

@@ -1,11 +1,8 @@
-//! Processor time that operations are charged on the simulated runner. Without it, work that
-//! touches no device would take no virtual time.
+//! Processor time that the engine charges for writes, reads and merges in a simulation. There,
+//! computing takes no virtual time of its own.
 //!
-//! To charge a time is to sleep that long on the virtual clock, so that other actors run meanwhile.
-//! On threads a charge does nothing. The caller holds no lock; debug builds panic if it does.
-//!
-//! The values are rounded from measurements on a server with two cores. Only their order of
-//! magnitude matters.
+//! A charge sleeps that long on the virtual clock, so other actors can run meanwhile. On threads it
+//! does nothing. The caller must hold no lock; debug builds panic if it does.
 
 use std::time::Duration;
 

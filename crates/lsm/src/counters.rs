@@ -1,10 +1,9 @@
-//! [`Counters`]: the engine's own counts since it was opened. Some of them are summed up over
-//! openings: see [`lifetime`](crate::lifetime). The bytes that move on the medium are counted by
-//! the store.
+//! [`Counters`]: the engine's own counts since it was opened, of writes, reads, jobs, waits, and
+//! the work in each level.
 //!
-//! A count only grows, and so does a maximum. Times are in nanoseconds. Any thread counts. Each
-//! count is an atomic of its own, so counts that are read together need not be of one moment. The
-//! waits of the longest write have a lock.
+//! A count or a maximum does not fall. Maxima of time are in nanoseconds. Any thread may count. The
+//! counts are separate atomics, so counts that are read together need not be of one moment. The
+//! waits of the longest write are under a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,16 +1,15 @@
-//! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces.
+//! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. This file opens and
+//! ends the engine, and passes calls on to the modules that do the work.
 //!
-//! - An opening starts the actors of the background jobs; a close or a drop ends them. An engine
-//!   that is opened for reading only starts none and writes nothing.
-//! - An open engine has a claim on its store: one engine writes to a store at a time, or any number
-//!   read it.
-//! - A call does its work, or waits for it, in the thread of its caller. It may wait for the device
-//!   and for jobs.
-//! - If a job has panicked, the close or drop of the engine panics in turn, unless the calling
-//!   thread is panicking already.
+//! - Opening starts the actors of the background jobs; closing or dropping the engine ends them. An
+//!   engine that is opened for reading only starts none.
+//! - An open engine has a claim on its store. A store has one engine that writes, or any number
+//!   that only read.
+//! - A call runs in the thread of its caller. It may wait for the device and for jobs.
+//! - If a job has panicked, the call or drop that ends the jobs panics too, unless its thread is
+//!   panicking already.
 //!
-//! Any thread may call. This file opens and ends the engine, and passes the other calls on to the
-//! folders of this crate, which do the work.
+//! Any thread may call.
 
 use std::sync::Arc;
 
@@ -43,9 +42,10 @@ use crate::writing::{gathering, preallocated_log};
 /// An open engine. All methods may be called from any actor.
 ///
 /// Dropped, it flushes entries that are in no log, ends its jobs and writes out the bytes gathered
-/// in the log, so that nothing is lost but by a power cut; [`close`](Self::close) makes everything
-/// durable first. Either way its snapshots, scans, cursors and ingests return [`Error::Closed`]
-/// from then on, and the store can be opened again.
+/// in the log. If these writes succeed, only a power cut can lose anything. A drop reports no
+/// error; [`close`](Self::close) does, and makes everything durable first. Either way its
+/// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
+/// be opened again.
 pub struct Engine {
     shared: Arc<Shared>,
     actors: Mutex<Vec<JoinHandle<()>>>,

@@ -1,8 +1,8 @@
-//! [`Event`]s for [`Listener`]s: jobs that begin and end, stalls of writers, a failure that stops
-//! all writing, and its end.
+//! [`Event`]s for [`Listener`]s: flushes and merges that begin and end in the background, writes
+//! that were stalled, a failure that stops all writing, and its end.
 //!
-//! - The actor that does the work calls the listeners, with no lock held. So the time that a
-//!   listener takes delays a job, or the call of a client. Several actors may call at once.
+//! - The actor that does the work calls the listeners, and holds no lock meanwhile. So a slow
+//!   listener delays a job, or the call of a client. Several actors may call at once.
 //! - A listener cannot be removed. Without listeners no event is built.
 //! - Not told: trivial moves, delete-only compactions, ingests, checkpoints, and what an opening
 //!   flushes.

@@ -1,11 +1,10 @@
-//! Golden specimens: bytes that an older version wrote, kept in `tests/golden`. Today's code must
-//! read them, and must write the same bytes, unless a compression library writes them
-//! ([`readable_specimen`]).
+//! Golden specimens: encoded bytes that are kept in `tests/golden`, so that a test notices when the
+//! format changes. [`specimen`] and [`readable_specimen`] return the kept bytes.
 //!
-//! [`specimen`] fails unless the bytes written today are those that are kept; [`readable_specimen`]
-//! does not compare them. Both return the kept bytes, for the test to read. With
-//! `TERRACE_REGENERATE` in the environment, both first write the specimen anew. The other functions
-//! damage a specimen, for the tests of decoders.
+//! [`specimen`] panics unless the bytes that are written today equal the kept ones.
+//! [`readable_specimen`] does not compare them: it is for bytes of a compression library, whose
+//! next version may write others. With `TERRACE_REGENERATE` in the environment, both first write
+//! the specimen anew. [`damaged`] and [`survives`] test a decoder with damaged specimens.
 
 use std::path::PathBuf;
 

@@ -1,20 +1,19 @@
-//! Inspection of the engine's files, for people: typed records of tables, logs and annotations,
-//! whole or damaged, without an engine.
+//! Inspection of the engine's files, for people: decodes tables, logs and annotations into typed
+//! records, whole or damaged, without an engine.
 //!
-//! | part | of what |
+//! | type | of what |
 //! |---|---|
-//! | [`TableFile`] | a table: footer, properties, filter, index, data blocks, entries |
-//! | [`Batches`] | what one append to a log carries |
+//! | [`TableFile`] | a table: footer, properties, range tombstones, filter, index, data blocks |
+//! | [`Batches`] | the batches that one append to a log carries |
 //! | [`Role`] | an annotation: of a table, with its places in the tree; of a log; of the store |
 //!
-//! - The decoders are those of the engine, so the records show what the engine would see.
-//! - Nothing is written, and nothing panics whatever the bytes are.
-//! - A part that does not verify is an error of its own, and the caller goes on behind it. What
-//!   only the damaged part could tell is lost: without the footer nothing of a table is found, and
-//!   without an index none of its blocks; behind a batch whose length cannot be right, nothing of
-//!   that append is found.
+//! - The engine's own decoders are used, so the records show what the engine would see.
+//! - A part that does not verify is an error of its own, and the caller can go on behind it. What
+//!   only the damaged part could tell is lost: without a footer nothing of a table is found; behind
+//!   a batch whose length cannot be right, nothing of that append is found.
 //!
-//! The caller finds the files, and takes the frames of a log apart. Any thread; no locks.
+//! Finding the files, and taking the frames of a log apart, is left to the caller. Nothing is
+//! written. Any thread; no locks.
 
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};

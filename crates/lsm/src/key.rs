@@ -4,9 +4,9 @@
 //! - A *full key* is key space and user key. An *internal key* adds the trailer, which is sequence
 //!   number and kind. Internal keys are ordered by their full keys, as bytes, and then by trailers,
 //!   newest first.
-//! - Keys of clients are checked by [`check_sizes`], internal keys that come from a medium by
-//!   [`check`]. After that, [`split`] and [`compare`] rely on it: they panic on bytes that are
-//!   shorter than a trailer.
+//! - [`check_sizes`] checks the lengths of a client's key and value; [`check`] checks the length
+//!   and kind of an internal key that comes from a medium.
+//! - [`split`] and [`compare`] check nothing: they panic on bytes that are shorter than a trailer.
 //!
 //! Plain functions and values; no locks and no I/O.
 

@@ -1,4 +1,5 @@
-//! Layer 2: the LSM-tree engine over a [`Store`](terrace_env::Store).
+//! The LSM-tree engine over a [`Store`](terrace_env::Store): batches, log, memtable, tables,
+//! compaction, reads and recovery.
 //!
 //! | question | answered in |
 //! |---|---|
@@ -23,13 +24,9 @@
 //! | what is in a file, whole or damaged | [`inspect`] |
 //! | what helps tests and simulations | `canary`, `cost`, `golden` |
 //!
-//! Each folder says at its head what it is for, its invariants, its thread rule, and what it does
-//! not do. The order of the locks is in `shared`. The formats on the medium are described in
-//! `docs/format/` (`keys`, `batch`, `table`, `annotation`).
-//!
 //! Which tables are merged is decided by `terrace_policy`. The engine does not know zones or
-//! addresses. Of devices it knows what the store says: space for tables and for logs, and whether
-//! the tables lie on a disk with a head.
+//! addresses. The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
+//! `annotation`).
 
 mod bounds;
 pub mod canary;

@@ -1,16 +1,16 @@
 //! [`Lifecycle`]: whether the engine works, has failed, or is closing.
 //!
-//! - *Failed*: a job or the log panicked, or had an error other than a lack of space. Writes are
-//!   refused and jobs stop until a client calls [`resume`](crate::Engine::resume). Reads go on. The
-//!   first failure is kept until then. Two failures stay until the store is opened again: a panic,
-//!   and a commit that could not be shown to readers.
-//! - *Closing* cannot be taken back. After a failure, too, writers get [`Error::Closed`] then.
+//! - *Failed*: writes are refused and jobs are to stop, until the failure is taken back
+//!   ([`take_failure_back`](Lifecycle::take_failure_back)). The first failure is kept until then. A
+//!   panic is not taken back, and neither is a failure that was made final
+//!   ([`make_final`](Lifecycle::make_final)).
+//! - *Closing* cannot be taken back. From then on writers get [`Error::Closed`], after a failure,
+//!   too.
 //!
-//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So the
-//! caller that changes the lifecycle wakes them afterwards
+//! Nobody waits here. Who changes the lifecycle must wake those who wait elsewhere
 //! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
-//! Threads: any. The lock is the innermost of the engine, and is held for one look or change.
+//! Any thread. The lock is held for one look or change, and no other lock is taken meanwhile.
 //! Asking whether a job must stop takes no lock.
 
 use std::sync::Arc;

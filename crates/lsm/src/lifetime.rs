@@ -2,15 +2,13 @@
 //! level of the tree ([`LevelWork`]).
 //!
 //! - The sums are kept in the store's annotation. They go to the medium with commits that write it
-//!   anyway, such as that of a flush. A close records them as well, unless no entry was written and
-//!   no job done since.
-//! - A power cut, the end of the process, or a drop of the engine without a close loses the counts
-//!   since the last such commit. A close succeeds even if they cannot be recorded.
-//! - Not counted: what a mount writes before the engine is opened, and what is written from the
-//!   closing commit on. A checkpoint begins at zero.
+//!   anyway, such as that of a flush. [`record_lifetime`](Shared::record_lifetime), called when the
+//!   engine is closed, writes them if entries were written or jobs done since; it ignores errors.
+//! - What was counted after the last such commit is lost with a power cut, the end of the process,
+//!   or a drop of the engine.
+//! - Bytes that the store has written before the engine was opened are not counted.
 //!
-//! Nothing in the store is derived from these sums. Any thread reads them. They are read one after
-//! the other, so they need not be of one moment.
+//! Any thread reads them. They are read one after the other, so they need not be of one moment.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

@@ -1,10 +1,7 @@
-//! The ranges of the engine's numeric options, each with its reason. An opening checks them before
-//! it reads or writes anything; a value outside is an error.
+//! Limits of the engine's options, each with the reason for it.
 //!
-//! Options that are within their ranges can still ask for more than the memory budget has. Then
-//! `memtable_size` and `io_size` are made smaller
-//! ([`EngineOptions::fitted`](crate::EngineOptions::fitted)), and too many memtables
-//! (`memtables_max`) are refused. Constants; no threads.
+//! A limit is for one option alone. Options within their limits can still ask for more than the
+//! memory budget has; [`EngineOptions::fitted`](crate::EngineOptions::fitted) deals with that.
 
 use terrace_env::{ByteCount, Limit};
 use terrace_policy::System;

@@ -1,9 +1,9 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
-//! Each opening of a store may have other options: of these, the store remembers `system`. The
-//! ranges are in [`limits`], and an opening checks them. It then makes `memtable_size` and
-//! `io_size` smaller if the memory budget is too small for them ([`EngineOptions::fitted`]). Plain
-//! values; any thread.
+//! The options belong to one opening of a store; the store remembers `system` alone.
+//! [`EngineOptions::check`] checks numbers against [`limits`], and that the memtables fit the
+//! memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size` smaller if the
+//! budget is too small for them. Plain values; any thread.
 
 use std::time::Duration;
 

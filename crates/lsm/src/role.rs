@@ -1,8 +1,8 @@
-//! [`Role`]: a task that one actor at a time may do, and during which the actor may wait.
+//! [`Role`]: a task that one actor at a time may do, and during which the actor may wait. Example:
+//! opening a table.
 //!
 //! A lock must not be held over a call to the store. An actor takes a role instead, and others that
 //! want it wait until the [`RoleHolder`] is dropped, also by a panic. No lock is held meanwhile.
-//! Example: opening a table.
 //!
 //! - Those that wait get the role in no particular order.
 //! - An actor that takes a role that it has already waits for ever.

@@ -1,17 +1,17 @@
 //! [`Shared`]: what the engine's actors share, and how they tell each other of changes.
 //!
-//! Each part of it at which actors wait has one owner, with private fields, one lock and one
-//! condition:
+//! What actors wait for has an owner, with private fields, one lock and one condition:
 //!
-//! | owner | of | who waits there |
-//! |---|---|---|
-//! | [`Tree`] | view, versions, snapshots, the store's record | committers, for their turn |
-//! | [`WriteLane`] | queued batches, the log, the lead | writers |
-//! | [`FlushQueue`] | immutable memtables | the flush; writers who have no room |
-//! | [`Board`] | tasks of compactions, requests | the compaction; clients who wait for jobs |
-//! | [`SpacePressure`] | lack of space, the throttle | actors that found no space |
-//! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
-//! | [`PreallocatedLogs`], [`Gathering`] | the next log; what is due to be written | their actors |
+//! | owner | of |
+//! |---|---|
+//! | [`Tree`] | view, versions, snapshots, the store's record, the turn to commit |
+//! | [`WriteLane`] | queued batches, the log, the lead |
+//! | [`FlushQueue`] | immutable memtables |
+//! | [`Board`] | tasks of compactions, requests of clients |
+//! | [`SpacePressure`] | lack of space, the throttle |
+//! | [`Workers`] | parts of merges |
+//! | [`PreallocatedLogs`] | the next log |
+//! | [`Gathering`] | until when bytes of the log may stay in memory |
 //!
 //! An actor makes a change first. Then it takes the lock of the owner at which others wait for the
 //! change, and notifies them. So nobody looks before the change and sleeps through the call.
@@ -20,8 +20,7 @@
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost
-//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners ask
-//! at most the lifecycle under their lock. Most locks are taken one at a time.
+//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`].
 
 use std::sync::Arc;
 

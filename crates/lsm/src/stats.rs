@@ -5,7 +5,7 @@
 //! of all openings. Times are in nanoseconds, sizes in bytes.
 //!
 //! Any thread reads them while the engine works. They are read one after the other, so a count may
-//! be ahead of another one. Nothing is counted here: see `counters`.
+//! be ahead of another one.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
