@@ -1,11 +1,10 @@
 //! [`Batch`]: writes that are applied together or not at all, in the order in which they were
 //! added.
 //!
-//! - Adding returns no error. Writing the batch returns the errors: a key or a value that is too
-//!   long, a key space of another opening or one that was dropped. Nothing of the batch is applied
-//!   then.
-//! - A batch is held in memory. One of more than [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) in the
-//!   log is refused. Writing a batch consumes it.
+//! - Adding returns no error. Writing the batch, which consumes it, returns the errors: a key or a
+//!   value that is too long, more than [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) in the log, a
+//!   key space of another opening or one that was dropped. Nothing of the batch is applied then.
+//! - A batch is held in memory until it is written.
 //!
 //! One thread builds a batch; it may be written from another one.
 

@@ -7,10 +7,9 @@
 //! | a directory, a device | is closed | is closed |
 //! | a file system that the user had mounted | is unmounted | stays mounted |
 //!
-//! The engine ends first, because its last writes go through this layer. A store is dropped when
-//! its last `Db` and `KeySpace` are: scans and snapshots do not keep the layer open. While a panic
-//! unwinds, a device is not unmounted, because that may wait: the file system gives it up when it
-//! is dropped itself.
+//! The engine must have ended before, because its last writes go through this layer. If a drop
+//! happens while a panic unwinds, a device is not unmounted here, because that may wait: the file
+//! system gives it up when it is dropped itself.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made, or at
 //! the moment of its snapshot.
 //!
-//! - At first, beyond either end, and after an error it stands nowhere. Key and value can be asked
-//!   for while it stands on a key.
+//! - At first, beyond either end, and after an error it stands nowhere. To ask for key or value
+//!   then panics.
 //! - While it lives it keeps space from coming free. Once the store is closed, moving it is an
 //!   error.
 //!

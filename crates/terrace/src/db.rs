@@ -4,10 +4,10 @@
 //!   background jobs and for other writers.
 //! - A store is open for writing once at a time, or for reading only any number of times.
 //! - [`Db::close`] makes everything durable, and closes the store for all clones. If the last clone
-//!   and key space are dropped instead, writes that were not synced are handed to the medium, and a
-//!   power cut can take them back.
+//!   and key space are dropped instead, writes that were not synced are handed to the medium, an
+//!   error is not reported, and a power cut can take them back.
 //!
-//! How a store is opened is in `opening`. What the calls do is in the layers below.
+//! How a store is opened is in `opening`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! [`Error`]: one type for the errors of a store, whichever layer they come from. Its kind is for
 //! programs ([`ErrorKind`]), its text for people.
 //!
-//! A store that has stopped returns the error that stopped it from its writes: the kind is
-//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure. Errors are
-//! cheap to clone, and any thread may use them.
+//! If a failure has stopped all writing, writes return it with the kind [`ErrorKind::Stopped`];
+//! [`Error::origin`] has the kind of the failure itself. Errors are cheap to clone, and any thread
+//! may use them.
 
 use std::error::Error as StdError;
 use std::fmt;

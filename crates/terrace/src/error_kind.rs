@@ -2,8 +2,8 @@
 //! layers below is of which kind.
 //!
 //! Several errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
-//! error of the layer itself. Errors of devices and of the host that have no kind of their own are
-//! [`ErrorKind::Io`].
+//! error of the layer itself. Errors of devices and of the host's files that have no kind of their
+//! own are [`ErrorKind::Io`].
 
 use std::error::Error as StdError;
 use std::io;

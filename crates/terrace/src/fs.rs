@@ -1,10 +1,10 @@
 //! The file system on devices, for programs that mount it themselves or inspect it; and the same
-//! store of files in a plain directory.
+//! store of files in a plain directory ([`DirStore`]).
 //!
 //! A mounted file system holds its devices until it is unmounted or dropped.
-//! [`Db::open_fs`](crate::Db::open_fs) opens a store on it. When that store is closed, or cannot be
-//! opened, the file system is unmounted. If the store is dropped without being closed, the file
-//! system stays mounted as long as somebody else holds it.
+//! [`Db::open_fs`](crate::Db::open_fs) opens a store on it. Closing that store unmounts it, and so
+//! does an opening that fails. If the store is dropped without being closed, the file system stays
+//! mounted as long as somebody else holds it.
 
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::{

@@ -1,12 +1,12 @@
 //! [`Identity`]: tells which opening of a store a handle belongs to.
 //!
 //! A key space is known by a number, which means something else in another store. So its handle
-//! carries the identity of its opening. Batches, snapshots and ingests compare it with the identity
-//! of the store that they are used with. Each opening has an identity of its own, because the key
-//! space may be dropped between two openings.
+//! carries the identity of its opening, which is compared with that of the store that the handle is
+//! used with. Each opening has an identity of its own, because the key space may be dropped between
+//! two openings.
 //!
-//! Identities are numbers that a process gives out one after the other, and does not use again. Any
-//! thread may call this module; it takes no lock.
+//! Identities are numbers that a process gives out one after the other. Any thread may call this
+//! module; it takes no lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,13 +1,13 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
 //! - Keys come in order, each once, key space by key space in the order in which these were made. A
-//!   key that is out of order, or a key or value that is too long, is refused and left out, and the
-//!   ingest goes on.
+//!   key that is out of order, too long, with a value that is too long, or of a dropped key space
+//!   is refused and left out, and the ingest goes on.
 //! - Nothing is visible before [`Ingest::finish`]. After that all of it is, and is durable.
 //! - Space for the tables is taken while keys come. If there is too little, and after any other
 //!   error of the medium, the ingest has ended and leaves nothing behind.
 //!
-//! One thread at a time uses an ingest; other threads read and write the store meanwhile.
+//! One thread at a time uses an ingest; other threads can read and write the store meanwhile.
 
 use terrace_lsm::{Ingested, KeySpaceId};
 
@@ -41,7 +41,7 @@ pub struct Ingest {
 
 impl Ingest {
     /// Adds a key of the default key space, behind all keys before. Each key comes once. A key that
-    /// is out of order or too long is refused and left out; any other error ends the ingest.
+    /// is out of order or too long is refused and left out; an error of the medium ends the ingest.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.inner.put(KeySpaceId::DEFAULT, key, value)?)
     }

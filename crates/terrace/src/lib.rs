@@ -47,7 +47,8 @@
 //! # Read
 //! [`Db::get`] returns a value, [`Db::contains`] says whether there is one, and [`Db::multi_get`]
 //! returns the values of several keys as of one moment. [`ReadOptions`] belong to a handle:
-//! [`Db::with_read_options`] returns one that leaves the block cache as it is.
+//! [`Db::with_read_options`] returns one with other options, for example one whose reads put no
+//! blocks into the cache.
 //!
 //! # Scan
 //! [`Db::scan`] returns an iterator over a range of keys, from both ends. A [`Cursor`] seeks and
@@ -82,10 +83,10 @@
 //! ```
 //!
 //! # Durability
-//! [`Durability`] is what a write survives once it has returned: a clean end, the end of the
-//! process, or a power cut. [`Options::durability`] sets it for a store, [`Db::with_durability`]
-//! for a handle, [`Db::write_with`] for a batch. [`Db::sync`] makes everything before it durable,
-//! and so does [`Db::close`].
+//! [`Durability`] is what a write is sure to survive once it has returned: a clean end, the end of
+//! the process, or a power cut. [`Options::durability`] sets it for a store,
+//! [`Db::with_durability`] for a handle, [`Db::write_with`] for a batch. [`Db::sync`] makes
+//! everything before it durable, and so does [`Db::close`].
 //!
 //! # Checkpoints
 //! [`Db::checkpoint_directory`], [`Db::checkpoint_device`] and [`Db::checkpoint`] copy a store
@@ -94,18 +95,17 @@
 //!
 //! # Errors
 //! Calls that can fail return an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for
-//! people. A write that finds no space is refused, which [`is_space`](Error::is_space) tells of the
-//! error; deletes can still use space that is kept for them. A failure of the medium that the store
-//! cannot write around ends all writing. Reads go on, and [`Db::resume`] begins again once the
-//! reason is gone. [`Db::stats`] and a [`Listener`] tell what happens.
+//! people. A put that finds no space in the store is refused with an error that
+//! [`is_space`](Error::is_space); deletes can still use space that is kept for them. A failure of
+//! the medium that the store cannot write around ends all writing. Reads go on, and [`Db::resume`]
+//! begins again once the reason is gone. [`Db::stats`] and a [`Listener`] tell what happens.
 //!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
 //! sparse file. [`fs`] is the file system between the device and the store.
 //!
-//! # Layer
-//! Layer 3: it joins device, file system, policies and engine. A user names this crate alone. Any
-//! thread may call a `Db`; jobs run in threads of the store.
+//! # Threads
+//! Any thread may call a `Db`; jobs run in threads of the store.
 
 mod batch;
 mod below;

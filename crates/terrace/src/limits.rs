@@ -1,7 +1,8 @@
-//! The ranges of [`Options`](crate::Options) that are numbers, each with its reason; both ends are
-//! within the range. Setting an option checks nothing. The ranges are checked when a store is
-//! opened, and before [`Db::create_device`](crate::Db::create_device) formats a device. The fields
-//! of [`System`](crate::System) say the ranges of the parameters of systems.
+//! Limits of the [`Options`](crate::Options) that are numbers, each with its reason; both ends are
+//! allowed.
+//!
+//! Setting an option checks nothing. The limits are checked when a store is opened, and before
+//! [`Db::create_device`](crate::Db::create_device) formats a device.
 
 use terrace_env::{ByteCount, Limit};
 

@@ -6,11 +6,10 @@
 //! - Options are checked against the store before the engine starts.
 //! - If an opening fails, what was opened for it is closed again. A file system that was handed
 //!   over mounted is unmounted.
-//! - [`Db::create_device`] formats the device and then opens the store. If the opening fails, the
-//!   old data of the device is gone all the same.
+//! - [`Db::create_device`] checks the options, formats the device, and then opens the store. If the
+//!   opening fails, the old data of the device is gone all the same.
 //!
-//! An opening does its work in the thread of its caller, and may read and replay a whole log. The
-//! store's own threads begin with it.
+//! An opening does its work in the thread of its caller, and may read and replay all logs.
 
 use std::path::Path;
 use std::sync::Arc;

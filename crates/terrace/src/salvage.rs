@@ -3,9 +3,9 @@
 //!
 //! - All tables of the range are read and verified when the salvage is begun. So the list is
 //!   complete before the first entry is given. A read that fails then counts as damage, whatever
-//!   the reason.
-//! - Within a listed range, some entries are still given: those in memory and in newer tables than
-//!   the damaged one.
+//!   the reason, unless the store is closed meanwhile.
+//! - Within a listed range, some entries are still given: those in memory and in newer runs of
+//!   tables than the damaged one.
 //! - A read that fails later ends the iteration with an error.
 //!
 //! While it lives it keeps space from coming free. One thread at a time uses it. It changes nothing
