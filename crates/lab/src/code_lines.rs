@@ -1,8 +1,8 @@
-//! Tells code from comments in a Rust source. The build script includes this file and hashes the
-//! code lines, so that results of experiments stay valid when comments change.
+//! Tells code from comments in a Rust source, for a hash of the sources that does not change with
+//! comments.
 //!
-//! A comment is a line that begins with `//`, after any blanks. Everything else is code, also block
-//! comments and comments behind code.
+//! A comment is a line that begins with `//`, after any blanks. Everything else is code, also empty
+//! lines, block comments and comments behind code.
 //!
 //! Known flaw: a line of a string literal that begins with `//` is taken for a comment.
 

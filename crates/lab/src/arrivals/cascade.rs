@@ -1,18 +1,19 @@
-//! The b-model: self-similar arrivals by a multiplicative cascade (thesis, section 4.1.2 and figure
-//! 4.1; Wang and others, "Data Mining Meets Performance Evaluation: Fast Algorithms for Modeling
-//! Bursty Traffic", ICDE 2002).
+//! The b-model: self-similar arrivals by a multiplicative cascade (Pitchumani's thesis, section
+//! 4.1.2 and figure 4.1; Wang and others, "Data Mining Meets Performance Evaluation: Fast
+//! Algorithms for Modeling Bursty Traffic", ICDE 2002).
 //!
-//! 1. A span of time has a number of arrivals: its rate times its length, but at least one.
+//! 1. Each span of time has the same number of arrivals, at least one.
 //! 2. One half of the span gets the share `bias` of them, the other half the rest. A coin tells
 //!    which half gets more. The share is rounded up or down by chance, so that it is right on
-//!    average. Rounding always in one direction would never part two arrivals.
-//! 3. Each half is divided likewise. A part with one arrival has it anywhere in the part, with even
-//!    chance. A part of one nanosecond has all of its arrivals together.
+//!    average.
+//! 3. Each half that has several arrivals is divided likewise. A part with one arrival has it
+//!    anywhere in the part, with even chance. A part of one nanosecond has all of its arrivals
+//!    together.
 //! 4. When the span is over, the next span begins with another cascade.
 //!
 //! With a bias of 0.5 the traffic is nearly even; the nearer the bias is to 1, the more it comes in
-//! bursts. The number of arrivals of a whole span does not depend on the seed. Parts that are still
-//! to be divided are on a stack, which stays short because a span can be halved 64 times at most.
+//! bursts. Parts that are still to be divided are on a stack. It stays short, because a span of
+//! 64-bit nanoseconds can be halved 64 times at most.
 
 use terrace_env::random::{Random, Rng};
 

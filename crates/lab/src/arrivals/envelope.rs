@@ -1,18 +1,15 @@
 //! [`Envelope`]: a rate of arrivals that changes with time in steps, and begins again after its
-//! last step (thesis, section 4.1.3).
+//! last step (Pitchumani's thesis, section 4.1.3).
 //!
-//! The envelope, such as a sine wave, gives the rate of each step of time. Gaps between arrivals
-//! come from a secondary distribution:
+//! It turns the gap before the next arrival, given as a multiple of the mean gap, into an instant:
 //!
-//! 1. The gap is drawn, as a multiple of the mean gap.
-//! 2. It is spent along the envelope: at the rate `r`, a second spends `r` mean gaps. The part that
-//!    a step does not spend is left for the next step.
-//! 3. The arrival is where the gap is spent. Whole rounds of the envelope are passed in one step of
+//! 1. The gap is spent along the envelope: at the rate `r`, a second spends `r` mean gaps. The part
+//!    that a step does not spend is left for the next step.
+//! 2. The arrival is where the gap is spent. Whole rounds of the envelope are passed in one step of
 //!    the computation.
 //!
-//! With exponential gaps this is the Poisson process whose rate is the envelope. A long gap that
-//! begins in a quiet step ends early in a busy one. The thesis does not say how its generator
-//! treats such a gap.
+//! With exponential gaps this is the Poisson process whose rate is the envelope. A gap that begins
+//! where the rate is low can end in a later step where the rate is high.
 
 use std::time::Duration;
 

@@ -1,6 +1,9 @@
-//! Arrivals as a text file: each line has an instant, in nanoseconds since the beginning, as a
-//! decimal number. Empty lines are passed over, and lines that begin with `#`. The reader refuses
-//! an instant that is before the one above it.
+//! Reads and writes arrivals as text: on each line one instant, in whole nanoseconds since the
+//! beginning, as a decimal number.
+//!
+//! The reader passes over empty lines, lines that begin with `#`, and blanks around a line. It
+//! fails with [`InstantsError::Line`] if an instant is no such number or is before the one above
+//! it. The writer begins with a `#` line, and does not check the order.
 
 use std::io::{self, BufRead, Write};
 use std::time::Duration;

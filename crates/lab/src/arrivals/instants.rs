@@ -1,5 +1,6 @@
-//! [`Instants`]: the iterator over the arrivals of a process. It has no end. Instants are whole
-//! nanoseconds since the beginning; each is at or after the one before.
+//! [`Instants`]: the iterator over the instants at which the requests of an arrival process arrive.
+//! It has no end. Instants are whole nanoseconds since the beginning; none is before the one that
+//! it follows.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Arrival processes: when the requests of an open loop arrive, and statistics that describe them.
 //!
-//! A [`Process`] has a text form, such as `poisson:5000`. For a seed it gives an iterator of
-//! instants since its beginning, which has no end. The processes are Pitchumani's, "Data Management
-//! for Storage on Shingled Disks" (the *thesis* below), chapter 4.
+//! A [`Process`] has a text form, such as `poisson:5000`. From a seed it makes an iterator of
+//! instants since its beginning, which has no end. The processes follow Pitchumani's thesis, "Data
+//! Management for Storage on Shingled Disks", chapter 4.
 //!
 //! | part | content |
 //! |---|---|
@@ -13,8 +13,7 @@
 //! | [`read_instants`], [`write_instants`] | arrivals as a file |
 //! | [`statistics`] | autocorrelation, and estimators of the Hurst parameter |
 //!
-//! Most of this is pure, and may be called from any thread. The exceptions are reading and writing
-//! of arrivals, and the text `curve:FILE`: its file is read while the text is parsed.
+//! Parsing of `curve:FILE` reads a file.
 //!
 //! ```
 //! use terrace_lab::arrivals::Process;

@@ -1,24 +1,23 @@
-//! The text form of a [`Process`]: a name, a colon, the rate per second, and then parameters, as in
-//! `b-model:1700,bias=0.75`.
+//! The text form of a [`Process`]: a name, a colon, the rate in arrivals per second, and then
+//! parameters, as in `b-model:1700,bias=0.75`.
 //!
 //! | text | parameters, with their defaults |
 //! |---|---|
 //! | `constant:RATE` | |
 //! | `poisson:RATE` | |
-//! | `b-model:RATE`, `self-similar:RATE` | `bias=0.75`; `span`, as long as the arrivals last |
+//! | `b-model:RATE`, `self-similar:RATE` | `bias=0.75`, from 0.5 to 1; `span`, no default here |
 //! | `sine:RATE`, `diurnal:RATE` | `amplitude=0.5`, `period=60`, `step`, `gaps`, `shape` |
 //! | `curve:RATE/RATE/...`, `curve:FILE` | `step=1`, `gaps`, `shape` |
 //!
-//! - Times are in seconds, or have a unit: `ns`, `us`, `ms`, `s`, `min`, `h`. The shortest time is
-//!   100 ns.
-//! - The `span` of a b-model is 600 s if it is not given and the caller does not say how long the
-//!   arrivals last. The `step` of a sine is a second, but at most a hundredth of the period, and at
-//!   least a 100,000th.
-//! - `gaps` is `exponential`, the default, or `pareto`. `shape`, 1.5 by default, belongs to
-//!   `pareto`.
-//! - The file of a curve has a rate on each line. Empty lines and lines that begin with `#` are
-//!   passed over. The file is read when the text is parsed; a process is printed with the rates
-//!   themselves.
+//! - Times are in seconds, or have a unit: `ns`, `us`, `ms`, `min`, `h`, `s`. The shortest time is
+//!   100 ns, the longest 10^9 s.
+//! - The `step` of a sine, if given, is from a millionth to a half of the period. The `amplitude`
+//!   is from 0 to 1.
+//! - `gaps` is `exponential`, the default, or `pareto`. `shape`, from 1.001 to 100
+//!   and 1.5 by default, is refused without `gaps=pareto`.
+//! - What follows `curve:`, up to a comma, is a file unless it consists of numbers between slashes.
+//!   The file has a rate on each line. Empty lines and lines that begin with `#` are passed over.
+//!   The file is read when the text is parsed; a process is printed with the rates themselves.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +29,7 @@ use super::{Envelope, Gaps, Process};
 const UNITS: [(&str, f64); 6] =
     [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
 
-/// The longest time that can be given: 30 years.
+/// The longest time that can be given, in seconds: over 30 years.
 const TIME_MAX: f64 = 1e9;
 
 /// The highest rate: one arrival in a nanosecond.

@@ -1,14 +1,14 @@
 //! [`Process`]: an arrival process by its parameters.
 //!
-//! | process | gaps between arrivals | section of the thesis |
+//! | process | gaps between arrivals | section of Pitchumani's thesis |
 //! |---|---|---|
-//! | constant | equal | 4.2, table 4.1 |
+//! | constant | equal, before rounding to nanoseconds | 4.2, table 4.1 |
 //! | Poisson | exponential, independent | 4.1.1 |
 //! | b-model | self-similar: see `cascade` | 4.1.2 |
 //! | sine, curve | exponential or Pareto's, along an envelope: see [`Envelope`] | 4.1.3 |
 //!
-//! The same process, seed and span give the same instants, as long as the machine rounds logarithms
-//! and powers in the same way.
+//! The same process, seed and span give the same instants on machines whose floating-point
+//! functions, such as the logarithm and the sine, round in the same way.
 
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ pub enum Process {
         amplitude: f64,
         /// Time of a wave.
         period: Duration,
-        /// Time for which the rate stays; `None`: a second, or a hundredth of a short period.
+        /// Time for which the rate stays; `None`: a second, but at most a hundredth of the period
+        /// and at least a 100,000th.
         step: Option<Duration>,
         /// The secondary distribution.
         gaps: Gaps,
@@ -97,8 +98,9 @@ impl Process {
         }
     }
 
-    /// The same where time goes `factor` times as fast: times are a part of what they were, and
-    /// rates are as before. So runs of a scaled drive are, where a second stands for several.
+    /// The same where time goes `factor` times as fast: times are divided by it, but stay at 100 ns
+    /// or more, and rates are as before. So runs of a scaled drive are, where a second stands for
+    /// several.
     #[must_use]
     pub fn hastened(&self, factor: u64) -> Self {
         let shorter = |time: Duration| (time.div_f64(factor as f64)).max(Duration::from_nanos(100));

@@ -1,8 +1,8 @@
 //! [`Jobs`]: how many flushes and compactions a store ended, and how long they took.
 //!
-//! `Background` is a listener of the engine. It counts a job when the engine tells it of the job's
-//! end, also if the job failed or wrote nothing. Other kinds of job are ignored. Any thread may
-//! read the counts.
+//! `Background` listens to the engine's events. It counts a flush or compaction when the engine
+//! reports its end, also if the job failed or wrote nothing; it ignores other events and other
+//! kinds of job. It may be shared between threads.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl JobTimes {
     }
 }
 
-/// The jobs of all kinds.
+/// Flushes and compactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Jobs {
     /// Memtables into tables.

@@ -1,7 +1,5 @@
 //! Prints a histogram of latencies as a percentile distribution: the text format that the tools of
-//! HdrHistogram plot.
-//!
-//! The histogram counts nanoseconds. The text shows microseconds.
+//! HdrHistogram plot. The histogram is of nanoseconds; the text shows microseconds.
 
 use std::io::{self, Write};
 

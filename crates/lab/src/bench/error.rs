@@ -1,7 +1,4 @@
-//! [`BenchError`]: why a measurement failed.
-//!
-//! After an error the store may be partly filled. Do not go on with the [`Bench`](super::Bench)
-//! that returned it.
+//! [`BenchError`]: why a benchmark failed. The store may then be filled in part.
 
 use std::path::PathBuf;
 

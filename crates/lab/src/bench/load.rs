@@ -1,16 +1,17 @@
-//! [`Load`]: fills a drive in random order, then checks the files and reads everything back. It
-//! shows how long the writer had to wait, and how much memory the engine and the process took.
+//! [`Load`]: fills a drive in random order, then checks the files and reads everything back. The
+//! result shows among other things how long the writer had to wait, and how much memory the engine
+//! and the process took.
 //!
-//! 1. *load*: one writer puts all entries, each once, in random order.
-//! 2. *wait_idle*: wait until no flush and no compaction is due. Then close the store.
-//! 3. *check*: check the structures and checksums of all files.
-//! 4. *read*: open the store again, and read and verify all entries in order.
+//! The drive is formatted first: its contents are lost. The phases:
 //!
-//! The drive is formatted first: its contents are lost. How full it becomes is up to the caller,
-//! who chooses the number of entries.
+//! 1. Load: one writer puts the entries, each once, in random order.
+//! 2. Wait until the engine has no background work left. Then close the store.
+//! 3. Check the structures and checksums of the files. Problems end the load with
+//!    [`BenchError::Unclean`].
+//! 4. Read: open the store again, and read and verify all entries in order.
 //!
 //! A load runs on threads or in a simulation. In a simulation its times are virtual. Processor time
-//! and peak memory are always those of the whole process.
+//! and peak memory are those of the whole process.
 
 use std::sync::Arc;
 

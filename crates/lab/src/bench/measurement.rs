@@ -1,8 +1,7 @@
 //! [`Measurement`]: the result of a piece of work: time, latencies, bytes and memory.
 //!
-//! Times end with the last operation of the work. Flushes and compactions may still be due then.
-//! For work that writes, [`WhenIdle`] has the times and bytes after these jobs are done as well.
-//! The memory is also read after them.
+//! Its times end with the last operation of the work. Flushes and compactions may still be due
+//! then. [`WhenIdle`] has time, bytes and space after the background work is done as well.
 
 use std::time::Duration;
 

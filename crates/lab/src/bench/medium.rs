@@ -1,10 +1,10 @@
-//! [`Medium`]: where the store of a measurement lies: a drive in memory, an image of a drive, or a
-//! directory.
+//! [`Medium`]: where the store of a benchmark lies: an emulated drive in memory, an image of a
+//! drive in a file, or a directory.
 //!
-//! A drive is made several times larger than the entries it is to hold. The file of an image is
-//! deleted once the drive is open: its space is free when the drive is dropped. A directory is
-//! deleted when its `Home` is dropped, so close the store before. If the process is killed, the
-//! directory stays.
+//! A drive gets four times the bytes of entries that it is made for, and room for logs and
+//! metadata. The file of an image is deleted once the drive is open: its space is free when the
+//! drive is dropped. A directory is deleted when its `Home` is dropped, so close the store before.
+//! If the process is killed, the directory stays.
 
 use std::path::PathBuf;
 use std::sync::Arc;

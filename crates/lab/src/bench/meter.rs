@@ -1,7 +1,8 @@
 //! Measures a piece of work: its time, its processor time, and the peak of memory.
 //!
 //! Time is that of the runner: real on threads, virtual in a simulation. Processor time and memory
-//! are those of the whole process, whatever its threads do. Peak memory is known on Linux alone.
+//! are those of the whole process, whatever its threads do. The peak of memory comes from Linux's
+//! `/proc`; where that is missing, it is unknown.
 
 use std::time::Duration;
 

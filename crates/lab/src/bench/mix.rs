@@ -1,7 +1,8 @@
-//! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`.
+//! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`: their names, and
+//! whether they write.
 //!
 //! Some mixes [begin with an empty store](Mix::begins_empty). The others work on a filled one. This
-//! file only names and describes the mixes; `run` carries them out.
+//! file does not carry them out.
 
 use std::fmt;
 

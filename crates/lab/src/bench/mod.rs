@@ -4,20 +4,22 @@
 //! |---|---|
 //! | [`Mix`] | fixed work; most names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | a mix, or a workload or a trace of [`workload`](crate::workload) |
-//! | [`Medium`] | where the store is: memory, a drive's image, a directory |
+//! | [`Medium`] | where the store is: a drive in memory, a drive's image, a directory |
 //! | [`Plan`] | how many entries and operations, and how stores are opened |
 //! | [`Bench`] | carries out work; file `series`. `run` does one mix, `worker` one thread of it |
-//! | [`Measurement`] | the result; [`write_distribution`] prints its latencies |
+//! | [`Measurement`] | the result |
+//! | [`write_distribution`] | prints a histogram of latencies |
 //! | [`Load`] | fills a drive at random, then checks and reads it |
-//! | `background` | how long the engine's jobs took during a load |
+//! | `background` | how long the engine's flushes and compactions took |
 //! | `meter` | time, processor time and peak memory |
 //! | [`Reference`] | what other engines take for the same work |
+//! | [`BenchError`] | why a benchmark failed |
 //!
 //! Compare the processor time per operation rather than the time: it depends less on what else the
-//! machine does. It includes making and verifying the values.
+//! machine does. Making and verifying values is part of both.
 //!
-//! Processor time and peak memory are those of the whole process. So run one measurement at a time
-//! in a process. Measurements run on threads; a [`Load`] can also run in a simulation.
+//! Processor time and peak memory are those of the whole process. So run one benchmark at a time in
+//! a process.
 
 mod background;
 mod distribution;

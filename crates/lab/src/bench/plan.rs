@@ -1,7 +1,7 @@
-//! [`Plan`]: the parameters of a measurement: number and sizes of the entries, number of
-//! operations, clients, seed, and options of the store.
+//! [`Plan`]: the parameters of a benchmark: number and sizes of the entries, numbers of operations,
+//! clients, how operations arrive and choose records, the seed, and the options of the store.
 //!
-//! A plan says neither which work is done nor on which medium. Nothing checks its values.
+//! A plan says neither which work is done nor on which medium. This file does not check its values.
 
 use terrace::Options;
 

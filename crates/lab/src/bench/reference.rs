@@ -8,11 +8,10 @@
 //! - options: keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
 //!   10 bits, blocks of 4 KiB, a log that is not synced, two background threads;
 //! - metric: processor microseconds (user and system, all threads) per operation, the median of
-//!   interleaved runs. For one mix also bytes written per byte of the user.
+//!   interleaved runs. For `filluniquerandom` also bytes written per byte of the user.
 //!
 //! There are values for the two sizes of [`Reference::SIZES`] and for some mixes. On another
-//! machine compare ratios, not values; differences below a tenth mean nothing. LevelDB's scans are
-//! cheap because it reads mapped memory and verifies no checksums.
+//! machine compare ratios, not values, and do not rely on differences below a tenth.
 
 use serde::Serialize;
 

@@ -1,10 +1,8 @@
-//! Carries out one mix on a given store, from the first operation to the last.
+//! Carries out one mix of operations on a given store, and measures it.
 //!
-//! Operations run on the caller's thread. `FillUniqueRandomTwo` and `ReadWhileWriting` start a
-//! second thread, and join it before they return, also after an error.
-//!
-//! The caller makes the store, and fills it where the mix needs that. The caller also waits for the
-//! background work afterwards.
+//! The store must be empty or filled, as the mix demands. Operations run on the caller's thread.
+//! `FillUniqueRandomTwo` and `ReadWhileWriting` start a second thread, and join it before they
+//! return, also after an error. Flushes and compactions that are due at the end are not waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

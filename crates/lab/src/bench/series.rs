@@ -1,11 +1,11 @@
-//! [`Bench`]: carries out pieces of work one after the other.
+//! [`Bench`]: carries out pieces of work one after the other, and measures each.
 //!
 //! A mix or workload that begins empty gets a new, empty store. Other work uses the store as the
 //! work before it left it: after `DeleteRandom` half of the entries are gone.
 //!
-//! The store before may not fit: there is none, its keys are in another order, or the values are
-//! too large for it. Then a mix or workload first fills a new store, unmeasured. A trace begins
-//! with an empty store instead.
+//! The store may not fit: there is none, its keys are in another order, or the values are too large
+//! for it. Then a mix or workload first fills a new store, unmeasured. A trace begins with an empty
+//! store instead.
 //!
 //! Call [`Bench::finish`] at the end: it closes the store and flushes the recorded trace.
 

@@ -1,7 +1,8 @@
-//! [`Work`]: work that can be asked for by its name: a mix, or a workload of the generator.
+//! [`Work`]: a piece of work for a benchmark, by name: a mix, a workload of the generator, or a
+//! trace.
 //!
-//! Some mixes and workloads have the same name. The name then means the mix, and [`Work::preset`]
-//! gives the workload. A trace is work, too, but its name is not accepted.
+//! Some mixes and workloads have the same name. Parsing takes it for the mix, and [`Work::preset`]
+//! gives the workload. The name of a trace is not parsed.
 
 use std::fmt;
 use std::str::FromStr;

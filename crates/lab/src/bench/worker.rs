@@ -1,9 +1,7 @@
 //! [`Worker`]: one thread of a mix. It carries out operations one after the other and times them.
 //!
-//! An operation's time ends when it has ended, and begins where that of the one before ended. So it
-//! includes making and verifying the value, and what the mix does in between. The first operation
-//! is timed from the making of the worker. An operation that waits for nothing takes one reading of
-//! the clock.
+//! An operation's time begins where that of the one before ended, and the first one's when the
+//! worker is made. So it includes making and verifying the value, and what the mix does in between.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;

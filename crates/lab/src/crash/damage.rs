@@ -1,12 +1,14 @@
 //! Damages one random block on a copy of a closed store's drives, and opens the store there.
 //!
 //! On a zoned drive the block is a written one: below the zone's write pointer, or anywhere in a
-//! full or conventional zone. On other drives it is one that is not all zeros.
+//! zone without a valid pointer, such as a full or conventional one. On other drives it is one that
+//! is not all zeros. One of its bits is flipped, or it becomes zeros, or it gets the contents of
+//! another such block.
 //!
-//! Two outcomes are allowed: everything reads back, or the store reports corruption. Everything
-//! else fails the test: wrong data, missing data, another error, a panic.
+//! Two outcomes are allowed: everything reads back, or the store reports corruption. Wrong data,
+//! missing data, another error and a panic fail the test.
 //!
-//! The caller closes the store before it takes the snapshots. Must run inside a simulation.
+//! The snapshots must be those of a closed store. Must run inside a simulation.
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};

@@ -1,5 +1,6 @@
 //! Damages one file on a copy of a closed store's directory, and opens the store there. The
-//! directory is in memory.
+//! directory is in memory. The file gets other contents or another name, or is removed, or replaced
+//! by a directory.
 //!
 //! Two outcomes are allowed: everything reads back, or opening or reading returns an error of any
 //! kind. Wrong data, missing data and panics fail the test.
@@ -73,7 +74,7 @@ impl Directory {
         let files = self.files.copy();
         let names = files.list().map_err(|error| error.to_string())?;
         let name = &names[random.random_range(0..names.len())];
-        // Half of all damages are flips: they have most places to be at.
+        // 8 of 14 damages are flips: they have most places to be at.
         let kind = DAMAGES[random.random_range(0..2 * DAMAGES.len()).saturating_sub(7).min(6)];
         spoil(&files, name, kind, random);
         let found = open(&files, setup).and_then(|db| {

@@ -1,8 +1,8 @@
 //! One life of a store: it is opened, works under a seeded workload, and is closed. One writer puts
-//! batches, and one reader reads beside it.
+//! batches, and now and then flushes, syncs or compacts. One reader reads beside it.
 //!
 //! Before each request that changes a drive, a [`CutPoint`] is recorded: copies of all drives, the
-//! request itself, and how many batches had been acknowledged as synced, and handed over, by then.
+//! request itself, and how many batches had been acknowledged as durable, and handed over, by then.
 //! Formatting is not recorded: there is no store yet.
 //!
 //! Must run inside a simulation.

@@ -1,20 +1,20 @@
 //! The crash simulator: cuts the power of a store on one or two emulated drives, and checks what
 //! the store finds afterwards.
 //!
-//! 1. [`live`] formats the drives and runs a seeded workload. Once the store is there, it records a
-//!    [`CutPoint`] before each request that changes a drive.
+//! 1. [`live`] formats the drives and runs a seeded workload. Once the drives are formatted, it
+//!    records a [`CutPoint`] before each request that changes a drive.
 //! 2. [`recover`] cuts the power at a cut point, opens the store and compares it with the
-//!    [`History`]. The store must hold a prefix of what was written, with all that was acknowledged
-//!    as synced. The file system's check must be clean.
+//!    [`History`]. The store must hold a prefix of the batches that were written, with all that
+//!    were acknowledged as durable. The file system's check must be clean.
 //! 3. A recovered store may live on. Its recovery and its new writes are recorded as another life,
 //!    which can be cut again. Its check comes at the end of this life.
 //!
 //! Values tell whether the first life or a recovered one wrote them, and in which batch. So after
 //! one recovery no old value passes for a new one.
 //!
-//! [`damage()`] and [`Directory`] cut nothing. They damage a block or a file of a closed store: it
-//! must read back, or report the damage. [`crowd`] has several writers, operations that fail, and
-//! cuts.
+//! [`damage()`] and [`Directory`] cut nothing. They damage a block or a file of a closed store: its
+//! contents must read back, or it must return an error. [`crowd`] has several writers, operations
+//! that fail, and cuts.
 //!
 //! | file | content |
 //! |---|---|
@@ -24,7 +24,7 @@
 //! | `damage`, `directory` | a damaged block, a damaged file |
 //! | `crowd` | several writers, failures and cuts |
 //!
-//! Everything here must run inside a simulation, except `crowd`, which also runs on threads.
+//! Lives, trials and damages must run inside a simulation; `crowd` also runs on threads.
 
 pub mod crowd;
 mod damage;

@@ -1,5 +1,5 @@
-//! Trial: cuts the power at one point, opens the store again, and compares what it holds with the
-//! history. The power is cut for all drives, or for one of them.
+//! Trial: cuts the power at one point, opens the store again, compares what it holds with the
+//! history, and runs the file system's check. The power is cut for all drives, or for one of them.
 //!
 //! Recovery writes to the drives, so each trial works on its own copies. A trial can also let the
 //! recovered store live on: then the opening and new batches are recorded as another life. Must run

@@ -1,9 +1,8 @@
-//! [`Load`]: a stream of requests of one pattern. Several clients take requests from it and submit
-//! them; the depth of the job says how many.
+//! [`Load`]: a stream of requests of one pattern, which several clients take from it and submit to
+//! a drive.
 //!
 //! A sequential load begins with the first zone of its span. It goes on behind the span if it has
-//! requests left, so the caller checks that the drive has enough zones there. A random load stays
-//! in its span.
+//! requests left, so the drive must have enough zones there. A random load stays in its span.
 //!
 //! Must run in a simulation: there no client comes between another one's taking and submitting a
 //! request, so writes reach a zone in order.

@@ -2,11 +2,11 @@
 //! drive.
 //!
 //! - A job of depth *n* has *n* clients with one request each. Resets and finishes are done one by
-//!   one, on a few zones, after writing these as far as the job says.
+//!   one, on up to three zones, after writing these as far as the job says.
 //! - The first reads and writes are not counted, because caches are still filling.
 //! - A sequential job over the whole drive works at several places, spread evenly, and moves the
 //!   same bytes at each. The mean rate is then about that of a pass over the drive.
-//! - Reads need no data to be there: the model takes the time of a real read all the same.
+//! - Nothing is written before a job of reads: the drive's model takes its time without data too.
 //!
 //! Each measurement starts a simulation of its own, so do not call it inside one.
 

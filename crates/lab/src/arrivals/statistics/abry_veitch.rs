@@ -1,6 +1,6 @@
-//! The estimator of Abry and Veitch of the Hurst parameter (thesis, section 4.3.3; Veitch and Abry,
-//! "A Wavelet-Based Joint Estimator of the Parameters of Long-Range Dependence", IEEE Transactions
-//! on Information Theory 1999).
+//! The estimator of Abry and Veitch of the Hurst parameter `H` (Pitchumani's thesis, section 4.3.3;
+//! Veitch and Abry, "A Wavelet-Based Joint Estimator of the Parameters of Long-Range Dependence",
+//! IEEE Transactions on Information Theory 1999).
 //!
 //! 1. Daubechies' wavelet with three vanishing moments divides the series of `n` values into
 //!    octaves. Octave `j` has about `n / 2^j` details, each of which lasts `2^j` values. Details
@@ -11,10 +11,10 @@
 //!    details these are about `-1 / (k ln 2)` and `2 / (k ln^2 2)` (section III of the paper, for
 //!    large `k`).
 //!
-//! Octaves from 3 on count, as long as they have 8 details or more; there must be three of them. So
-//! short-time dependence counts for little; nor does it matter much that the values of the series
-//! are taken for octave 0. A trend that is a polynomial of degree 2 or less does not change the
-//! estimate.
+//! Octaves from 3 on count, as long as they have 8 details or more, not all zero. With fewer than
+//! three such octaves there is no estimate. The first octaves are left out because short-time
+//! dependence shows in them. A trend that is a polynomial of degree 2 or less does not change the
+//! estimate, except for rounding.
 
 use super::regression::fit;
 

@@ -1,6 +1,9 @@
-//! [`Analysis`]: all statistics of a sequence of arrivals, as in the thesis's figure 4.9 and table
-//! 4.2. They are computed for the arrivals in each bin of time, and for the first gaps between
-//! arrivals.
+//! [`Analysis`]: statistics of a sequence of arrivals, as in figure 4.9 and table 4.2 of
+//! Pitchumani's thesis: mean, deviation, maximum, autocorrelation and estimates of the Hurst
+//! parameter.
+//!
+//! They are computed for two series: the number of arrivals in each bin of time, and the first
+//! 65,536 gaps between arrivals.
 
 use std::time::Duration;
 
@@ -41,7 +44,7 @@ pub struct Series {
     pub mean: f64,
     /// Their standard deviation.
     pub deviation: f64,
-    /// The largest.
+    /// The largest; 0 if all are negative.
     pub max: f64,
     /// Autocorrelation, from lag 0 on; empty where all values are alike.
     pub autocorrelation: Vec<f64>,

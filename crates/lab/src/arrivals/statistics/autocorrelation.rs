@@ -1,12 +1,12 @@
-//! The autocorrelation function (thesis, section 4.1): how much a series is like itself, shifted by
-//! some values.
+//! The autocorrelation function (Pitchumani's thesis, section 4.1): how much a series is like
+//! itself, shifted by some values.
 //!
-//! A series of fewer than two values, or of equal ones, has none.
+//! A series of fewer than two values, or of values that are alike except for rounding, has none.
 //!
 //! At lag `k` it is `1 / (n - k) * sum((x[i] - mean) * (x[i + k] - mean)) / variance`. At lag 0 it
-//! is 1. It stays near 0 if values are independent, falls slowly if they depend on each other over
-//! long times, and oscillates if there is a period. A Fourier transform of the series, padded with
-//! zeros, gives the sums of all lags together.
+//! is 1. At other lags it stays near 0 if values are independent, falls slowly if they depend on
+//! each other over long times, and oscillates if there is a period. A Fourier transform of the
+//! series, padded with zeros, gives the sums of all lags together.
 
 use realfft::RealFftPlanner;
 

@@ -1,7 +1,8 @@
 //! [`Estimator`]: the five estimators of the Hurst parameter by name.
 //!
-//! There is no estimate for a series that is too short for the estimator, or whose values are all
-//! alike. Two of the estimators also give a standard error. All is pure.
+//! There is no estimate for a series that is too short for the estimator, or whose values are alike
+//! except for rounding. Two of the estimators, Abry and Veitch's and Whittle's, also give a
+//! standard error.
 
 use super::series::is_even;
 use super::{abry_veitch, aggregate_variance, periodogram, rescaled_range, whittle};
@@ -49,8 +50,7 @@ impl Estimator {
         self.with_error(series).map(|(hurst, _)| hurst)
     }
 
-    /// The estimate with its standard error, which two of the estimators have; it is that of
-    /// fractional Gaussian noise.
+    /// The estimate, with its standard error if the estimator has one.
     #[must_use]
     pub fn with_error(self, series: &[f64]) -> Option<(f64, Option<f64>)> {
         if is_even(series) {

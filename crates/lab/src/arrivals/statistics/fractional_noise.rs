@@ -1,10 +1,11 @@
-//! Fractional Gaussian noise of a known Hurst parameter, to test the estimators with. It is
-//! generated exactly (Davies and Harte, "Tests for Hurst effect", Biometrika 1987).
+//! Fractional Gaussian noise of a known Hurst parameter `H`, to test the estimators with. Its
+//! distribution is exact, except for rounding (Davies and Harte, "Tests for Hurst effect",
+//! Biometrika 1987).
 //!
 //! 1. The autocovariance of the noise at lag `k` is `(|k+1|^2H - 2 |k|^2H + |k-1|^2H) / 2`.
-//! 2. The autocovariances at the lags from 0 to `n`, and back again, are the first row of a
-//!    circulant matrix, where `n` is the length, rounded up to a power of two. The eigenvalues of
-//!    the matrix are the Fourier transform of the row, and none is negative.
+//! 2. The autocovariances at the lags from 0 to `n`, and back again to 1, are the first row of a
+//!    circulant matrix, where `n` is the length, at least 2, rounded up to a power of two. The
+//!    eigenvalues of the matrix are the Fourier transform of the row, and none is negative.
 //! 3. Independent Gaussian numbers are multiplied by the roots of the eigenvalues and transformed
 //!    back. The first values, as many as asked for, are the noise.
 

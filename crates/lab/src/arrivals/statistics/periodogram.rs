@@ -1,12 +1,10 @@
-//! Estimator of the Hurst parameter by the periodogram (thesis, section 4.3.3; Taqqu and others
-//! 1995, section 3.6; Geweke and Porter-Hudak 1983).
+//! Estimator of the Hurst parameter `H` by the periodogram (Pitchumani's thesis, section 4.3.3;
+//! Taqqu and others 1995, section 3.6; Geweke and Porter-Hudak 1983).
 //!
 //! If a series depends on itself over long times, its spectrum near frequency 0 goes as
 //! `frequency^(1 - 2H)`. So a line through the logarithms of the periodogram has the slope `1 - 2H`
-//! there. The lowest tenth of the frequencies counts.
-//!
-//! The estimate has hardly any bias for fractional Gaussian noise. For other series, short-time
-//! dependence can reach into the lowest tenth.
+//! there. The lowest tenth of the frequencies counts; there is no estimate if these are fewer than
+//! 8. Short-time dependence can reach into the lowest tenth, and then changes the estimate.
 
 use super::regression::fit_logarithms;
 use super::spectrum::periodogram;

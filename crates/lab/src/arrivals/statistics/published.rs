@@ -1,10 +1,10 @@
-//! The Hurst parameters of the thesis's table 4.2, for arrivals at 10,000 a second, to compare ours
-//! with.
+//! Hurst parameters from table 4.2 of Pitchumani's thesis, for arrivals at 10,000 a second, to
+//! compare ours with.
 //!
 //! The thesis computed them with the tool Selfis. It does not say how long the runs were, nor how
 //! many gaps were used. It does not give the sine's amplitude and period either; half of the rate,
-//! and ten minutes, are our choice. The row of a bias of 0.65 in the upper half of the table is
-//! left out, because its values cannot be read in our copy.
+//! and ten minutes, are our choice. The estimates from gaps for a bias of 0.65 are left out,
+//! because they cannot be read in our copy.
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
-//! Series of a sequence of arrivals: the number of arrivals in each bin of time ([`bins`]), and the
-//! gaps between arrivals ([`gaps`]).
+//! Turns a sequence of arrivals into a series of numbers: the number of arrivals in each bin of
+//! time ([`bins`]), or the gaps between arrivals in seconds ([`gaps`]). Also the mean and variance
+//! of a series.
 //!
 //! The instants must be in order. Otherwise `gaps` panics, and `bins` may leave arrivals out: it
 //! ends at the first one behind the last bin.

@@ -1,7 +1,8 @@
 //! The periodogram of a series, and the spectrum of fractional Gaussian noise.
 //!
-//! The periodogram is computed from the series itself, without smoothing; a series of fewer than
-//! four values has none. The spectrum is an approximation.
+//! The periodogram is computed from the series without its mean, and is not smoothed; a series of
+//! fewer than four values has none. Of the spectrum there is the logarithm, by an approximation,
+//! and without a term that does not depend on the frequency.
 
 use std::f64::consts::{PI, TAU};
 

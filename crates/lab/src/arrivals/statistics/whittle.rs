@@ -1,15 +1,14 @@
-//! Whittle's estimator of the Hurst parameter (thesis, section 4.3.3; Beran, "Statistics for
-//! Long-Memory Processes", 1994, section 6.1).
+//! Whittle's estimator of the Hurst parameter `H` (Pitchumani's thesis, section 4.3.3; Beran,
+//! "Statistics for Long-Memory Processes", 1994, section 6.1).
 //!
 //! The estimate is the `H` of the fractional Gaussian noise under which the periodogram `I` of the
 //! series is most likely. With the spectrum `f` of that noise, and the best scale of it, this `H`
-//! has the least `ln(mean(I / f)) + mean(ln f)` over all frequencies. A golden-section search
-//! between 0.01 and 0.99 finds the minimum. An estimate at either end means that the series is no
-//! such noise.
+//! has the least `ln(mean(I / f)) + mean(ln f)` over the frequencies of the periodogram. A
+//! golden-section search between 0.01 and 0.99 finds the minimum, to about 0.0001; it takes for
+//! granted that there is one minimum. There is no estimate with fewer than 32 frequencies.
 //!
-//! For fractional Gaussian noise the estimate has no bias, and is the most precise of the five. For
-//! other series it gives the nearest such noise, and short-time dependence counts as much as
-//! long-time dependence.
+//! For a series that is no such noise the estimate is that of the nearest noise: short-time
+//! dependence counts as much as long-time dependence.
 
 use super::spectrum::{log_spectrum, periodogram};
 

@@ -2,8 +2,8 @@
 //!
 //! Each writer numbers its batches from 1. A batch puts its number under every key of its writer.
 //! So the values that are found tell the newest batch, and whether it is there as a whole. After a
-//! cut this number must be at least that of the writer's last synced batch, and at most that of its
-//! last batch.
+//! cut this number must be at least that of the writer's last synced batch, and at most that of the
+//! last batch that it had begun.
 //!
 //! The store must be empty at the start.
 
