@@ -1,8 +1,8 @@
-//! [`BlockAddr`]: the address of a block. It consists of a device's number in the store, and of the
-//! block's number on the device.
+//! [`BlockAddr`]: the address of a block of 4096 bytes: the number of a device in the store (16
+//! bits), and the number of the block on that device (48 bits).
 //!
-//! Any 64 bits decode to an address. Whether a store has the block, an
-//! [`AddressSpace`](super::AddressSpace) checks.
+//! Any 64 bits decode to an address. An address alone does not tell whether the store has such a
+//! block; an [`AddressSpace`](super::AddressSpace) does.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Addresses of blocks.
+//! Addresses of blocks, and conversions between addresses, zones and places in zones.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -7,9 +7,8 @@
 //! | [`ZonePlace`] | a zone, and a number of blocks from its start; it may be the zone's end |
 //! | [`AddressSpace`] | the devices of a store: which addresses there are |
 //!
-//! The metadata of a store name blocks by address. The zone of a block is computed from the address
-//! where it is needed, such as for a command to the device or for the counts of zones. Decision
-//! 0017 has the reasons.
+//! No zone is part of an address: it is computed from the block's number where it is needed.
+//! `docs/decisions/0017-one-address.md` has the reasons.
 
 mod block_addr;
 mod space;

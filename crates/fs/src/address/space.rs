@@ -1,13 +1,11 @@
-//! [`AddressSpace`]: which addresses a store has.
+//! [`AddressSpace`]: the devices of a store, and which block addresses they have.
 //!
-//! Extents in the journal's records name blocks by address, and are checked here when they are
-//! decoded. The device must be one of the store, and the blocks must be on it. On a device with
-//! zones, the blocks must lie in one zone. So later code can convert their addresses without an
-//! error.
+//! `check` accepts a run of blocks under these conditions: its device is one of the store; it has
+//! at least one block; all its blocks are on the device; and, if the device has zones, they lie in
+//! one zone. After this check, conversions of the addresses need no error case.
 //!
-//! Not checked here is whether the zone may hold data, and whether the blocks are within its
-//! capacity: a mount does. The addresses of the journal's own zones are checked where the journal
-//! is read.
+//! Not checked here is whether the zone may hold data, nor whether the blocks are within its
+//! capacity: a zone's numbers cover its whole size.
 
 use terrace_env::{DeviceId, ZoneId};
 

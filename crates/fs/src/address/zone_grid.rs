@@ -1,18 +1,19 @@
 //! [`ZoneGrid`]: converts between block addresses and the zones of a device.
 //!
-//! Blocks are numbered from the start of the device. Each zone takes as many numbers as there are
-//! blocks in its *size*, rounded up: its *stride*. So block `b` lies in zone `b / stride`, whatever
-//! the zone's capacity is. A zone of 2 GiB with a capacity of 1077 MiB (NVMe ZNS), for example,
-//! takes 524,288 numbers, of which 275,712 are used.
+//! Blocks are numbered from the start of the device. A zone takes as many numbers as there are
+//! blocks in the zone *size*, rounded up: the *stride*. (The last zone may be shorter.) So block
+//! `b` lies in zone `b / stride`, whatever the zone's capacity is. A zone of 2 GiB with a capacity
+//! of 1077 MiB (NVMe ZNS), for example, takes 524,288 numbers, of which 275,712 can be used.
 //!
 //! # Invariants
-//! - The address of a block depends on the zone size alone. It is the same on two devices that
-//!   differ in capacity, in conventional zones or in how short the last zone is.
-//! - Where zones are whole blocks long, block `b` starts at byte `4096 * b` of the device.
+//! - Where a block lies depends on its number and on the zone size alone. It is the same on two
+//!   devices that differ in capacity, in conventional zones or in how short the last zone is.
+//! - If the zone size is a multiple of 4096 bytes, block `b` starts at byte `4096 * b` of the
+//!   device.
 //!
-//! A grid is a small value that can be copied. An address that is converted must be one of this
-//! device, which [`has`](ZoneGrid::has) tells. A conversion does not check this, but for debug
-//! assertions.
+//! A grid is a small value that can be copied. The conversions expect an address that
+//! [`has`](ZoneGrid::has) accepts. Release builds do not check this, and debug builds check a part
+//! of it.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};
@@ -21,7 +22,7 @@ use terrace_zone::Geometry;
 use super::{BlockAddr, ZonePlace};
 use crate::block::logical_per_block;
 
-/// See the [module](self).
+/// The zones of a device, for conversions between block addresses, zones and logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneGrid {
     device: DeviceId,
@@ -59,7 +60,7 @@ impl ZoneGrid {
         }
     }
 
-    /// Refuses a device that has more blocks than there are addresses.
+    /// Refuses a device whose zones take up [`BlockAddr::BLOCKS_MAX`] block numbers or more.
     pub fn check_size(&self) -> Result<(), StoreError> {
         let blocks = u128::from(self.stride) * u128::from(self.zones);
         if blocks < u128::from(BlockAddr::BLOCKS_MAX) {

@@ -1,5 +1,7 @@
-//! [`ZonePlace`]: a position in a zone. It consists of the zone and of a number of blocks from the
-//! zone's start. It may be the zone's end, which has no address of its own.
+//! [`ZonePlace`]: a position in a zone, as the zone and a number of blocks from its start.
+//!
+//! Unlike a [`BlockAddr`](super::BlockAddr), it can name the end of a zone, behind the last block.
+//! The address that is computed for that end can be the one of the next zone's first block.
 
 use std::fmt;
 
@@ -8,9 +10,8 @@ use terrace_zone::Geometry;
 
 use crate::block::logical_per_block;
 
-/// A place in a zone: where a zone is written next. At the zone's end it is one that no block has,
-/// where the block's [address](super::BlockAddr) would be one of the next zone. In memory only;
-/// what is recorded is an address.
+/// A place in a zone, such as where the zone is written next. It may be the zone's end, where no
+/// block of the zone is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ZonePlace {
     /// The zone.

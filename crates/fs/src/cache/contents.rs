@@ -1,14 +1,15 @@
-//! Contents of the cache, and the choice of blocks that leave it. Pure; the cache's lock guards it.
+//! Contents of the file cache, and the choice of blocks that leave it. Plain data, without a lock
+//! of its own.
 //!
 //! # Invariants
-//! - The contents do not exceed the cache's size. A block counts as 64 bytes more than its data,
-//!   and each file as another 256.
-//! - A file with blocks in the cache is listed once in the order of eviction.
+//! - The contents do not exceed the size of the cache. A block counts as its data and 64 bytes
+//!   more, and a file as 256 bytes besides.
+//! - A file with blocks in the cache stands once in the order of eviction.
 //!
-//! Before a block comes in, others leave as the policy says. If the policy gives up none, the block
-//! stays out. Under `FifoByFile`, a file may be too long for the cache: it would have to leave for
-//! a block of its own. Such a file loses all its blocks, and further ones stay out until the cache
-//! is resized or the file is deleted.
+//! If a new block does not fit, blocks leave in the order of the [`CachePolicy`]. If none may leave
+//! for it, the new block stays out. Under `FifoByFile`, the file that is next to leave may be the
+//! new block's own. Such a file loses all its blocks, and its further blocks stay out until the
+//! cache is resized or the file is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

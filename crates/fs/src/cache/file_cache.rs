@@ -1,20 +1,16 @@
-//! [`FileCache`]: the cache as writers and readers use it.
+//! [`FileCache`]: the file cache with its lock and its counts of hits and misses.
 //!
-//! # Rules
-//! - A block comes in when its write has completed, before the file's map names it. Reads bring
-//!   none in: tables that a compaction reads are deleted after it, and the engine has a cache of
-//!   its own for clients' reads.
-//! - A block that is written again replaces the one before, or at least removes it. Deleting or
-//!   trimming a file, and taking back appended bytes, removes blocks as well. So the cache holds
-//!   the bytes that are on the medium. Moving a block or resetting a zone changes nothing here, as
-//!   blocks are named by file.
-//! - Reads for checks ([`Cause::Recovery`]) and for reclaim go to the medium. Copies that reclaim
-//!   makes do not come in.
-//! - Logs are not kept: they are usually read once, by a mount, whose cache is empty.
+//! - `insert` takes blocks that have been written. A block that is there already is replaced or, if
+//!   the new one finds no room, removed. `find` takes none in: a table that a compaction reads is
+//!   deleted after it.
+//! - Blocks are named by file and by their place in it. So the cache does not change when a block
+//!   is moved on the medium. When blocks are cut off, trimmed or deleted, the owner has to say so:
+//!   `forget`, `forget_from`, `keep_mapped`.
+//! - `find` finds nothing for [`Cause::Recovery`], so that a check reads the medium.
 //!
 //! # Threads
-//! One reader-writer lock; no other lock is taken under it. A read changes nothing in the order of
-//! eviction, so reads do not exclude each other.
+//! The contents have one reader-writer lock; no other lock is taken under it. `find` takes it
+//! shared, and does not change the order of eviction.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

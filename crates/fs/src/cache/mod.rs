@@ -1,12 +1,11 @@
-//! The file cache: blocks of files in memory, as they were written.
+//! The file cache: blocks of tables and clients' files in memory, as they were written.
 //!
 //! BlueFS writes past the operating system's cache, and keeps written blocks in a cache of its own.
 //! So compactions find recently flushed tables in memory (CMU-PDL-19-102, sections 3.1, 4 and 5.5).
 //! [`FileCache`] is that cache, with its rules and its lock. `contents` is the state under the
-//! lock, and [`CachePolicy`] decides which blocks leave.
+//! lock, and [`CachePolicy`] names the order in which blocks leave.
 //!
-//! The cache holds whole blocks of tables and clients' files, but none of logs. It is empty after a
-//! mount, and has no room before its size is set.
+//! A new cache is empty, and has no room until its size is set.
 
 mod contents;
 mod file_cache;

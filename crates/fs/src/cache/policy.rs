@@ -1,5 +1,5 @@
-//! [`CachePolicy`]: the order in which blocks leave a full cache. A cache that gets another policy
-//! begins empty.
+//! [`CachePolicy`]: the order in which blocks leave a full file cache, and the names of these
+//! orders.
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
-//! Codec of annotations: level and stream, which placement understands, then opaque bytes of the
-//! owner. Unknown flags are refused, and so is a level where the flags say that there is none.
+//! Codec of annotations: flags, level and stream, which placement understands, then opaque bytes of
+//! the owner with their length. Decoding refuses unknown flags, and a level other than 0 where the
+//! flags say that there is none.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
 //! Codec of counts: how many entries of one kind follow in a record. A count is refused if fewer
-//! bytes are left than so many entries need. So a decoder may reserve memory for it.
+//! bytes are left than that many entries need at least. So a decoder may reserve memory for them.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,9 +1,9 @@
-//! [`Effects`]: the files that a transaction deletes, and the blocks that it frees.
+//! [`Effects`]: what a transaction gives back: the files that it deletes, and the blocks that it
+//! frees.
 //!
-//! They must wait until the transaction is durable. The code that commits it then carries them out,
-//! in the order in which transactions were staged. Readers may still hold the map of before, so
-//! blocks are freed with regard to them. A replay drops the effects: nobody reads yet, and the
-//! counts are made afterwards.
+//! This is a list to be carried out later, once the transaction is durable: until then, a power cut
+//! brings back the state that needs these blocks. Each entry has the file's extent map of before,
+//! because readers may still hold that map and read its blocks.
 
 use std::sync::Arc;
 

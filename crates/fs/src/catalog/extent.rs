@@ -1,14 +1,15 @@
-//! Maps of files: which blocks of the devices hold which blocks of a file.
+//! [`ExtentMap`]: which blocks of the devices hold which blocks of a file.
 //!
 //! # Invariants
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
 //! - A piece that is cut loses its checksum: it is *unknown* then, and not wrong.
-//! - An extent lies on one device and, if the device has zones, in one zone. This module knows no
-//!   zones, so code that makes or extends an extent asks the [`AddressSpace`](crate::AddressSpace).
+//!
+//! On a device with zones, an extent lies in one zone. This module knows no zones, so code that
+//! makes or lengthens an extent has to ask the [`AddressSpace`](crate::AddressSpace).
 //!
 //! A map is a value: a change makes a new one, and a reader can go on with the old one. A map does
-//! not keep its blocks from being written again: a reader also needs the pin of the map's state.
-//! Blocks of a sealed file that are in no piece were trimmed.
+//! not keep its blocks from being written again. It may have gaps, such as blocks that were
+//! trimmed.
 
 use terrace_env::DeviceId;
 
@@ -97,7 +98,8 @@ pub struct ExtentMap(Box<[Mapped]>);
 
 impl ExtentMap {
     /// A file made of these extents, one behind the other from block `at` of the file on; `None`
-    /// if one of them is empty or the file would have more than `u32::MAX` blocks.
+    /// if one of them is empty or ends behind [`BlockAddr::BLOCKS_MAX`], or if the file would have
+    /// more than `u32::MAX` blocks.
     #[must_use]
     pub fn consecutive(at: u32, extents: &[Extent]) -> Option<Self> {
         let mut next = at;
@@ -113,7 +115,8 @@ impl ExtentMap {
         Some(Self(pieces.into()))
     }
 
-    /// A map of these pieces; `None` if they are not in order, overlap, or one is empty.
+    /// A map of these pieces; `None` if they are not in order or overlap, if one is empty or ends
+    /// behind [`BlockAddr::BLOCKS_MAX`], or if the file would have more than `u32::MAX` blocks.
     #[must_use]
     pub fn from_pieces(pieces: Vec<Mapped>) -> Option<Self> {
         let mut next = 0;

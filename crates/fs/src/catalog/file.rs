@@ -1,6 +1,5 @@
-//! [`FileRecord`]: the catalog's entry of one file. While a file is being written, the entry is as
-//! the last record left it. It does not have bytes that were not synced, nor frames of a log that
-//! were written since; the open file has those.
+//! [`FileRecord`]: the catalog's entry of one file, as the records of the journal have left it. Of
+//! a file that is being written, it lacks what was appended since: the open file has that.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Codec of file kinds: one byte each. Other bytes are refused.
+//! Codec of file kinds, one byte each: 1 for a table, 2 for a log, 3 for a client's file. Other
+//! bytes are refused.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::FileKind;

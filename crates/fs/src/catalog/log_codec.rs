@@ -1,5 +1,5 @@
-//! Codec of the fields that a file's record has for logs: the log's runs, and how far it is
-//! durable. Whether they fit the log's extents and each other is not checked here.
+//! Codec of two fields of a file's record: the runs of a log, and how far a log is durable.
+//! Decoding does not check whether they fit the log's extents and each other.
 
 use std::sync::Arc;
 

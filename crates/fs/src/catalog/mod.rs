@@ -1,10 +1,8 @@
-//! Metadata of all files, as a value: no device, no time, no lock. The store on devices and the
-//! store in a directory share it.
+//! The catalog: metadata of all files, as a value without device, time or lock. The store on
+//! devices and the store in a directory share it.
 //!
-//! The [`Catalog`] changes by [`Record`]s, in the order in which they stand in the journal. A
-//! commit stages records on it, and a replay applies the same records to a snapshot. So the catalog
-//! after a crash is the one from before it, without the transactions that were not durable yet. A
-//! mount for writing then adds its epoch and the ends of unsealed logs.
+//! The [`Catalog`] changes by [`Record`]s. A commit stages the records of a transaction on it, and
+//! a replay of the journal applies the same records in the same order to a snapshot.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -17,14 +15,10 @@
 //! | the others | codecs of what records and snapshots are made of |
 //!
 //! # Invariants
-//! - A file id that was committed is not used again. Neither is an epoch that a mount for writing
-//!   has committed.
-//! - Decoded records name blocks that the store has. Whether a zone may hold data is checked at
-//!   mount. Two files that claim the same blocks are found by a check of the store; a mount finds
-//!   them on a device without zones, or if the files of a zone have more blocks than are written.
-//!
-//! # Threads
-//! None of its own: the owner locks it. On devices that is the journal, in a directory the volume.
+//! - The counters of file ids and epochs move past those that records name. So an id or epoch that
+//!   is taken from a counter was not used before, unless it was given out and never recorded.
+//! - Decoded records name blocks that the store has. Two files that claim the same blocks are not
+//!   found here.
 
 mod annotation;
 mod count;

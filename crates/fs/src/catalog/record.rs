@@ -1,12 +1,13 @@
-//! The changes that the journal records.
+//! [`Record`]: a change of the catalog, and its bytes in the journal.
 //!
 //! A record in the journal is *resolved*: it names ids and blocks, so applying it needs nothing but
-//! the catalog. A record that removes or renames a name may be made without the file's id; staging
-//! fills the id in.
+//! the catalog. A record that removes or moves a name may be made without the file's id. Staging
+//! fills in the id before the record is written.
 //!
-//! Decoding checks the fields alone, and that the store has the blocks. Whether a record fits the
-//! files is checked by staging. This module has the fields of each record and their order; names,
-//! extents and other fields have codecs of their own. `docs/format/journal.md` has the byte tables.
+//! Decoding checks that the fields are well-formed and that the store has the blocks. It does not
+//! check whether the record fits the files; staging does. This module has the fields of each record
+//! and their order; names, extents and annotations, for example, have codecs of their own.
+//! `docs/format/journal.md` has the byte tables.
 
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
-//! Applying records to a catalog, all of a transaction or none.
+//! Applies the records of a transaction to a catalog, all or none.
 //!
-//! The records are applied in order, and each sees the changes of those before it. Every change
-//! saves what it replaces. After an error the caller reverts, which puts the saved parts back in
-//! reverse order. Blocks and files that the records give up are gathered as [`Effects`].
+//! Records are applied in order, and each sees the changes of those before it. Each change saves
+//! what it replaces. After an error, `revert` puts the saved parts back in reverse order. Blocks
+//! and files that the records give up are gathered as [`Effects`].
 //!
-//! While a snapshot is being replayed, some files are still to come. Changes to those are left out,
-//! except that the counters move on and that the mark of a closed store is kept up to date.
+//! While a snapshot is being replayed, some files are still to come. Changes to those are left out.
+//! The counters of ids and epochs, and the mark of a closed store, are kept up to date all the
+//! same.
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
-//! The catalog: all files, their names, and the counters from which ids and epochs are taken.
+//! [`Catalog`]: all files, their names, and the counters from which ids and epochs are taken.
 //!
 //! # Invariants
 //! - A name belongs to one file, and the file lists it.
-//! - The ids of its files are below [`next_file`](Catalog::next_file), and recorded epochs below
-//!   [`next_epoch`](Catalog::next_epoch). (An inspection that reads a part of a journal may lack
-//!   epochs.)
-//! - Both counters grow, unless a transaction fails and is reverted. So an id or epoch that a
-//!   record has named is not given out again. An id that was given out and not committed is not
-//!   known here.
+//! - [`next_file`](Catalog::next_file) is above the ids of all files here. It also grows with ids
+//!   that a record names or sets aside, so a file that was deleted does not give its id to another.
+//!   [`next_epoch`](Catalog::next_epoch) grows with the epochs of mounts.
+//! - A transaction that fails leaves nothing behind, and the counters are as before.
 //! - While a snapshot is being replayed, the catalog holds the files below the snapshot's cursor.
 //!   Changes to others are left out, because a later chunk has them.
+//!
+//! An id that was given out and that no record names is not known here.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;

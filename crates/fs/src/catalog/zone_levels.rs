@@ -1,9 +1,9 @@
 //! [`ZoneLevels`]: how deep in their tree the tables of each zone lie, so that reclaim can weigh a
 //! zone without a walk over the catalog.
 //!
-//! For each zone it counts the files that have a level and a block there, and adds up their levels.
-//! A file that lies in several zones counts in each. The counts change with the files of the
-//! catalog; a file that the catalog does not have yet does not count.
+//! For each zone it counts the files that have a level and an extent there, and adds up their
+//! levels. A file that lies in several zones counts in each. Files on a device without zones do not
+//! count.
 
 use std::collections::BTreeMap;
 
