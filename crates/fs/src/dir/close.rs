@@ -1,12 +1,12 @@
-//! Closing of a directory's store: records the end of every log in the journal, and the end of the
-//! journal in `CURRENT`.
+//! Closing of a directory's store: records in the journal how far its unsealed logs are durable and
+//! that the store is closed, and in `CURRENT` where the journal ends.
 //!
-//! A reader finds the end of a log or journal where frames stop being valid. This alone does not
-//! tell a torn tail from damage to acknowledged frames; a recorded end does. Each group of commits
-//! therefore records how far logs have become durable, and closing records the ends of all logs.
+//! Why: a reader finds the end of a log or journal where frames stop being valid. This alone does
+//! not tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
-//! Closing records nothing if a file still has a writer, if the writing of a log has failed, or if
-//! the store takes no more commits. The next opening then treats the store as after a crash.
+//! Nothing is recorded if a file has a writer, or if the writing of a log has failed. `record_ends`
+//! fails, and records nothing, if the store takes no more commits, or if a log cannot be cut to its
+//! end or synced. The next opening then treats the store as after a crash.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

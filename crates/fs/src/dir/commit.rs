@@ -1,29 +1,31 @@
-//! Group commit in a directory: one actor, the *leader*, writes the transactions of all that wait.
+//! Group commit in a directory: one actor, the *leader*, writes the transactions of several that
+//! wait.
 //!
 //! # Steps
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
-//! 2. If nobody leads, the committer becomes the leader. It applies the queued transactions to the
-//!    catalog in order, until their records reach 1 MiB. It syncs the directory if the group
-//!    creates or seals files, and any file was made since the last such sync. Then it appends the
-//!    group to the journal by one write and syncs the journal. The group also says how far logs
-//!    have become durable.
-//! 3. The members of the group get their results. The leader then removes deleted files, punches
-//!    out trimmed bytes that nobody reads, and rolls the journal if it has grown enough. Files that
-//!    cannot be removed or punched stay. The next group waits for this step.
+//! 2. If nobody leads, the committer becomes the leader. It applies queued transactions to the
+//!    catalog in order, until their records reach 1 MiB, and adds records of how far logs have
+//!    become durable. It syncs the directory if the group creates or seals files, and any file was
+//!    made since the last such sync. Then it appends the group to the journal by one write and
+//!    syncs the journal.
+//! 3. The members of the group get their results. If the group was written, the leader then removes
+//!    deleted files, punches out trimmed bytes that nobody reads, and rolls the journal if it has
+//!    grown enough. Files that cannot be removed or punched stay. The next group waits for this
+//!    step.
 //!
 //! # Failure
 //! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot
 //!   be synced.
 //! - After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
 //!   what is on the medium. The same holds for a roll that fails in or after the rename of
-//!   `CURRENT`. The store then takes no more commits, and those that wait fail. Files can still be
-//!   read. The catalog may include changes that were not acknowledged.
+//!   `CURRENT`. The store then takes no more commits, and those that wait fail. The catalog may
+//!   include changes that were not acknowledged.
 //! - A roll that fails before the rename fails no commit: the old journal goes on.
 //! - Closing the store ends the commits that wait.
 //!
 //! # Threads
-//! Any number of actors may commit, and hold no lock meanwhile. A leader's call returns after step
-//! 3.
+//! Any number of actors may commit; a committer must hold no lock. A leader's call returns after
+//! step 3.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -1,16 +1,16 @@
 //! Writer of tables and clients' files in a directory. An append is written to the file at once;
-//! the operating system gathers.
+//! the operating system gathers writes.
 //!
 //! A sync makes the appended bytes durable. For a client's file that the catalog has, it also
-//! commits the new length. A file that no commit has created does not last, even if it was synced.
-//! `finish` syncs nothing: the transaction that seals the file does.
+//! commits the new length, if that has changed. `finish` syncs nothing.
 //!
 //! # Failure
-//! An append that fails has taken nothing, and can be made again. After a failed sync, later
-//! appends, syncs and `finish` return its error.
+//! An append that fails has taken nothing, and can be made again. If a sync fails because the host
+//! could not sync the file, later appends, syncs and `finish` return that error while the store is
+//! open. If only the commit of the length fails, the sync can be made again.
 //!
 //! # Threads
-//! One writer to a file. Readers see every byte that was appended.
+//! One writer to a file. Readers see the bytes of each append that has returned.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use super::volume::Volume;
 use crate::BLOCK;
 use crate::catalog::Record;
 
-/// More than a file's blocks can be counted to: 16 TiB.
+/// The most bytes of a file: those of 2^32 - 1 blocks, just below 16 TiB.
 const SIZE_MAX: u64 = u32::MAX as u64 * BLOCK as u64;
 
 /// See the [module](self).

@@ -8,8 +8,8 @@
 //!
 //! A sync of a file's handle makes its bytes and its length durable. A sync of the directory makes
 //! names durable, whether made, moved or removed. A handle goes on working when its file is renamed
-//! or removed. All calls but `describe` and `unlock` may wait for the disk, so they are made
-//! without a lock.
+//! or removed. Calls other than `describe` and `unlock` may wait for the disk, so the caller must
+//! hold no lock.
 
 use std::io;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::Access;
 
 /// The files of one flat directory.
 pub trait Files: Send + Sync + 'static {
-    /// The names of all files, in order.
+    /// The names in the directory that are UTF-8, in order.
     fn list(&self) -> io::Result<Vec<String>>;
 
     /// Makes an empty file, or empties the one of this name.

@@ -1,14 +1,10 @@
-//! [`Gate`]: keeps writers of files from writing once the store is closed, since another process
-//! may own the directory then.
+//! [`Gate`]: keeps handles from changing files once the store is closed, since another process may
+//! own the directory then.
 //!
-//! A writer holds a [`Pass`] while it writes, cuts or syncs its file. [`Gate::shut`] ends the
-//! giving of passes and waits for those that are held; a thread that panics does not wait. Readers
-//! hold no pass. They ask whether the gate is shut ([`Gate::check`]), and a read that has begun may
-//! go on. Commits need no pass either: the volume waits for the one that is under way.
-//!
-//! No pass is needed to create a file, to remove one that was never committed, or to punch out
-//! trimmed bytes. So the last two can still happen when a handle is dropped after the store was
-//! closed. No other process uses such a file's id, or those bytes.
+//! Code that changes a file holds a [`Pass`] while it does. [`Gate::shut`] ends the giving of
+//! passes, and waits until those given out have been dropped. A thread that panics does not wait,
+//! because it may hold one itself. [`Gate::check`] only asks whether the gate is shut. That
+//! suffices for a read, which may go on after it.
 //!
 //! # Threads
 //! Any thread may use a gate. A thread that holds a pass must not shut it, as it would wait for

@@ -1,9 +1,9 @@
 //! Parts of a directory's store for an inspector, which does not open the store: the superblock,
 //! the journal and the files.
 //!
-//! Bytes are handed on as they are, and not verified here. A missing file, or one that ends before
-//! the bytes that are read, is corruption. A short superblock is not: it is filled up with zeros.
-//! Nobody may write to the directory meanwhile.
+//! Bytes are handed on as they are, and not verified here. A missing file is corruption; so is a
+//! file that ends before the bytes that are read through [`FilePart`]. A superblock that is too
+//! short is filled up with zeros. Nobody may write to the directory meanwhile.
 
 use std::sync::Arc;
 

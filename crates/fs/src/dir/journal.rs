@@ -1,15 +1,14 @@
 //! The journal of a directory: a file of frames that begins with a snapshot, and the superblock
-//! that names the file.
+//! `CURRENT` that names the file.
 //!
 //! A new journal's snapshot is durable before the superblock names the file. The superblock also
-//! records a frame up to which the journal is known to be durable: the end of the snapshot or, once
-//! the store is closed, the end of the journal. A missing frame before that is corruption, not a
-//! torn tail.
+//! records a sequence number: frames below it are known to be durable. It is the end of the
+//! snapshot or, if [`put_in_force`](Journal::put_in_force) is called again later, the end of the
+//! journal at that time. If such a frame is missing, that is corruption, not a torn tail.
 //!
 //! # Threads
-//! One actor at a time has the [`Journal`]: the opening, the leader of a group commit, or closing.
-//! Its calls wait for the disk, and no lock is held over them. After a commit that failed, nothing
-//! more may be written to it.
+//! One actor at a time has the [`Journal`]. Its calls wait for the disk, so no lock may be held
+//! over them. After a commit that failed, nothing more may be written to it.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Index of a log's frames: which bytes of the log each frame holds, where they lie in the file,
-//! and their checksum. A reader verifies a frame by that checksum when it reads it from the file.
+//! and their checksum. With the checksum, a reader can verify a frame each time it reads it.
 //!
-//! Frames are added in the order of the log, by its writer or by a scan. A scan reads and verifies
-//! the log from the start to the end that it finds.
+//! Frames are added in the order of the log. [`LogIndex::scan`] reads and verifies a log from its
+//! start to the end that it finds.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::store::StoreError;

@@ -1,12 +1,14 @@
-//! Writer of logs in a directory. Appends go into frames, so that a power cut leaves a prefix of
-//! the log, cut between two appends.
+//! Writer of logs in a directory. Appends go into frames with checksums, so that a power cut leaves
+//! a prefix of the log, cut between two appends.
 //!
 //! 1. Appends gather in memory. A write-out writes them to the file as a frame; a sync does so too,
 //!    and syncs the file. If an append would make more than 256 KiB gather, the bytes before it are
-//!    written first. An append that is longer than a frame is written at once, in several frames.
-//! 2. A write-out may leave a frame of one block *open*: the next write-out writes the frame again,
+//!    written first. An append that is longer than a frame holds (1 MiB) is written at once, in
+//!    several frames.
+//! 2. A write-out may leave a frame of one block *open*: the next write writes the frame again,
 //!    with the appends since then, if they fit the block. So small appends that are written out one
-//!    by one share blocks. A sync closes the frame, and so does the end of writing.
+//!    by one share blocks. The frame is closed by a sync, by `finish`, and by a write for want of
+//!    room in memory.
 //!
 //! Writing an open frame again is safe. If the process ends, the file has the old block or the new
 //! one. A power cut may take the frame in any case, as it was not synced.
@@ -16,10 +18,11 @@
 //!   write was one of an open frame, its former bytes are written back. If that fails too, they are
 //!   in memory alone until a write-out succeeds. Appended bytes stay gathered, and the call can be
 //!   made again.
-//! - If the cut or a sync fails, nobody knows what is durable. Later calls return the error.
+//! - If the cut or a sync by this writer fails, nobody knows what is durable. Later appends,
+//!   write-outs, syncs and `finish` return the error while the store is open.
 //!
 //! # Threads
-//! One writer to a log. Readers see every byte that was appended.
+//! One writer to a log. Readers see the bytes of each append that has returned.
 
 use std::sync::Arc;
 

@@ -6,9 +6,9 @@
 //!   last written, by chance. A sector that this version does not have is zeros. The length is one
 //!   of the two, or between them. Each name, independently of the others, is found as it was when
 //!   the directory was last synced, or as it is now.
-//! - A cut can be set to happen at the n-th operation that changes or syncs something. That
-//!   operation fails, though its bytes may be found afterwards. Later ones that read, change or
-//!   sync something fail too. `power_cut` gives the directory that is found afterwards.
+//! - A cut can be set to happen at the n-th operation that changes or syncs something, counted from
+//!   zero. That operation fails, though its bytes may be found afterwards. Later calls that list,
+//!   open, read, change or sync fail too. `power_cut` gives the directory that is found afterwards.
 //! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
 //!   it cannot write or sync.
 //! - One operation can be made to fail by itself, without an effect.

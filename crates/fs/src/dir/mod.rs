@@ -4,8 +4,7 @@
 //! The metadata are those of the store on devices: the same records, catalog and frames. They lie
 //! in a file `JOURNAL-n`, and the file `CURRENT`, a superblock, names it. Each file of the store is
 //! a file of the operating system, named by its id and kind. `docs/format/directory.md` describes
-//! the layout. The host's file system decides where files lie, so a placement group changes
-//! nothing.
+//! the layout.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -22,37 +21,35 @@
 //! # Order
 //! What is synced, and when:
 //!
-//! 1. **Commit**: first the bytes of the files that are sealed; then the directory, if the group
-//!    creates or seals files and any was made since it was last synced; then one append to the
-//!    journal, and its sync. Deleted files are removed, and trimmed bytes punched out, after that.
-//!    So the files that the journal names are there.
-//! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that created the log
-//!    has made its name durable: before that commit, no sync makes a log last.
+//! 1. **Commit**: the bytes of the files that are sealed; then the directory, if the group creates
+//!    or seals files and any was made since it was last synced; then one append to the journal, and
+//!    its sync. Deleted files are removed, and trimmed bytes punched out, after that.
+//! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that creates the log
+//!    makes its name durable: before that commit, no sync makes a log last.
 //! 3. **Sync of a client's file**: the file, then a commit of its new length if the catalog has the
 //!    file.
 //! 4. **Roll**: the snapshot goes to a new journal file, and a new superblock to `CURRENT.new`.
 //!    Both are synced, then the directory. Then `CURRENT.new` is renamed to `CURRENT`, and the
 //!    directory is synced again. The old journal is removed last. So `CURRENT` names a whole
 //!    snapshot at any time.
-//! 5. **Opening for writing**: the directory, the journal and all unsealed logs are synced before
-//!    they are believed, as an earlier process may have left them in the operating system's cache.
-//!    Then a new journal is written by a roll, with the ends of the logs and a new epoch. Nothing
-//!    else is written before it is in force, and no files are removed but those that no record
-//!    names.
+//! 5. **Opening for writing**: the directory, the journal and all unsealed logs, before they are
+//!    believed: an earlier process may have left them in the operating system's cache. Files that
+//!    no record names are removed. Then a roll writes a new journal, with the ends of the logs and
+//!    a new epoch.
 //!
 //! # Assumptions about the medium
 //! A synced file, and the entries of a synced directory, survive a power cut. Of what is not
-//! synced, any sectors of 512 bytes and any entries may survive. A rename is seen as done or as not
-//! done.
+//! synced, any sectors of 512 bytes and any entries may survive. A name that a rename replaces
+//! leads to the old file or to the new one.
 //!
 //! # Threads
-//! Any number of threads may call. No lock is held over a file operation. Commits go in groups: the
-//! group's leader alone writes the journal, and other commits wait while it rolls.
+//! Any number of threads may call. No lock is held over a file operation. Commits go in groups: one
+//! leader at a time writes the journal, and other commits wait while it rolls.
 //!
 //! # Limits
-//! The store does not own its disk's space: reservations hold against its own users alone. Frames
-//! of logs are verified whenever they are read from the file; bytes of other files are left to
-//! their owner to verify.
+//! The store does not own its disk's space: a reservation holds against the other users of this
+//! store, not against other programs. Frames of logs are verified when they are read from the file;
+//! bytes of other files are left to their owner to verify.
 
 mod check;
 mod close;

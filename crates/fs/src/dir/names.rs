@@ -1,8 +1,7 @@
 //! Names of the store's files in the directory: `CURRENT`; `CURRENT.new`, until it is renamed;
 //! `JOURNAL-n`; `LOCK`; and one for each file by id and kind, such as `000007.table`.
 //!
-//! The store leaves files of other names alone. A new store is not made where there are such files,
-//! nor where there are files named by an id.
+//! [`parse`] tells what a name means. The spelling must be exact: `7.table` is a foreign name.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

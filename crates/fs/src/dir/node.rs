@@ -1,12 +1,11 @@
-//! [`Node`]: the state that the handles of one file share.
+//! [`Node`]: the state that the handles of one file in a directory share: its sizes, whether it is
+//! committed, sealed or deleted, its users and, of a log, the end that grows.
 //!
-//! # Invariants
-//! - Bytes below `size` can be read, except trimmed ones. They are in the file or, of a log, in
-//!   memory for the next frame.
-//! - A file has at most one writer.
+//! Bytes below `size` can be read, except trimmed ones. They are in the file or, of a log, some are
+//! in memory for the next frame.
 //!
 //! # Threads
-//! One lock around the state, never held over a file operation. It may be taken under the volume's
+//! One lock around the state, not held over a file operation. It may be taken under the volume's
 //! lock, but not the other way round.
 
 use std::ops::Range;
@@ -64,7 +63,7 @@ pub(super) struct LogState {
     pub(super) synced: u64,
     /// How far it is durable, as of the last sync.
     pub(super) durable: Option<LogMark>,
-    /// A sync failed: what is durable is not known any more.
+    /// A sync or a cut failed: what is durable is not known any more.
     pub(super) failed: bool,
     pub(super) index: LogIndex,
     /// Bytes that the next frame will hold.

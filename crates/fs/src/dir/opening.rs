@@ -1,8 +1,8 @@
-//! Opening of a store in a directory: replay, recovery of logs, and a first roll.
+//! Opening of a store in a directory: replay of the journal, recovery of logs, and a first roll.
 //!
 //! # Steps (for writing)
-//! 1. Sync the directory and read `CURRENT`. If there is none, start an empty store; this fails
-//!    unless the directory is empty or has nothing but traces of an interrupted start.
+//! 1. Sync the directory and read `CURRENT`. If there is none, start an empty store; this fails if
+//!    the directory has files of foreign names, or files named by an id and kind.
 //! 2. Sync and replay the journal.
 //! 3. Check that the files are there that the journal names. Sync each unsealed log and find its
 //!    end; a log that is damaged before its end is an error.
@@ -12,10 +12,10 @@
 //!    journal of before; if this fails, the next opening does it.
 //!
 //! An opening for reading takes steps 1 to 3 without the syncs, changes nothing, and makes no
-//! store. It does not look whether every file is there. A log that is missing or damaged is passed
-//! over: a reader of that log gets the error.
+//! store. It does not look whether every file is there, and passes over an unsealed log that cannot
+//! be read.
 //!
-//! The caller holds the lock of the directory, which keeps other processes out.
+//! The caller has to keep other processes out of the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

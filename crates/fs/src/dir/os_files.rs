@@ -1,8 +1,9 @@
 //! [`OsFiles`]: a directory of the operating system, with a lock.
 //!
-//! Either one opening may write, or any number may read, in this process or others. A further
-//! opening fails at once with `InUse`. The lock is advisory, and lies on the file `LOCK`. Where
-//! that file is missing, an opening for reading locks nothing.
+//! One opening for writing excludes all others, in this process and in other ones; openings for
+//! reading exclude those for writing. An opening that another one excludes fails at once with
+//! `InUse`. The lock is advisory, and lies on the file `LOCK`. If that file is missing, an opening
+//! for reading locks nothing.
 
 use std::fs::{self, File};
 use std::io;

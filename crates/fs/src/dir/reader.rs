@@ -1,4 +1,4 @@
-//! Handle for reading a file of the directory.
+//! [`Reader`]: a handle for reading a file of the directory.
 //!
 //! A sealed file stays readable as it was when the handle was made, even if it is trimmed or
 //! deleted later, until the store is closed. Bytes that were trimmed before are out of range; logs

@@ -1,12 +1,12 @@
 //! Reservations of space on the host's disk.
 //!
-//! A reservation is a count, which writers under it count down. It is granted if the disk has that
-//! much room beyond other reservations, and beyond what its rank leaves to more urgent ones. The
-//! rank has no other effect: no append is refused for it.
+//! A reservation is a count of bytes, which the writers that use it count down. It is granted if
+//! the disk has that much room beyond other reservations, and beyond what its rank leaves to more
+//! urgent ones. Writing does not look at the rank: no append is refused for it.
 //!
-//! Other programs write to the same disk, so a reservation does not promise room. If the disk is
-//! full, an append fails with `NoSpace`, with or without a reservation. It can be tried again,
-//! unless a log could not be cut back to its end. Nothing here waits for space.
+//! Other programs write to the same disk, so a reservation does not promise room. A write that
+//! finds the disk full fails with `NoSpace`, with or without a reservation. Nothing here waits for
+//! space.
 
 use std::any::Any;
 use std::io;

@@ -1,12 +1,12 @@
 //! [`BlockSource`] over a file of the host, for the scan of frames.
 //!
-//! The size of the file is taken once, when the source is made. An incomplete block at its end is
-//! not read.
+//! The size of the file is taken once, when the source is made. An incomplete block at its end does
+//! not count as written.
 //!
 //! A scan has to know how a torn write looks. Here, units of 512 bytes are taken to be written
-//! whole or not at all, and bytes that a power cut lost to read as zeros. The latter holds because
-//! the writers of logs cut off what a failed write or an earlier crash may have left behind the
-//! end, and sync the cut.
+//! whole or not at all, and bytes that a power cut lost to read as zeros. The latter holds only if
+//! writers cut off what a failed write or an earlier crash has left behind the end, and sync the
+//! cut.
 
 use std::sync::Arc;
 

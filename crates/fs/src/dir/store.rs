@@ -1,9 +1,9 @@
 //! [`DirStore`]: the [`Store`] in a plain directory: open, close, and the calls of the trait.
 //!
-//! Calls that create, open, read, write or commit can wait for the disk. So can those that ask for
-//! space, and closing or dropping the store. Calls that ask for names and files take locks and do
-//! not wait for the disk. The directory stays locked until `close`, or until the store and all its
-//! handles are dropped.
+//! Calls that create, open, read, write or commit can wait for the disk. So can `reserve` and
+//! `space`, and closing or dropping the store. `info`, `lookup` and `list` take locks and do not
+//! wait for the disk. A directory of the host stays locked until `close`, or until the store and
+//! all its handles are dropped.
 
 use std::path::Path;
 use std::sync::Arc;

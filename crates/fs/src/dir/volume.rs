@@ -2,13 +2,13 @@
 //!
 //! # Invariants
 //! - A file id is given out once. A record in the journal sets ids aside before they are given out,
-//!   and the next opening begins behind them.
-//! - A file that was not committed has a writer. It is removed when the writer ends, or else by the
-//!   next opening for writing.
+//!   so the next opening can begin behind them.
+//! - A file that was not committed is removed when its writer ends. If that fails, the next opening
+//!   for writing removes it.
 //!
 //! # Threads
-//! One lock around the state, taken before that of a file, and never held over a file operation. So
-//! a thread opens a file without the lock, and drops its own opening if another thread was faster.
+//! The state has one lock, taken before that of a file, and not held over a file operation. So a
+//! thread opens a file without the lock, and drops its own opening if another thread was faster.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
