@@ -1,9 +1,8 @@
 //! Reads from the file cache: copies the blocks that the cache has, and returns the parts that have
 //! to be read from the medium.
 //!
-//! Callers use it for tables and clients' files; logs are not kept in the cache. A read for
-//! [`Cause::Recovery`] takes nothing from the cache. In a simulation the actor sleeps as long as a
-//! copy takes, so no lock is held over the call.
+//! A read for [`Cause::Recovery`] takes nothing from the cache. In a simulation the actor sleeps as
+//! long as a copy takes, so the caller must hold no lock.
 
 use std::time::Duration;
 

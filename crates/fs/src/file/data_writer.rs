@@ -1,19 +1,17 @@
-//! Writer of tables and clients' files: large writes, two at a time.
+//! Writer of tables and clients' files on devices: large writes, two under way at a time.
 //!
-//! 1. Appends fill a buffer. When more is appended to a full buffer, its blocks get a place in the
-//!    writer's region and go to the device. A third write waits for the first.
-//! 2. Completed writes join the file's map in file order. Their blocks extend the last extent and
-//!    its checksum. They begin another extent at another place, behind a sync, or when the extent
-//!    would exceed 8 MiB.
-//! 3. [`sync`](FileWriter::sync) writes the last, partial block padded, and keeps it in the buffer,
-//!    because the next write writes it again elsewhere. For a table, it then flushes the device.
-//!    For a client's file that the catalog knows, it commits the new length instead. A file that
-//!    the catalog does not know lasts once a transaction creates it.
-//! 4. `finish` writes the rest and does not flush: the transaction that seals the file does.
+//! 1. Appends fill a buffer of one large write. When more is appended to a full buffer, its blocks
+//!    get a place in the writer's region and go to the device. A third write waits for the first.
+//! 2. Completed writes join the file's map in file order.
+//! 3. [`sync`](FileWriter::sync) writes the last, partial block padded, and keeps its bytes in the
+//!    buffer, because the next write writes them again elsewhere. For a table, it then flushes the
+//!    device. For a client's file that the catalog knows, it commits the new length instead, if
+//!    anything has changed. For one that the catalog does not know, it does neither.
+//! 4. `finish` writes the rest and does not flush.
 //!
 //! # Failure
-//! - When a zone fails under a write, the zone is retired, and the bytes are written to others.
-//!   Writing fails if this happens eight times for one write, if no other zone is found, or on an
+//! - If a zone fails under a write, the zone is retired, and the bytes are written to others.
+//!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
 //! - A later append, rest, sync or `finish` returns the error of a write, and so do the calls after
@@ -22,8 +20,8 @@
 //!   taken, and a failed write that found no other place: these end the writer.
 //!
 //! # Threads
-//! One writer to a file. Its readers see every byte that was appended, until the writer ends by a
-//! failure. Appends can wait for space and for the device.
+//! One writer to a file. Readers see the bytes of each append that has returned, until the writer
+//! ends by a failure. Appends can wait for space and for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

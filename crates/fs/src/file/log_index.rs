@@ -1,9 +1,9 @@
 //! Index of a log's frames: converts an offset in the log, as clients count, to an offset in the
 //! file, where heads of frames and padding count too.
 //!
-//! Frames are added in the order of the log: by the writer as they complete, or by a scan. A scan
-//! reads the log from the device to its end and verifies each frame; meanwhile the caller keeps the
-//! blocks in place. Later reads through the index are not verified.
+//! Frames are added in the order of the log. [`LogIndex::scan`] reads a log to its end and verifies
+//! its frames. The index keeps no checksums, so bytes that are read by it later are not verified
+//! again.
 
 use terrace_env::store::StoreError;
 

@@ -4,8 +4,8 @@
 //!   lease.
 //! - The journal records a lease before the first frame goes there, so that after a crash the log
 //!   can be followed from lease to lease. If the catalog does not know the log yet, the transaction
-//!   that creates it records the lease. The first lease is therefore taken early, if there is space
-//!   to spare and the log is in no placement group.
+//!   that creates it will record the lease. [`take_early`](LogLease::take_early) takes a lease in
+//!   time for that, if there is space to spare and the log is in no placement group.
 //! - A lease is recorded with the log's block at which it begins, which is where the frames before
 //!   it end. So no frame may be under way when a lease is taken.
 //!

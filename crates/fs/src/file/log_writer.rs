@@ -1,29 +1,30 @@
-//! Writer of logs: appends go into frames, so that a sync usually takes one forced write and no
-//! write of metadata.
+//! Writer of logs on devices. Appends go into frames, so that a sync usually takes one forced write
+//! and no write of metadata.
 //!
-//! 1. Appends gather in memory. If more gathers than a frame holds, frames are written unforced,
-//!    without waiting, until [`WRITES_MAX`] are under way. A large append is copied piece by piece
-//!    in this way. If no space is found for a frame, the rest of the append gathers in memory.
-//! 2. A sync waits for the frames under way and flushes them, if there are any that are not
-//!    durable. Then it writes what has gathered as a forced frame; if that is more than a frame
-//!    holds, as several, one after the other. So a frame is not durable before those in front of
-//!    it.
+//! 1. Appends gather in memory. If more gathers than a frame holds, frames are written unforced. An
+//!    append does not wait for them, unless [`WRITES_MAX`] are under way or the log needs another
+//!    lease. A large append is copied piece by piece in this way; if it finds no space for a frame,
+//!    its rest gathers in memory.
+//! 2. A sync waits for the frames under way and flushes them, if any is not known to be durable.
+//!    Then it writes what has gathered as a forced frame; if that is more than a frame holds, as
+//!    several, one after the other. So what stands in front of a forced frame is durable before the
+//!    frame is written.
 //! 3. A write-out writes what has gathered, unforced, and waits for all frames: a process may end
-//!    while a request is still in its device's queue. A write-out that is only begun does not wait
-//!    for frames, unless too many are under way or the log needs another lease.
+//!    while a request is still in its device's queue. A write-out that is only begun waits no more
+//!    than an append does.
 //! 4. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
 //!    under way must have completed; to record the lease can take a commit.
 //!
 //! # Failure
-//! - When a zone fails under a write, that frame and those behind it are written to another zone,
+//! - If a zone fails under a write, that frame and those behind it are written to another zone,
 //!   unless more than eight zones have failed in a row.
 //! - A call that finds no space can be made again: what has gathered stays.
-//! - After another failed write or flush, such as on a full disk of the host, this call and all
-//!   later ones return the error.
+//! - After another failed write or flush, such as on a full disk of the host, this call and later
+//!   appends, write-outs, syncs and `finish` return the error.
 //!
 //! # Threads
-//! One writer to a log. Its readers see every byte that was appended, until the writer ends by a
-//! failure; then bytes that are in no frame are lost.
+//! One writer to a log. Readers see the bytes of each append that has returned. If the writer ends
+//! by a failure, bytes that are in no frame are lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -9,6 +9,7 @@
 //! | [`LogIndex`], [`FileSource`] | where a log's bytes lie in its frames; its blocks, for a scan |
 //! | [`Reader`], `submitted`, `cached` | read any file, also what a writer still has in memory |
 //! | [`Pin`] | keeps blocks from being written again under readers |
+//! | `write_failure` | which errors of a write let another zone take the bytes |
 //!
 //! # Invariants
 //! - A file has at most one writer, and any number of readers.
@@ -17,9 +18,8 @@
 //! - No lock is held over a device call: a read is planned under the file's lock, and carried out
 //!   without it.
 //!
-//! Reads of tables and clients' files are not verified here; their owner does that. A log is
-//! verified as a whole, and its single reads are not. An unsealed log is verified by the mount that
-//! finds it, a sealed one when it is opened and nobody else has it open.
+//! Single reads are not verified here. A log is verified as a whole when it is indexed; the bytes
+//! of other files are left to their owner to verify.
 
 mod cached;
 mod data_writer;

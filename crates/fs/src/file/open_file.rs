@@ -4,15 +4,14 @@
 //! - Bytes below `size` can be read, except those that were trimmed, or that a failed writer lost.
 //!   They come from the map's blocks, from the file cache, from writes under way, or from the
 //!   writer's buffer. Reads of other bytes fail with `OutOfRange`.
-//! - A log is indexed before it is read: reading one that is not panics.
-//! - A file has at most one writer.
-//! - A trim gives an open file a new state, for handles that are opened later. Older handles keep
-//!   the old state, and can read what was trimmed.
+//! - A log has to be indexed before it is read: reading one that is not panics.
+//! - After a trim, handles that are opened later use another state, the `heir`. Older handles keep
+//!   this one, and can read what was trimmed.
 //!
 //! # Threads
-//! One lock around the state, never held over a device call. A read makes a plan under the lock,
-//! and takes the pin of the state; it carries the plan out without the lock. The lock comes after
-//! those of registry and journal, and before that of the pool.
+//! One lock around the state, not held over a device call. A read makes a plan under the lock, and
+//! takes the pin of the state; it carries the plan out without the lock. The lock comes after those
+//! of registry and journal, and before that of the pool.
 
 use std::sync::Arc;
 

@@ -1,14 +1,14 @@
 //! [`Pending`]: bytes that were appended to a log and are not written yet.
 //!
-//! The bytes of a frame under way are among them, until `note_written`. Frames complete in order,
-//! so bytes leave at the front. Offsets count from the first byte that is not written.
+//! The bytes of a frame under way are among them, until `note_written`. Bytes leave at the front,
+//! so frames have to complete in order. Offsets count from the first byte that is not written.
 //!
 //! The bytes lie in pieces of one size, so that memory is given up as bytes are written, without
 //! moving others. One free piece is kept for the next bytes, until `give_back`. So the memory
-//! exceeds the bytes by at most three pieces: the free one, and the unused parts of the first and
+//! exceeds the bytes by less than three pieces: the free one, and the unused parts of the first and
 //! the last.
 //!
-//! Not for several threads: the file's lock guards it.
+//! It has no lock of its own.
 
 use std::collections::VecDeque;
 

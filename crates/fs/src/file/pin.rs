@@ -1,11 +1,11 @@
-//! Pins: a pin keeps blocks from being written again while a reader may read them. Until then their
+//! [`Pin`]: keeps blocks from being written again while a reader may read them. Until then their
 //! zone is not reset, and blocks of a device without zones are not given out.
 //!
-//! Each state of a file's map has a pin; a map that only grows keeps its pin. An open file holds
-//! the pin of its state, and a read the pin of the state that it was planned from. Blocks that
-//! leave the map are *condemned* to the pin of the state before: they come free when that pin is
-//! dropped. A pin also holds its successor, the pin of the next state. So blocks that a later
-//! change frees wait for the readers of earlier states too.
+//! Each state of a file's map has a pin; a map that only grows keeps its pin. The file and the
+//! reads that were planned from a state hold the state's pin. Blocks that leave the map are
+//! *condemned* to the pin of the state before: they come free when that pin is dropped. A pin also
+//! holds its successor, the pin of the next state. So blocks that a later change frees wait for the
+//! readers of earlier states too.
 //!
 //! # Threads
 //! Any thread may use a pin. Condemning blocks and dropping a pin take the lock of their pool, so a

@@ -1,8 +1,8 @@
-//! [`Reader`]: a handle for reading a file of the store.
+//! [`Reader`]: a handle for reading a file of the store on devices.
 //!
-//! If a sealed file is deleted or trimmed meanwhile, the handle can still read it. The blocks come
-//! free when the last such handle, and the last read under way, has ended. Of a file that is being
-//! written, the handle reads what was appended so far, unless a failed writer has lost it.
+//! If a sealed file is deleted or trimmed meanwhile, the handle can still read it, because it holds
+//! the file's state. Of a file that is being written, the handle reads what was appended so far,
+//! unless a failed writer has lost it.
 //!
 //! Several threads may read through one handle at once. After an unmount, reads fail where they
 //! need the device. Bytes are not verified here.

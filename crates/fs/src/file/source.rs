@@ -1,9 +1,9 @@
-//! [`BlockSource`] over the blocks of a log, for the scan of frames.
+//! [`BlockSource`] over the blocks of a log on devices, for the scan of frames.
 //!
-//! The source holds the map that it is given, and no pin. While others may write, the caller holds
-//! the pin of that map's state as long as the source lives. Reading waits for the device, and so
-//! does asking how far a zone is written. On a device without zones, all blocks of the map count as
-//! written; so do those in a zone without a pointer, or whose report fails.
+//! The source holds the map that it is given, and no pin. While others may write, the caller has to
+//! hold the pin of that map's state as long as the source lives. Reading waits for the device, and
+//! so does asking how far a zone is written. On a device without zones, all blocks of the map count
+//! as written; so do those in a zone without a write pointer, or whose report fails.
 
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 //!
 //! It holds the pin of the state that it was planned from. So its blocks are not written again
 //! before it ends, even if the reader is dropped and the file deleted. A read that is dropped waits
-//! for its tickets, because a device keeps the bytes of a ticket until somebody waits for it. The
-//! exception is a panic, in which nothing waits.
+//! for its requests; if a panic unwinds, it does not.
 
 use std::sync::Arc;
 use std::vec;

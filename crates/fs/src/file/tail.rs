@@ -1,12 +1,15 @@
-//! [`Tail`]: the end of a growing file. It has three parts in file order: blocks that the map has,
-//! writes under way, and bytes in memory.
+//! [`Tail`]: the end of a growing table or client's file. It has three parts in file order: blocks
+//! that the map has, writes under way, and bytes in memory.
 //!
-//! The last block of the map and the buffer may overlap: after a sync, a padded block is at the
-//! front of the buffer too. Bytes in memory win then. Writes join the map in file order, each when
-//! it has completed. After a write that failed, and was not written elsewhere either, no further
-//! one joins.
+//! The last block of the map and the buffer may overlap: after a sync, the bytes of a padded block
+//! are at the front of the buffer too. Bytes in memory win then.
 //!
-//! Logs have no such tail. The file's lock guards it.
+//! [`add_blocks`] adds a completed write to the map. Its blocks extend the last extent and the
+//! checksum of that. They begin another extent if they lie elsewhere, if the last extent has been
+//! synced, if it would exceed 8 MiB or leave its zone, and for the partial block of a client's
+//! file.
+//!
+//! It has no lock of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

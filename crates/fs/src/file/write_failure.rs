@@ -1,5 +1,5 @@
-//! Kinds of errors of a write: those after which another zone may take the bytes, and those that
-//! leave the zone sound.
+//! Kinds of errors of a write: those after which another zone may take the bytes, and the one that
+//! leaves the zone sound, a full disk of the host.
 
 use terrace_zone::DeviceError;
 

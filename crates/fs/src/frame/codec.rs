@@ -5,7 +5,7 @@
 //!
 //! An encoded frame starts on a block of its buffer and is padded to a block. Its payload is at
 //! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, so if the frame is not written, the
-//! caller puts the cursor back.
+//! caller has to put the cursor back.
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{Reader, Writer};

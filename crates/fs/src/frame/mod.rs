@@ -1,9 +1,8 @@
-//! Frames: the parts that every log on the medium is made of.
+//! Frames: the units in which the journal and write-ahead logs are written.
 //!
-//! The journal, write-ahead files, and the journal in a directory are sequences of frames. A frame
-//! starts on a block and is padded to a block. Its checksum binds it to its store and its log, a
-//! field to its epoch, and its chain to the frame before it. `docs/format/frame.md` has the byte
-//! table. Decision 0004 says how the end of a log can be told from damage.
+//! A frame starts on a block and is padded to a block. Its checksum binds it to its store and its
+//! log, a field to its epoch, and its chain to the frame before it. `docs/format/frame.md` has the
+//! byte table. Decision 0004 says how the end of a log can be told from damage.
 //!
 //! | part | what it does |
 //! |---|---|

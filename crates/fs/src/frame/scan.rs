@@ -1,23 +1,24 @@
 //! [`Scanner`]: reads the frames of a log in order, and tells a torn tail from damage.
 //!
-//! The scan meets a frame that does not verify, where sequence `s` is expected. It decides as
-//! follows:
+//! Where frame `s` is expected and is not found whole, the scan decides as follows:
 //!
-//! 1. If the frame lies before an end that the caller knows, such as that of a sealed log:
-//!    corruption. A frame that verifies may still be damaged: it is corruption anywhere if its
-//!    version is unknown, or if it says `synced > s`.
-//! 2. If the header is that of frame `s`, but for one damaged field, the frame is corrupt in three
-//!    cases. It is no longer than the device writes as a whole. Its checksum holds once one bit of
-//!    its length is changed. Or lost blocks read as zeros on this medium, the frame takes several
-//!    blocks, and none of its units reads as zeros. (The last case is not applied to a frame of one
-//!    block. Such a frame may have been written several times, each time longer, so a torn one can
-//!    mix old and new parts.)
+//! 1. If the place lies before an end that the caller knows, such as that of a sealed log:
+//!    corruption. A frame that verifies is corruption anywhere if its version or flags are unknown,
+//!    or if it says `synced > s`.
+//! 2. If the header has the store, epoch, sequence and chain of frame `s`, but for one of them at
+//!    most, and of the chain but for one bit at most, the frame is corrupt in three cases. It is no
+//!    longer than the device writes as a whole. Its checksum holds once one bit of its length is
+//!    changed. Or lost blocks read as zeros on this medium, the frame takes several blocks, and
+//!    none of its units reads as zeros. (The last case is not applied to a frame of one block. Such
+//!    a frame may have been written several times, each time longer, so a torn one can mix old and
+//!    new parts.)
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption. To find such a frame, the rest of the written blocks is read.
-//! 4. Otherwise the tail is torn, and the scan ends. An acknowledged last frame whose damage looks
-//!    like a torn write is taken for torn, too: nobody can tell (decision 0004).
+//! 4. Otherwise the tail is torn, or the log ends here, and the scan ends. An acknowledged last
+//!    frame whose damage looks like a torn write is taken for torn, too: nobody can tell (decision
+//!    0004).
 //!
-//! A block that cannot be read is an I/O error.
+//! If a block cannot be read, [`next_frame`](Scanner::next_frame) returns the error of the source.
 
 use terrace_env::IoBuf;
 use terrace_env::store::StoreError;

@@ -1,5 +1,5 @@
-//! [`BlockSource`]: the blocks that a scan of frames reads, wherever they lie. Reading may wait for
-//! a device. During a scan, its blocks must not be written or freed.
+//! [`BlockSource`]: the blocks that a scan of frames reads, in zones, in a file or in memory.
+//! Reading may wait for a device. During a scan, its blocks must not be written or freed.
 
 use std::sync::Arc;
 
