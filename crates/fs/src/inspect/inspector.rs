@@ -1,12 +1,12 @@
 //! [`Inspector`]: reads the structures of a store that is not mounted, and keeps its catalog.
 //!
-//! Opening reads the newest superblocks and the whole journal. Damage is collected, and reading
-//! goes on behind it as far as it can. Without a superblock of this version, or with features or a
-//! number of devices that this version does not know, no journal is read and no file is listed.
+//! Opening reads the superblocks and the whole journal. Damage is collected, and reading goes on
+//! behind it as far as it can. Without a superblock of this version, or with features or a number
+//! of devices that this version does not know, the journal is not read and the catalog stays empty.
 //!
-//! Opening fails if devices cannot be asked or are of the wrong layouts. In a directory it fails if
-//! a writer has the directory, or if `CURRENT` cannot be read. A directory with a file `LOCK` is
-//! locked meanwhile. Nothing keeps writers off devices, so the caller does.
+//! Opening fails if devices cannot be asked, or if the second one is not plain. In a directory it
+//! fails if a writer has the directory, or if `CURRENT` cannot be read. A directory with a file
+//! `LOCK` is locked meanwhile. Nothing keeps writers off devices, so the caller has to.
 
 use std::path::Path;
 use std::sync::Arc;

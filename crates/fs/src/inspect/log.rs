@@ -1,10 +1,11 @@
 //! [`LogWalk`]: walks a write-ahead log for inspection and gives its appends, also those behind
 //! damage.
 //!
-//! At damage, the walk gives the error and goes on at the next frame of the run, else at the next
-//! run. Frames of an append that has no end are left out. The first append behind damage may lack
-//! its front, because a frame does not say whether it begins an append. From there to the next run,
-//! the offsets of appends are too small by what is missing. Nobody may write to the log meanwhile.
+//! At damage, the walk gives the error and goes on at the next frame of the run that verifies, else
+//! at the next run. Frames of an append that has no end are left out. The first append behind
+//! damage may lack its front, because a frame does not say whether it begins an append. From there
+//! to the next run, the offsets of appends are too small by what is missing. Nobody may write to
+//! the log meanwhile.
 
 use std::sync::Arc;
 

@@ -2,15 +2,13 @@
 //!
 //! | part | of what |
 //! |---|---|
-//! | [`Inspector`] | a store on a device or in a directory: its superblocks, files, journal, logs |
+//! | [`Inspector`] | a store on devices or in a directory: its superblocks, files, journal, logs |
 //! | [`JournalWalk`] | the journal's frames and records |
 //! | [`LogWalk`] | a write-ahead file's frames and payloads |
 //!
-//! An inspection uses the decoders and scanners of a mount, so of a sound store it shows what a
-//! mount would see. Only a [`LogWalk`] shows how far an unsealed log goes. Where a mount fails, an
-//! inspection reports the error, and goes on with the next structure that verifies, if it finds
-//! one. If no superblock is of this version, or this version does not know the features, it ends
-//! there.
+//! An inspection uses the decoders and scanners of a mount. Where those find damage, it reports the
+//! error, and goes on with the next structure that verifies, if it finds one. How far an unsealed
+//! log goes is shown by a [`LogWalk`]; the [`Inspector`] knows what the journal says of it.
 //!
 //! An inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
 //! meanwhile. A directory with a file `LOCK` is locked against that; devices are not.

@@ -1,14 +1,14 @@
 //! [`Application`]: applies the journal's payloads to a catalog, one after the other.
 //!
-//! A replay starts at a `Head`. The chunks of a snapshot that follow bring the files in the order
-//! of their ids. In between there are transactions. They are applied to the files before the
-//! snapshot's cursor; a later chunk has the other files with the changes in them. A later `Head`
-//! begins another snapshot, whose chunks are passed over. An inspection of a journal whose head is
-//! lost starts without one.
+//! It starts at a `Head`. The chunks of a snapshot that follow bring the files in the order of
+//! their ids. Transactions between them are applied to the files before the snapshot's cursor; a
+//! later chunk has the other files with the changes in them. A `Head` behind a complete snapshot
+//! begins another one, whose chunks are passed over. For a journal whose head is lost,
+//! [`headless`](Application::headless) starts without one.
 //!
-//! The caller passes whole appends in the journal's order. It handles links and continuations
-//! itself; they are errors here. After an error in a record, the records before it are applied.
-//! After an error in a chunk, the catalog may have a part of the chunk's files.
+//! The caller passes whole appends in the journal's order, without links and continuations; those
+//! are errors here. After an error in a record, the records before it are applied. After an error
+//! in a chunk, the catalog may have a part of the chunk's files.
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;

@@ -1,11 +1,11 @@
 //! Group commit of the journal: transactions are staged under a lock, and one committer, the
-//! *leader*, writes those of all without a lock.
+//! *leader*, writes those of the whole group without a lock.
 //!
 //! # Steps
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
 //! 2. If nobody leads, the committer becomes the leader. It takes the group, and the next step of a
-//!    roll if one is due, and releases the lock. It flushes the devices if a transaction of the
-//!    group asks for it. It writes the group, forced, and wakes the members.
+//!    roll if one is under way or due, and releases the lock. It flushes the devices if a
+//!    transaction of the group asks for it. It writes the group, forced, and wakes the members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Failure
@@ -14,16 +14,13 @@
 //!   more commits, and those that wait fail with `Stopped`. A group that was durable before is
 //!   still acknowledged. The catalog can be read, and may include changes that were not
 //!   acknowledged.
-//! - A change to another zone is tried several times before it counts as failed; see
-//!   [`Tail`](super::tail::Tail).
 //! - A journal that is only read refuses commits with `ReadOnly`.
 //!
 //! # Threads
-//! Any number of actors may commit, and wait until their group is durable. They hold no lock
-//! meanwhile, as the leader calls the device. Commits return in any order. A caller that needs the
-//! order of staging takes a number in the closure of `commit_with`, which runs under the journal's
-//! lock. A flush covers writes that have completed before it. Readers of the catalog see
-//! transactions that are staged and not yet durable.
+//! Any number of actors may commit, and wait until their group is durable. They must hold no lock,
+//! as the leader calls the device. Commits return in any order. A caller that needs the order of
+//! staging takes a number in the closure of `commit_with`, which runs under the journal's lock.
+//! Readers of the catalog see transactions that are staged and not yet durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,12 @@
 //! [`Leader`]: the writing part of a group commit. It flushes the devices if a transaction asks for
-//! it, then appends the group to the journal. While a roll is under way, it also appends the roll's
-//! next step.
+//! it, then appends the group to the journal. It also carries out the steps of a roll.
 //!
 //! The last step of a roll writes the superblock, and then releases the zones that lie wholly
 //! before the new head.
 //!
 //! # Threads
-//! One actor at a time has the leader, and holds no lock: its calls wait for the device. After a
-//! write, a flush or a step that failed, nothing more may be written.
+//! One actor at a time has the leader, and must hold no lock: its calls wait for the device. After
+//! a write, a flush or a step that failed, nothing more may be written.
 
 use std::sync::Arc;
 

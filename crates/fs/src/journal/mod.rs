@@ -1,5 +1,5 @@
-//! The journal: every change of the catalog, in a log of frames. Snapshots of the catalog in it let
-//! its older zones come free.
+//! The journal on a device: every change of the catalog, in a log of frames. Snapshots of the
+//! catalog in it let its older zones come free.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -15,13 +15,13 @@
 //!
 //! # Invariants
 //! - The journal has one write under way at a time, and the write is forced.
-//! - A commit is acknowledged after its write, and the blocks that it frees come free after that.
+//! - A commit is acknowledged after its write.
 //! - A zone with frames is released once a superblock is durable from which a replay does not read
 //!   the zone.
 //!
 //! # Threads
-//! Any number of actors may commit, and hold no lock meanwhile. One of them at a time is the leader
-//! and writes. A replay or a walk is for one actor, while nobody writes.
+//! Any number of actors may commit, and must hold no lock. One of them at a time is the leader and
+//! writes. A replay or a walk is for one actor, while nobody writes.
 
 mod apply;
 mod committer;

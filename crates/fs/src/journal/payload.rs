@@ -1,6 +1,6 @@
 //! Types of the journal's frames, and some of their payloads: head and end of a snapshot, the link
 //! to the next zone, and the first frame in that zone, which says where the journal comes from.
-//! Addresses are not checked when they are decoded; the reader of the zone does that.
+//! Decoding does not check whether an address exists.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

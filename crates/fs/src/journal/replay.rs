@@ -5,15 +5,14 @@
 //!
 //! The end is where the last whole append ends. It is *clean* if the zone's write pointer stands
 //! there, and no link leads on to a torn append. Otherwise there may be something torn behind the
-//! end; on a device without zones no pointer tells. A mount for writing then goes on in another
-//! zone.
+//! end. On a device without zones no pointer tells, so no end is clean.
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock records,
 //! is corruption.
 //!
 //! Nobody may write meanwhile. Before a mount for writing, the device must be flushed, so that what
 //! is read cannot be lost later. [`replay()`] does that if it is told so; the caller of
-//! [`replay_from`] does it itself.
+//! [`replay_from`] has to do it.
 
 use std::sync::Arc;
 

@@ -3,14 +3,12 @@
 //!
 //! 1. `Head` begins the snapshot.
 //! 2. `Chunk` after `Chunk` lists the files in the order of their ids, in pieces of about 256 KiB.
-//!    A chunk is taken from the catalog together with the transactions that are written before it.
-//!    So it has the files as the journal has them up to there.
-//! 3. `End`, with the number of files, completes the snapshot. A superblock that names the head
-//!    then lets the zones wholly before the head come free.
+//!    A chunk must be written behind the transactions that were staged before it was made, and
+//!    before later ones: then it has the files as the journal has them up to there.
+//! 3. `End`, with the number of files, completes the snapshot.
 //!
 //! A roll is due when more than 256 KiB, and more than twice the last snapshot, were written since
-//! the head, or when somebody has asked for one. The committer writes one step behind each group of
-//! transactions. So without commits a roll stands still, unless a client waits for it.
+//! the head.
 //!
 //! [`whole`] gives the payloads of all steps, one after the other, for a journal that begins anew.
 

@@ -1,8 +1,8 @@
-//! [`JournalSpace`]: the interface through which the journal takes zones from the pool and releases
-//! them. On a device without zones, stretches take the place of zones.
+//! [`JournalSpace`]: the interface through which the journal takes zones from the pool of its
+//! device and releases them. On a device without zones, stretches take the place of zones.
 //!
 //! The actor that writes the journal makes one call at a time, without a lock. A call may wait for
-//! the device, but not for space: if no zone is free, `take` fails with `NoSpace`.
+//! the device, but must not wait for space: if no zone is free, `take` fails with `NoSpace`.
 
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;

@@ -13,8 +13,9 @@
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
 //! tail. The new superblock is therefore written twice, so that one copy may be lost.
 //!
-//! The first transaction of a mount for writing says that its epoch is used, and where recovered
-//! logs end. Until [`Journal::resume`] returns, nothing else may be written to the devices.
+//! The first transaction of a mount says that its epoch is used, and has the records that the
+//! caller passes, such as where recovered logs end. Until [`Journal::resume`] returns, nothing else
+//! may be written to the devices.
 
 use std::sync::Arc;
 

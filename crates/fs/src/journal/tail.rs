@@ -15,8 +15,7 @@
 //!   appended.
 //!
 //! # Threads
-//! Belongs to the leader of the group commit, and before it to the actor that formats or mounts.
-//! Appends wait for the device.
+//! One actor at a time may use it. Appends wait for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

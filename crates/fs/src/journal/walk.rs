@@ -3,8 +3,8 @@
 //! A walk follows links and splices as a replay does, and reads with the same scanner. At damage it
 //! gives the error. It goes on at the next frame of the same epoch in the zone, else at the next
 //! splice; without either it ends. If a zone that a link or splice leads to cannot be opened, the
-//! walk gives the error and ends. An end before the frames that the superblock says were durable is
-//! an error, too.
+//! walk gives that error and ends. An end before the frames that the superblock says were durable
+//! is an error, too.
 //!
 //! - Nothing is guessed: missing frames are left out, and so are those of an append that has no
 //!   end.
