@@ -1,5 +1,5 @@
-//! [`Ask`]: a writer's request for a region. It has the writer's rank, the kind of file, and how
-//! much is needed. The region has room for at least `least` blocks; beyond that, the pool chooses.
+//! [`Ask`]: a writer's request for a region: where the file should lie, for whom, and how much
+//! space is needed. The region has room for at least `least` blocks; beyond that, the pool chooses.
 //! A reservation in a request must have been granted by the same pool.
 
 use terrace_env::store::{FileKind, PlacementHint, Rank};

@@ -1,12 +1,12 @@
 //! [`Group`]: regions for files that are written together and should lie together.
 //!
-//! A group leases a region before its first file is written. If the pool finds one, the region
-//! holds all files of the group, or as much as a region can; on a device without zones it may be
-//! shorter. The files share the lease: a file takes its *turn*, claims blocks, finishes, and leaves
-//! the rest to the next one. So the files lie one behind the other.
+//! A group leases a region before its first file is written. If the pool finds one, it is meant to
+//! hold all files of the group; [`Pool::lease_group`] says when it is shorter. The files share the
+//! lease: a file takes its *turn*, claims blocks, finishes, and leaves the rest to the next one. So
+//! the files lie one behind the other.
 //!
-//! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]). If the
-//!    pool has none without a wait, the first file leases one.
+//! 1. [`Group::begin`] asks the pool for a region for all files. If the pool has none without a
+//!    wait, the first file leases one.
 //! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group
 //!    has ended, it leases a region of its own.
 //! 3. If the region is full, too small or gone, the turn asks the pool for one for the rest of the

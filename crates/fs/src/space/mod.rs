@@ -14,14 +14,11 @@
 //! - A block has one owner at most: a file, the journal, the superblock or a lease.
 //! - Blocks that no file has any more, and that a reader may still read, are *pinned* and not given
 //!   out.
-//! - A job does not run out of space within its reservation under three conditions: it has at most
-//!   two files open (one on a device without zones) or as many as it was admitted, no device fails
-//!   under it, and the journal needs no more than is kept for it.
 //!
 //! # Threads
 //! Each pool has one lock, taken after that of a file and not held over a device call. Writers may
 //! wait in a pool for space. On a device with zones, most calls that lease or end a write can wait
-//! for the device. Callers hold no lock then.
+//! for the device. The caller must hold no lock then.
 
 mod ask;
 mod group;

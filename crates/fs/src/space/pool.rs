@@ -13,8 +13,8 @@
 //! # Threads
 //! Any thread may call any method, but the calls of a lease come from its holder. `lease` and
 //! `reserve` can wait for space. All ways to lease, and `settle`, `abandon` and `retire`, can wait
-//! for the device. Callers hold no lock over these. After `stop`, `lease` and `reserve` fail, and
-//! the other ways to lease give nothing. Claims of regions that are held go on.
+//! for the device. The caller must hold no lock over these. After `stop`, `lease` and `reserve`
+//! fail, and the other ways to lease give nothing. Claims of regions that are held go on.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ pub(crate) struct LeaseId {
 
 /// See the [module](self).
 pub(crate) trait Pool: Send + Sync {
-    /// The most blocks that a region has, on a device without exceptions.
+    /// The most blocks that a region has; on a device without zones, one of a placement group may
+    /// have more.
     fn region_blocks(&self) -> u32;
 
     /// Leases a region to a writer. Waits for space or for a lease where that helps; otherwise

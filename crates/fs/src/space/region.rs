@@ -1,16 +1,15 @@
 //! [`Region`]: a writer's lease of a run of blocks. On a device with zones it is the rest of a
 //! zone, on a device without zones free blocks.
 //!
-//! The holder is the only writer there. It claims blocks before it submits a write, and submits
-//! writes in the order of their claims. It settles a claim when its write has completed; until then
-//! nobody takes the lease away. After a write that fails, the holder abandons, retires or drops the
-//! region.
+//! Nobody else writes there. The holder claims blocks before it submits a write, submits writes in
+//! the order of their claims, and settles a claim when its write has completed. After a write that
+//! fails, it abandons, retires or drops the region.
 //!
-//! A holder without a claim can lose its lease. On a device with zones, if leases or active zones
-//! are short, another writer gets it, unless a log is written there. If space is short, only *idle*
-//! leases are taken, those that a placement group holds between two files. On a device without
-//! zones no others are ever taken. After a loss, the next claim gives nothing, and the holder asks
-//! for another region.
+//! The pool can take the lease away while no claim is open. On a device with zones, it does so if
+//! leases or active zones are short, but not while a log is written there. If space is short, it
+//! takes *idle* leases: a placement group holds them between two files. A device without zones
+//! takes idle ones alone. After the loss, a claim gives nothing, and the holder asks for another
+//! region.
 
 use std::sync::Arc;
 

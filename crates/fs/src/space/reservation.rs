@@ -1,6 +1,6 @@
 //! [`Reserved`]: space set aside for a job. Writers under it count down the bytes that they append;
-//! the pool's governor counts the zones or blocks that are set aside. The rest is given back when
-//! the last handle is dropped. A reservation is good for the pool that granted it.
+//! the pool's governor counts the zones or blocks that are set aside. Dropping it gives the rest
+//! back. A reservation is good for the pool that granted it.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,14 +1,13 @@
-//! [`FreeMap`]: a set of runs of blocks of a device without zones, by number and by length. The
-//! pool keeps its free blocks in one, and those on which the medium has failed in another.
+//! [`FreeMap`]: a set of runs of blocks of a device without zones, by number and by length.
 //!
 //! # Invariants
 //! - Runs do not overlap and do not touch: neighbours are joined when blocks come free.
 //! - Both indexes hold the same runs, and the totals are what a walk over them would find.
 //!
-//! A *stretch* is an aligned run of fixed length. The journal takes whole ones, so the map counts
-//! how many are wholly free. It also counts the blocks that writers can be given. On shingled
-//! tracks these can be fewer than the free ones: the end of a free run serves as a [`Guard`],
-//! unless the run reaches to the end of the device.
+//! A *stretch* is an aligned run of fixed length. The map counts how many are wholly free. It also
+//! counts the blocks that writers can be given. On shingled tracks these can be fewer than the free
+//! ones: the end of a free run serves as a [`Guard`], unless the run reaches to the end of the
+//! device.
 //!
 //! Pure. A change costs the logarithm of the number of runs; finding the first whole stretch is a
 //! walk over them. `put` panics on blocks that are free, and `take` on blocks that are not.

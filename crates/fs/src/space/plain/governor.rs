@@ -14,9 +14,8 @@
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
 //!   beside those that it has; 1 at least.
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
-//! - `C` and `F` are kept for compactions, and for the flush of such a log ([`jobs_reserve`]). They
-//!   are 0 on a device of logs alone: there the flush goes to another device, and gives back its
-//!   log and older ones.
+//! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions, and for the flush of
+//!   such a log. They are 0 on a device of logs alone.
 //!
 //! Nothing is kept for reclaim, because a block that comes free can be written without being copied
 //! or reset.

@@ -8,8 +8,9 @@
 //! other need none between them (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic
 //! Recording Drives with Dynamic Band", MSST '18, section III-B).
 //!
-//! Example, with tracks of 100 blocks that harm two others: a run of the blocks 40 to 120 can be
-//! written if the blocks 120 to 400 are free. Then another run may begin at block 120.
+//! Example, with tracks of 100 blocks that harm two others: a run from block 40 up to but not
+//! including block 120 can be written if the blocks from 120 up to but not including 400 are free.
+//! Then another run may begin at block 120.
 //!
 //! Behind the last block of the device nothing can be harmed. On a plain device no run has a guard.
 

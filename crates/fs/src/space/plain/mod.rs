@@ -15,12 +15,12 @@
 //! - A block is free, pinned, leased, lost to a failed medium, or has one owner: a file, the
 //!   journal or the superblock. A block of a guard is free, or belongs to a lease, the journal or
 //!   the superblock. [`PlainPool::audit`] compares the counts with the owners.
-//! - Files leave so many stretches whole for the journal as `governor` says. When that number
-//!   grows, files may lie there already.
+//! - Files leave as many stretches whole for the journal as `governor` says. If fewer are whole
+//!   already, they break none.
 //!
 //! # Threads
-//! One lock in [`PlainPool`]; the other parts are pure and called under it. No call uses the
-//! device.
+//! One lock in [`PlainPool`]; free map, guard, governor and state have none, and are used under it.
+//! No call uses the device.
 
 mod free_map;
 mod governor;

@@ -1,11 +1,8 @@
 //! [`PlainPool`]: the pool of a device without zones, plain or of shingled tracks. It hands runs of
 //! blocks to writers and stretches to the journal, and takes back what transactions free.
 //!
-//! # Rules
-//! - **Freed blocks** can be written at once, in place: there is nothing to reset or to reclaim. A
-//!   block that a transaction frees comes free when the transaction is durable and the file's last
-//!   reader has gone. Its old bytes stay until it is written. Logs and journal recognise old frames
-//!   by owner, epoch and chain.
+//! - **Freed blocks** can be written at once, in place: there is nothing to reset or to reclaim.
+//!   Old bytes stay until they are overwritten, so a reader of frames has to recognise old ones.
 //! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
 //!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
 //!   from the front of the run that the placement's [`Fit`] finds; else from the end of the
@@ -16,10 +13,6 @@
 //! - **Failures**: if the medium fails under a write, the region is *shunned*: its blocks are not
 //!   given out again before the next mount. A stretch that the journal gives up is shunned with its
 //!   unit.
-//! - **Lack of space**: a writer gets the space of idle leases first. If that is not enough, and
-//!   readers pin as much as it needs, it waits about 100 ms for them and then fails with `Busy`.
-//!   Otherwise it fails with `NoSpace` at once.
-//! - **Stop**: once the journal has failed, no writer of files gets a region or a reservation.
 //!
 //! # Threads
 //! One lock around the counts. The pool sends nothing to the device.

@@ -8,9 +8,11 @@
 //! - **Failed writes**: `settle` does nothing, and `abandon` only ends the lease: a block can be
 //!   written whatever became of an earlier write to it. After `retire`, no block of the region is
 //!   given out again before the next mount.
+//! - **Stop**: after `stop`, nothing is leased or reserved.
 //!
 //! # Threads
-//! Only `lease` and `reserve` wait, without the pool's lock. No call uses the device.
+//! `lease` and `reserve` can wait, without the pool's lock; no other call does. No call uses the
+//! device.
 
 use std::ops::Range;
 use std::sync::Arc;

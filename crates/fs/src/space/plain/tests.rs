@@ -1,4 +1,5 @@
-//! Tests of the pool: guards, fits, ranks, groups and reservations. `world` makes random requests.
+//! Tests of the pool of a device without zones: which blocks a writer gets, and what is left to
+//! others. `world` makes random requests.
 
 mod world;
 

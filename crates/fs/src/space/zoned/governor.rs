@@ -2,17 +2,16 @@
 //! hold. [`reserves`](super::reserves) says how many free zones a writer leaves to higher ranks.
 //!
 //! - **Size**: a reservation of `n` bytes holds the zones that `n` bytes and a sixteenth for
-//!   padding fill, and one more for a second writer, whose zone may not get full. So a job does not
-//!   run out while it has at most two files open, no zone fails under it, and the journal takes no
-//!   more than is kept for it. Before a job opens a third file, it asks for one more zone, and may
-//!   be refused.
+//!   padding fill, and one more for a second writer, whose zone may not get full. That is meant for
+//!   a job with at most two files open. Before a job opens a third file, it asks for one more zone,
+//!   and may be refused.
 //! - **Room**: if too few zones are free for a rank, the reservation gets those that are, and room
 //!   in partly written zones for the rest. If there is too little room as well, or too few active
 //!   slots for its zones, the reservation is refused. Room is reserved by zone: other writers do
 //!   not append to the zone, and reclaim leaves it alone.
 //! - **Ranks**: zones that are kept for a rank may have been taken and only partly filled. Flushes
-//!   and logs therefore leave room, too: as much as higher ranks lack in free zones. No room is
-//!   kept for reclaim and the journal.
+//!   and logs therefore leave room, too: as much as higher ranks lack in free zones, up to a limit.
+//!   No room is kept for reclaim and the journal.
 //!
 //! Pure; its owner locks it.
 

@@ -21,9 +21,9 @@
 //!   granted, whatever is left to others then.
 //!
 //! # Threads
-//! One lock, never held over a device call. A zone that is being reset, finished or emptied is
-//! taken from other writers meanwhile. Table, governor, reserves and the choices of `state` are
-//! pure.
+//! One lock, not held over a device call. A zone that is being reset, finished or emptied is taken
+//! from other writers meanwhile. Table, governor, reserves and the choices of `state` ask no device
+//! and take no lock.
 
 mod governor;
 mod journal_space;

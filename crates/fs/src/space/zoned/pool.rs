@@ -1,9 +1,9 @@
 //! Implements [`Pool`] for a device with zones.
 //!
 //! `lease` and `reserve` can wait for space or leases: see [`SpaceWait`]. Before that, `reserve`
-//! can hold a compaction back for a minute, while logs, flushes or reclaim want zones. All ways to
-//! lease can reset or finish a zone; `settle`, `abandon` and `retire` can finish one. The pool's
-//! lock is not held over that, and callers hold no lock either.
+//! can hold a compaction back, for a minute at most, so that logs, flushes or reclaim get zones.
+//! All ways to lease can reset or finish a zone; `settle`, `abandon` and `retire` can finish one.
+//! The pool's lock is not held over that, and the caller must hold no lock either.
 
 use std::sync::Arc;
 

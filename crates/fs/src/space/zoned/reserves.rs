@@ -1,4 +1,5 @@
-//! Ranked reserves: how many free zones a writer leaves to others, and why that is enough.
+//! Ranked reserves: how many free zones a writer on a device with zones leaves to others, so that a
+//! full store still takes deletes and gives their space back.
 //!
 //! A writer is leased a zone, so the reserves count free zones. A rank may take one if enough
 //! others stay free: those that are kept for the ranks above it, and those that other jobs'
@@ -15,48 +16,11 @@
 //! | log | `J + R + C + U + F + min(P, D)` |
 //!
 //! All in zones. `J` is 1 at least, for the ranks below the journal's. `R` = [`RECLAIM_RESERVE`],
-//! `C` = [`COMPACTION_RESERVE`], `U` = [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`] and `D` =
-//! [`PINNED_RESERVE`]. `P` is the number of zones that would be filled by pinned blocks and by the
-//! dead blocks in the same zones.
+//! `C` = [`COMPACTION_RESERVE`], `U` = [`URGENT_RESERVE`] (for the log of deletes), `F` =
+//! [`FLUSH_RESERVE`] and `D` = [`PINNED_RESERVE`]. `P` is the number of zones that would be filled
+//! by pinned blocks and by the dead blocks in the same zones.
 //!
-//! # Why a full store does not stay full
-//! A store is full when puts find no space. It must still let deletes in, and must be able to flush
-//! and compact them, as that gives space back. *Slack* is the space that no file refers to: free
-//! zones, dead blocks, and room in partly written zones.
-//!
-//! 1. Reclaim turns slack into free zones, all but less than a zone of it, unless blocks are
-//!    pinned, set aside or damaged. It empties zones that hold anything dead and, for those who
-//!    wait, zones with room. What is left is the room of the zone that reclaim writes to. One zone
-//!    to copy to, `R`, is enough, because each victim gives back at least what it takes.
-//! 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
-//!    flush. If fewer are, room in partly written zones stands in for them, up to `C + U + F`. So
-//!    there is as much slack when nothing is under way, whatever jobs do later. The log takes free
-//!    zones under the same rule. A flush takes what was set aside. An instalment of a compaction
-//!    gives back the blocks that it has read once it is committed. By 1, at most one zone of the
-//!    slack is not free when it is wanted.
-//! 3. Deletes fill `F` by their flush and `U` by their log, and leave `C`. A flush gives `U` back.
-//!    `F` and `C` are the smallest reservation, which is two zones, and one more for what 1 loses.
-//!    So a small memtable of deletes can be flushed, and an instalment of a zone can be made.
-//!    Compaction goes on until the deletes have met what they delete. Then there is more slack than
-//!    before them.
-//! 4. While readers pin what was deleted, a compaction gives nothing back. What it takes then, `P`,
-//!    does not come out of `U + F`. Nor do flushes leave `C` to it once more, as far as it has been
-//!    taken. So deletes have what was free of `U + F` when the readers came. When the readers go,
-//!    all of it is slack.
-//! 5. For each zone that readers pin, puts leave one more to deletes, up to `D`. Compaction leaves
-//!    it, too. So whatever readers pin, the first delete after a put is let in and can be flushed;
-//!    it may be a delete of everything. While readers pin `D` zones, this holds for four deletes
-//!    whose tombstones fill half a zone each. Without `D` it would be three.
-//!
-//! A power cut keeps all of this: uncommitted blocks are dead, and nothing is pinned any more. The
-//! test `world` tries all orders of these jobs in a store of a few zones.
-//!
-//! # Limits
-//! - Deletes without end while readers pin are not promised. Each has to be remembered beside the
-//!   data that it deletes, and no merge of the two gives anything back before the readers go. When
-//!   what is kept is used up, deletes are refused, as *busy* if readers pin enough for them.
-//! - Nor is more promised for parts of tables that were trimmed since a reader opened them: if
-//!   reclaim moves such a table, its old place stays pinned.
+//! The documentation of [`Reserves`] argues why this is enough, and where it is not.
 //!
 //! Pure. The [governor](super::governor) counts what reservations hold.
 
@@ -95,6 +59,46 @@ pub(crate) const FLUSH_RESERVE: u32 = 3;
 pub(crate) const PINNED_RESERVE: u32 = 4;
 
 /// Zones kept for each rank.
+///
+/// # Why a full store does not stay full
+/// A store is full when puts find no space. It must still let deletes in, and must be able to flush
+/// and compact them, as that gives space back. *Slack* is the space that no file refers to: free
+/// zones, dead blocks, and room in partly written zones. The letters are those of the
+/// [module](self).
+///
+/// 1. Reclaim turns slack into free zones, all but less than a zone of it, unless blocks are
+///    pinned, set aside or damaged. It empties zones that hold anything dead and, for those who
+///    wait, zones with room. What is left is the room of the zone that reclaim writes to. One zone
+///    to copy to, `R`, is enough, because each victim gives back at least what it takes.
+/// 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
+///    flush. If fewer are, room in partly written zones stands in for them, up to `C + U + F`. So
+///    there is as much slack when nothing is under way, whatever jobs do later. The log takes free
+///    zones under the same rule. A flush takes what was set aside. An instalment of a compaction
+///    gives back the blocks that it has read once it is committed. By 1, at most one zone of the
+///    slack is not free when it is wanted.
+/// 3. Deletes fill `F` by their flush and `U` by their log, and leave `C`. A flush gives `U` back.
+///    `F` and `C` are the smallest reservation, which is two zones, and one more for what 1 loses.
+///    So a small memtable of deletes can be flushed, and an instalment of a zone can be made.
+///    Compaction goes on until the deletes have met what they delete. Then there is more slack than
+///    before them.
+/// 4. While readers pin what was deleted, a compaction gives nothing back. What it takes then, `P`,
+///    does not come out of `U + F`. Nor do flushes leave `C` to it once more, as far as it has been
+///    taken. So deletes have what was free of `U + F` when the readers came. When the readers go,
+///    all of it is slack.
+/// 5. For each zone that readers pin, puts leave one more to deletes, up to `D`. Compaction leaves
+///    it, too. So whatever readers pin, the first delete after a put is let in and can be flushed;
+///    it may be a delete of everything. While readers pin `D` zones, this holds for four deletes
+///    whose tombstones fill half a zone each.
+///
+/// A power cut keeps all of this: uncommitted blocks are dead, and nothing is pinned any more. The
+/// test `world` tries these jobs in every order in a store of a few zones.
+///
+/// # Limits
+/// - Deletes without end while readers pin are not promised. Each has to be remembered beside the
+///   data that it deletes, and no merge of the two gives anything back before the readers go. When
+///   what is kept is used up, deletes are refused, as *busy* if readers pin enough for them.
+/// - Nor is more promised for parts of tables that were trimmed since a reader opened them: if
+///   reclaim moves such a table, its old place stays pinned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reserves {
     pub(super) reclaim: u32,

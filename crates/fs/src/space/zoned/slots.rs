@@ -1,7 +1,7 @@
 //! The device's active slots: how zones give theirs back.
 //!
-//! A device limits how many zones are active, which means partly written. A user of a slot is
-//! counted before it takes one, and until the device has said that it has none:
+//! A device may limit how many zones are *active*, which means open or closed. A user of such a
+//! slot is counted before it takes one, and until the device has said that it has none:
 //!
 //! | takes a slot | is counted |
 //! |---|---|
@@ -12,11 +12,10 @@
 //!
 //! A full zone is counted until the write that fills it has completed. If whole blocks do not fill
 //! its capacity, it is counted until it is finished; a zone that cannot be finished stays counted.
-//! So the store asks for no more slots than the device has.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken since. A mount then
-//! finds too many slots taken. [`ZonedPool::free_slots`] finishes zones before the journal goes on,
-//! until the count is within its limit, or no zone is left to finish.
+//! finds too many slots taken. [`ZonedPool::free_slots`] finishes zones until the count is within
+//! its limit, or no zone is left to finish.
 //!
 //! # Threads
 //! The pool's lock is not held over a device call. A zone that is being finished is leased, or

@@ -9,9 +9,9 @@
 //! If readers hold everything that reclaim gives back, for example, no zone comes free, and the
 //! writer gets an error after 15 s.
 //!
-//! A wait makes progress when a look finds more free zones than the look before it. The pool looks
-//! when it is told of a change, and every 50 ms; so a wait can last 50 ms longer than the table
-//! says. A zone that comes free and is taken between two looks is not noticed.
+//! A wait makes progress when a look finds more free zones than the look before it. The pool
+//! decides when it looks, so a wait can last a little longer than the table says. A zone that comes
+//! free and is taken between two looks is not noticed.
 
 use std::time::Duration;
 

@@ -15,8 +15,8 @@
 //! transition.
 //!
 //! A transition asks no device. The owner takes a zone first, then resets, finishes or writes it,
-//! and reports the end by another transition. A count that does not add up panics. The owner of the
-//! table locks it.
+//! and reports the end by another transition. A transition panics if it would leave more blocks in
+//! use than are written. The owner of the table locks it.
 
 use terrace_env::ZoneId;
 use terrace_env::store::PlacementHint;

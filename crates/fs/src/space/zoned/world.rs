@@ -1,35 +1,35 @@
-//! A test of all that can happen to the space of a store of a few zones, in every order: deletes
-//! lead out of every state that is reached.
+//! A test of what can happen to the space of a store of a few zones, in every order: deletes lead
+//! out of each state that is reached.
 //!
 //! # The world
-//! The zones' counts and the governor are the real ones. Around them is the smallest engine
-//! possible:
+//! The zones' counts and the governor are the real ones. A zone has two blocks. Around them is the
+//! smallest engine possible:
 //!
 //! - A put is a block of data that is flushed at once. None is made while a delete is in the
 //!   memtable.
 //! - A delete goes into a log of one block and a memtable. Its flush writes a block of tombstones.
 //! - An *instalment* of a compaction reads a block of data, writes it elsewhere and frees the old
-//!   one. Once each block of data has been passed since the flush, the tombstone and a block of
-//!   data are dropped.
+//!   one. Once each block of data has been passed since the flush, each tombstone is dropped with a
+//!   block of data.
 //! - A job that finds no space waits for reclaim, which goes on as long as it gives anything.
 //! - A reader can begin to pin what is freed, and end. Power can be cut at any time.
 //!
 //! Where a choice is free, such as which zone is written, every choice is tried (one of those that
-//! are alike). So the choices of any placement are among them. Three parts have no choice. The last
-//! instalment drops the first blocks that it finds. Reclaim takes the victim with the fewest live
-//! blocks, and goes on in the zone that it writes. A compaction does not give way to writers: it
-//! takes what the governor lets it have.
+//! are alike). Three parts have no choice. The last instalment drops the first blocks that it
+//! finds. Reclaim takes the victim with the fewest live blocks, and goes on in the zone that it
+//! writes. A compaction does not give way to writers: it takes what the governor lets it have.
 //!
 //! # Checks
-//! In every state that can be reached:
+//! In each state that a store of twelve empty zones leads to:
 //!
 //! - Once readers have gone, deletes, flushes and instalments alone, one after the other, empty the
 //!   store.
 //! - Whatever readers pin, the first delete after a put is let in and can be flushed, though
-//!   nothing that was deleted before has come free. It may delete everything, so a store can be
-//!   emptied for users that come after the readers.
-//! - From one more state, in which four zones are pinned, four deletes are let in, one after the
-//!   other, whose tombstones fill half a zone each.
+//!   nothing that was deleted before has come free.
+//!
+//! From one more state, in which four zones are pinned, four deletes are let in, one after the
+//! other, whose tombstones fill half a zone each. With a reserve taken away, the test must find a
+//! state that is stuck.
 //!
 //! # Limits
 //! Old places of moved blocks are not pinned here: a reader holds deleted blocks, and moved ones

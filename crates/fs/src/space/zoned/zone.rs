@@ -1,5 +1,5 @@
 //! [`Zone`]: use and contents of one zone, and what follows from them. Sizes are in blocks. A zone
-//! that is in a [`ZoneTable`](super::ZoneTable) changes by the table's transitions alone.
+//! that is in a [`ZoneTable`](super::ZoneTable) changes through the table alone.
 
 use terrace_policy::RECLAIM_STREAM;
 

@@ -1,28 +1,23 @@
 //! [`ZonedPool`]: hands regions to writers and zones to the journal, and takes back what
 //! transactions free.
 //!
-//! # Rules
-//! - **Reset**: a free zone may show old bytes. It is reset when it is taken to be written.
+//! - **Reset**: a free zone may show old bytes. It is then reset when it is taken to be written.
 //! - **Leases** are limited by the device's open zones. If they run short, a resting writer loses
-//!   its lease, but a log does not while it is written. If all are writing, the writer waits, and
-//!   gets `Busy` after a minute.
+//!   its lease, but a log does not while it is written. If all are writing, a writer that may wait
+//!   does so, and gets `Busy` after a minute.
 //! - **Active zones** are limited by the device. If they run short, a zone of another stream is
 //!   filled up if the placement says so. Otherwise the fullest zone that nobody has set aside is
 //!   finished. If there is none, a resting writer loses its lease.
 //! - **Space**: a writer that finds none gets that of idle leases, but for those under a
 //!   reservation. Then it waits for reclaim, as long as reclaim can help and [`SpaceWait`] allows.
 //!   After that, if readers pin as much as it needs, it waits for them briefly and gets `Busy`;
-//!   else it gets `NoSpace`. Reclaim waits for leases and readers alone, and the journal for
-//!   nothing.
-//! - **Compaction** writes many times what a log writes, and would take every zone that comes free.
-//!   So it sets no space aside, for a minute at most, while a log or a flush waits for space that
-//!   reclaim can give, or while reclaim has work and few zones are spare; see `gives_way`.
+//!   else it gets `NoSpace`. Reclaim itself does not wait for reclaim.
 //! - **Stop**: once the journal has failed, files get no zones any more. Nobody knows whether its
 //!   last write is on the medium, and so whether the zones that it frees are free.
 //!
 //! # Threads
-//! One lock around the counts, never held over a device call. A zone that is being reset or
-//! finished is leased meanwhile, or the journal's.
+//! One lock around the counts, not held over a device call. A zone that is being reset or finished
+//! is leased meanwhile, or the journal's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

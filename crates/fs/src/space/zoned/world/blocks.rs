@@ -1,4 +1,5 @@
-//! [`Blocks`]: the blocks of one zone in the test `world`, by what they hold.
+//! [`Blocks`]: the blocks of one zone in the test `world`, by what they hold, and the [`Zone`] with
+//! those counts.
 
 use terrace_policy::RECLAIM_STREAM;
 
