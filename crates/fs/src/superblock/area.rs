@@ -1,26 +1,23 @@
 //! [`SuperblockArea`]: where superblocks lie on a device. It finds the newest and writes the next.
 //!
-//! - A device without zones has them in its first two blocks. So does a device with zones in its
-//!   first usable conventional zone, if that is among the first eight and has two blocks.
-//!   Generation `g` goes to block `g % 2`.
-//! - Otherwise they lie in two sequential zones, out of the first eight. One is appended to until
-//!   it is full, was torn or fails; then the other is reset and used.
+//! - A device without zones has them in its first two blocks. A device with zones has them in the
+//!   first two blocks of a conventional zone: the first usable one of its first eight, if that has
+//!   two blocks. Generation `g` goes to block `g % 2`.
+//! - Otherwise they lie in two of the first eight sequential zones. One is appended to until it is
+//!   full, was torn or fails; then the other is reset and used.
 //!
-//! Writes are forced.
+//! Writes are forced. Addresses here say device 0, whatever number the device has in a store.
 //!
-//! # Invariants
-//! - The zones of the area are used for nothing else.
-//! - Addresses here say device 0, whatever number the device has in a store.
-//! - One block at the end may be broken: a power cut hit it, so nobody relied on it. More broken
-//!   blocks are corruption, in the zone of the newest superblock or where no block verifies: a
-//!   reader does not silently take an older state. If no superblock of the device verifies, one
-//!   broken block is corruption. Where a step back by one superblock would be wrong, the writer
-//!   writes twice.
+//! # Broken blocks
+//! One block may be broken: a power cut hit it, so nobody relied on it. More are corruption, in the
+//! zone of the newest superblock or in one of its area where no block verifies: a reader must not
+//! silently take an older state. If no superblock of the device verifies, one broken block is
+//! corruption. Where a step back by one superblock would be wrong, [`write_twice`] has to be used.
 //!
 //! # Threads
 //! One owner, which alone writes. `choose`, `find` and `write` wait for the device. `choose` clears
 //! the two blocks, or resets the two zones, that it chooses. Before `find`, a caller that is going
-//! to write flushes the device.
+//! to write has to flush the device.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. It does
 //! not check whether the addresses exist, whether the shape is the device's, or whether this
-//! version knows the features and the number of devices: the caller does.
+//! version knows the features and the number of devices: the caller has to.
 //! `docs/format/superblock.md` has the byte table.
 
 use terrace_env::checksum::crc32c;

@@ -1,8 +1,8 @@
-//! [`Foreign`]: a superblock of another format version.
+//! [`Foreign`]: a whole superblock of another format version.
 //!
-//! All versions have magic, version, UUID, generation and checksum at the same bytes. So a store of
-//! another version can be recognised, and is refused by its name and version. It is not taken for a
-//! damaged store. An older superblock beside it is not taken for the newest one.
+//! Magic, version, UUID, generation and checksum stand at the same bytes in all format versions. So
+//! a store of another version can be recognised, and refused by its UUID and version, and is not
+//! taken for a damaged one.
 
 use terrace_env::Uuid;
 use terrace_env::checksum::crc32c;

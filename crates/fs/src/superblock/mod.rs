@@ -1,8 +1,7 @@
-//! The superblock: the record from which a mount finds everything else.
-//!
-//! It has the identity of the store, the shape of the device, the features that a program must
-//! know, and the place where the journal begins. `docs/format/superblock.md` has the byte table and
-//! the rules of its placement.
+//! The superblock: the record from which a mount finds everything else. It has, among other fields,
+//! the identity of the store, the shape of the device, the features that a program must know, and
+//! the place where the journal begins. `docs/format/superblock.md` has the byte table and the rules
+//! of its placement.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -12,15 +11,10 @@
 //! | `home` | the zones that hold them |
 //! | `foreign` | one of another format version |
 //!
-//! # Invariants
-//! - Each device of a store has superblocks of its own. After the format, those of the journal's
-//!   device are written, the others only to [mark](crate::pairing) a mount.
-//! - The superblock of the highest generation counts. It is durable before journal zones that it no
-//!   longer needs are released.
+//! Each device of a store has superblocks of its own. The one of the highest generation counts.
 //!
 //! # Threads
-//! None of its own: the actor that formats or mounts writes, later the leader of the journal's
-//! commits. Neither holds a lock.
+//! One actor at a time may use a [`SuperblockArea`], without a lock, as it waits for the device.
 
 mod area;
 mod codec;

@@ -1,15 +1,14 @@
 //! Search for the superblocks of a device of which nothing is known.
 //!
-//! Superblocks lie in one of the first eight conventional zones, or in two of the first eight
-//! sequential zones; on a device without zones in its first stretch. Of a conventional zone the
-//! search reads the first two blocks, of a sequential one the last four that are written. A
-//! sequential zone that has lost its write pointer, because it is full or read-only, is searched by
-//! halving.
+//! Looked at are the first eight conventional and the first eight sequential zones; on a device
+//! without zones, its first stretch. Of a conventional zone the search reads the first two blocks,
+//! of a sequential one the last four that are written. A sequential zone that has lost its write
+//! pointer, because it is full or read-only, is searched by halving.
 //!
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
-//! conventional zone, those of the two; of a sequential one, those behind its newest superblock, or
-//! all that are marked if none verifies. The newest superblock of another format version is
-//! reported, too. [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//! conventional zone, those of the two; of a sequential one, those of the four behind its newest
+//! superblock, or all that are marked if none verifies. A superblock of another format version is
+//! reported, too.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock; other
 //! errors end the search. Nothing is written.

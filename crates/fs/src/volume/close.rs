@@ -1,13 +1,15 @@
 //! Closing of logs: tells the journal where every log ends.
 //!
-//! A log ends where its frames stop being valid. Without the journal, a reader cannot tell whether
-//! the tail was torn or acknowledged frames are damaged. So each commit also records how far logs
-//! have been synced since the last one.
+//! Why: a log ends where its frames stop being valid. This alone does not tell a torn tail from
+//! damage to acknowledged frames. A recorded end does.
 //!
-//! An unmount records the ends of all logs, and that the store is closed, by one last commit. If a
-//! log has a writer, or its writer has failed, or it ends within an append, the store is not
-//! closed, and the commit says only how far logs are durable. The next mount then treats the store
-//! as after a crash. It does so too if the commit fails, or the flush of logs before it.
+//! [`record_ends`](Volume::record_ends) records how far the unsealed logs are durable, and that the
+//! store is closed. If a log has a writer, or its writer has failed, or it ends within an append,
+//! the store is not recorded as closed. Nothing is recorded if the flush of the logs or the commit
+//! fails. A store that is not recorded as closed is treated as after a crash.
+//!
+//! [`fresh`] makes the records of logs that are durable further than the catalog knows, for any
+//! commit.
 
 use std::sync::Arc;
 

@@ -7,11 +7,10 @@
 //! anything is freed.
 //!
 //! A client's commit asks for a flush if it creates or seals a file. The file system's own commits
-//! say whether they need one, as a move does. A file must be finished before the transaction that
-//! seals it.
+//! say whether they need one. A file must be finished before the transaction that seals it.
 //!
 //! # Threads
-//! A commit waits for the journal and for its turn, so no lock may be held over it.
+//! A commit waits for the journal and for its turn, so the caller must hold no lock.
 
 use std::sync::Arc;
 

@@ -2,9 +2,8 @@
 //! blocks back to their pools.
 //!
 //! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
-//! are dead at once. A commit carries its effects out in its turn, so they come one transaction at
-//! a time, in the order of staging. A writer that ends without a commit has its blocks condemned
-//! here as well (`abandon`).
+//! are dead at once. The caller carries out one transaction at a time, in the order of staging. A
+//! file that is given up without a commit has its blocks condemned here as well (`abandon`).
 //!
 //! # Threads
 //! Takes the locks of registry, journal, file, pool and cache, and waits for nothing else.
