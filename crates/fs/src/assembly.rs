@@ -1,14 +1,16 @@
-//! Assembly of a store from its devices: checks that the given devices belong to one store, and
-//! replays the journal.
+//! Finds a store on its devices: reads the superblock of each device, checks that the devices
+//! belong to one store, and replays the journal.
 //!
-//! Device 0 holds the tables. If there is a device 1, it is a plain one, and holds the journal and
-//! all logs. Each device has superblocks of its own, which name the store and the number of the
-//! device in it. With two devices, they also name both devices by their identities. Devices that do
-//! not belong together, or are copies of different ages ([`pairing`]), are refused before the
-//! journal is read.
+//! A store has one or two devices. Device 0 holds the tables. If there is a device 1, it holds the
+//! journal and the logs. A superblock records the UUID of the store and the number of the device
+//! that it lies on; with two devices, it describes both of them.
 //!
-//! For a mount that writes, all devices are flushed first. Nothing here keeps writers away: the
-//! caller has claimed the devices, or sees to it that nobody writes.
+//! [`assemble`] refuses devices of different stores, a wrong number of devices, and devices in each
+//! other's place. It also refuses a pair of which one is an older copy, where the marks of
+//! [`pairing`] tell. These checks come before the journal is read. For a mount that writes, all
+//! devices are flushed first.
+//!
+//! Nothing here keeps writers away: the caller has to.
 
 use std::sync::Arc;
 

@@ -1,8 +1,10 @@
-//! The file system's block of 4096 bytes, and how many of them a zone has.
+//! The file system's block of 4096 bytes: how many of them a zone holds, and where a zone is
+//! written next.
 //!
-//! A block has this size whatever the device's own blocks are. A zone's capacity is rounded down to
-//! whole blocks. The file system writes whole blocks, so a write pointer within a block means that
-//! a write was torn. A zone that is finished has no pointer that could tell.
+//! A block has this size whatever the device's logical block is. The capacity of a zone is rounded
+//! down to whole blocks, and what is left is not used. A write pointer inside a block means that a
+//! write was torn, because the file system writes whole blocks; [`pointer()`] then returns `None`.
+//! It does so too for a zone whose state has no pointer, such as a full one.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};

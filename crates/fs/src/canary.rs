@@ -1,7 +1,7 @@
-//! Rules that can be broken on purpose, to prove that the crash suite notices.
+//! Rules that can be broken on purpose, to prove that the tests notice.
 //!
-//! With the feature `canary`, `set` breaks one rule for the stores used from the calling thread. A
-//! simulation runs all its actors on one thread. Without the feature, the rules cannot be broken.
+//! With the feature `canary`, `set` breaks one rule, in place of the one before, for code that runs
+//! on the calling thread. Without the feature, no rule can be broken.
 
 /// A rule that a correct file system keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,25 +1,31 @@
-//! Check of a store on devices. It changes nothing.
+//! Check of a store on devices. It writes nothing.
 //!
 //! | what | how |
 //! |---|---|
 //! | superblocks and journal | found and replayed, as a mount does |
-//! | extents | within zones that hold data, below a pointer that means something, no block twice |
+//! | extents | in sequential zones that are written so far, outside superblock and journal |
+//! | blocks | no block belongs to two files |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | extents of files that are no logs are read, and compared with known checksums |
-//! | logs | every frame is verified; a sealed log has the length that is recorded |
+//! | logs | frames are read and verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! Damage is listed, with the region and the byte offset in it or on its device. The check leaves a
-//! log or an extent at its first error. If it cannot go on, because the journal cannot be replayed
-//! for example, that is listed too and ends the check.
+//! On a device without zones, an extent has to be outside superblock and journal. An extent is
+//! written so far if it ends at or before the zone's write pointer or, where the pointer means
+//! nothing, the zone's capacity.
 //!
-//! The call itself fails if a writer has the devices, if they are in each other's place, or if they
-//! cannot be asked for their zones. Two devices must also belong to one store, and to one that this
-//! version knows.
+//! Damage is listed, with the region and a byte offset. The check leaves a log or an extent at its
+//! first error, and goes on with the next. If the store cannot be assembled, because its journal is
+//! damaged for example, that is listed too and ends the check.
 //!
-//! The check claims the devices as a reader does, so that no mount of this process writes
-//! meanwhile. It holds the catalog in memory. It reads tables and clients' files in the order in
-//! which they lie on the devices, and logs up to their ends.
+//! The call itself fails if a writer of this process has a device, if the second device is not
+//! plain, or if the zones of the first cannot be reported. With two devices it also fails if
+//! assembling them ends in [`StoreError::Invalid`]: they are of two stores, for example, or in each
+//! other's place.
+//!
+//! The check claims the devices as a reader, so that no mount of this process writes meanwhile. It
+//! holds the catalog in memory. It reads tables and clients' files in the order in which they lie
+//! on the devices.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

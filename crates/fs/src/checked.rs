@@ -1,6 +1,6 @@
-//! [`Checked`]: the result of a check: counts of what was verified, and a list of what was found
-//! wrong. Traces that a crash may leave in a directory are listed apart, as leftovers. In a store
-//! that was closed they count as wrong; so `closed` is set before any is noted.
+//! [`Checked`]: the result of a check: counts of what was verified, and a list of the problems
+//! found. Traces that a crash may leave in a directory are listed apart, as leftovers. In a store
+//! that was closed they are problems; so `closed` has to be set before any is noted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -60,7 +60,8 @@ pub struct Checked {
     pub extents: u64,
     /// Bytes whose checksum was compared.
     pub verified: ByteCount,
-    /// Bytes that were read and that have no checksum of their own, because a trim has cut theirs.
+    /// Bytes that were read and that have no checksum of their own, such as where a trim has cut an
+    /// extent.
     pub unverified: ByteCount,
     /// Frames of logs that were verified.
     pub frames: u64,

@@ -1,7 +1,9 @@
-//! [`Devices`]: the devices of a store. There is one of any layout, and perhaps a plain one for the
-//! journal and the logs. `check_layouts` refuses another layout for the second. Two plain devices
-//! that are in each other's place are not told here. A claim keeps other users of this process
-//! away, and not other processes.
+//! [`Devices`]: the devices of a store: one of any layout for the tables, and perhaps a plain one
+//! for the journal and the logs.
+//!
+//! `check_layouts` refuses a second device that is not plain. It cannot tell two plain devices that
+//! are in each other's place. A claim on the devices binds users in this process, not other
+//! processes.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! [`Flushes`]: keeps track of a device's flushes, and decides which of them can be believed.
 //!
 //! A flush that fails may have lost writes that were reported complete. Those writes must not be
-//! taken for durable, so every later flush fails too.
+//! taken for durable, so a flush that ends after the failure is known fails too.
 //!
 //! The order of reports is not enough to tell. A device may carry out a flush that fails, then one
 //! that succeeds, and report the second one first. The second one had nothing left to write, and
@@ -11,7 +11,7 @@
 //! # Threads
 //! Any number of flushes may be under way. A flush first records its own outcome, and then waits
 //! for earlier ones; so no two wait for each other. Each flush that was submitted must be ended,
-//! because others wait for it. Ending one waits, so no lock is held over it.
+//! because others wait for it. Ending one waits, so the caller must hold no lock.
 
 use std::collections::BTreeSet;
 

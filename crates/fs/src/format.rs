@@ -1,11 +1,13 @@
 //! Format: makes devices an empty store. It checks that they are large enough, and writes an empty
 //! journal and the superblocks.
 //!
-//! Devices of the wrong layout, of too few zones or blocks, or that allow too few open zones are
-//! refused before the first write. After that, the former content counts as lost, though most zones
-//! keep their old bytes until they are used. The superblock of device 0 is written last, so a
-//! format that was cut short after its first write leaves no store. The devices are claimed
-//! meanwhile.
+//! A second device that is not plain, too few zones or blocks, a device that allows too few open or
+//! active zones, and a path that is too long are refused before the first write. After that, the
+//! former content counts as lost, though most zones keep their old bytes until they are used. On
+//! device 0, the place of the superblocks is cleared first and written last. So a format that is
+//! cut short in between leaves no store there.
+//!
+//! The devices are claimed meanwhile.
 
 use std::sync::Arc;
 

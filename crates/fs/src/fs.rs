@@ -5,8 +5,8 @@
 //! # Threads
 //! Calls that create, open, read, write, commit or reserve can wait for devices or space. So can
 //! calls that begin a group, roll the journal, reclaim, wait for reclaim or unmount, and dropping
-//! the store. Callers hold no lock over any of these. Calls that ask for names, files and counts,
-//! such as `lookup`, `info` and `io`, take locks and wait for no device.
+//! the store. The caller must hold no lock over any of these. Calls that ask for names, files and
+//! counts, such as `lookup`, `info` and `io`, take locks and wait for no device.
 
 use std::sync::Arc;
 

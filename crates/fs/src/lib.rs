@@ -24,7 +24,8 @@
 //! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
-//! | `check`, `usage`, `runs` | everything verified; how space is used |
+//! | `check`, `checked` | everything verified; the result of that |
+//! | `usage`, `runs`, `block` | how space is used; the file system's block |
 //!
 //! # Invariants
 //! - An extent is pointed to a new place only when the copy there is durable.

@@ -5,7 +5,7 @@
 //!
 //! # Threads
 //! Any number of requests may be under way, from any thread. Submitting does not wait for the
-//! request. The caller waits for each ticket once.
+//! request. The caller has to wait for each ticket once.
 
 use std::sync::Arc;
 

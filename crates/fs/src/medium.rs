@@ -1,17 +1,16 @@
 //! [`Medium`]: a device in the file system's blocks, with its requests counted by cause.
 //!
 //! - **Shape**: a device without zones is shown as conventional zones of [`STRETCH`] blocks, its
-//!   *stretches*. Journal and superblock take whole stretches, as they take zones elsewhere. A
-//!   request may cross from one stretch to the next.
-//! - **Counts**: the medium is itself a [`Device`], and all parts of the file system write through
-//!   it. It counts a request when it is submitted, even if it fails later, because a failed write
-//!   may have moved bytes. It does not count reports, requests to open or close a zone, and
-//!   requests that it refuses. The time that actors wait for requests is counted by cause, too.
-//! - **Flushes**: after a flush has failed, every later one fails; see [`Flushes`].
-//! - **Shutting**: unmounting *shuts* the medium. It then refuses requests with `Unmounted`, but
-//!   still reports zones. Another mount may own the device by then, and a write by an old handle
-//!   would destroy its data. Shutting waits for requests that are just being handed over, unless a
-//!   panic unwinds.
+//!   *stretches*. So code that takes zones can take stretches instead. A request may cross from one
+//!   stretch to the next.
+//! - **Counts**: the medium is itself a [`Device`]. It counts a request when it is submitted, even
+//!   if it fails later, because a failed write may have moved bytes. It does not count reports,
+//!   requests to open or close a zone, and requests that it refuses. The time that actors wait for
+//!   requests is counted by cause, too.
+//! - **Flushes**: after a flush has failed, later ones fail; see [`Flushes`].
+//! - **Shutting**: a medium that is *shut* refuses requests with `Unmounted`, but still reports
+//!   zones. Another mount may own the device by then, and a write by an old handle would destroy
+//!   its data. Shutting waits for requests that are just being handed over, unless a panic unwinds.
 //!
 //! # Threads
 //! Any number of requests may be under way. Submitting does not wait for the request. Waiting for a

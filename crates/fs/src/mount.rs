@@ -12,7 +12,7 @@
 //!    there. If one extent reaches behind the write pointer, the medium has lost data: the mount
 //!    goes on, and does not write that zone again.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
-//!    Finish further ones if too many are active, so that the journal has its active slots.
+//!    Finish further ones if too many are active.
 //! 6. For writing, mark the devices if there are several (`pairing`).
 //! 7. For writing, go on with the journal. Its first transaction says that this mount's epoch is
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if

@@ -6,20 +6,20 @@
 //! [`MountMark`](crate::superblock::MountMark), on both devices.
 //!
 //! # Steps of a mount for writing
-//! `a` is the mark that was found, `b` the mark of this mount.
+//! `a` is the mark that was found on device 0, `b` the mark of this mount.
 //!
 //! 1. The superblock of the journal's device gets the marks `a` and `b`.
 //! 2. The superblock of device 0 gets the mark `b`. It is written twice, so one copy may be lost.
 //! 3. The superblock of the journal's device gets the mark `b` alone. If step 2 failed, step 3 is
-//!    left out: a store can be mounted though the place of these superblocks has worn out.
+//!    left out: a store can be mounted though the place of the superblocks on device 0 has worn
+//!    out.
 //!
-//! Each step is durable before the next one. Before the last of them, the mount writes no other
-//! block; it may have finished zones.
+//! Each step is durable before the next one begins.
 //!
 //! # Check
-//! A mount refuses devices if the journal's device does not have the mark of device 0. A cut
-//! between two steps leaves devices that belong together. Before the first mount for writing both
-//! have the mark of epoch 0.
+//! Devices are refused if the mark of device 0 is none of the two on the journal's device. A cut
+//! between two steps leaves devices that pass. So do devices that were never mounted for writing:
+//! their marks are of epoch 0.
 //!
 //! # Limits
 //! A copy that was made within a mount is not told from the device at the end of that mount.

@@ -1,10 +1,7 @@
 //! Reclaim: empties zones, so that they can be written again.
 //!
 //! # Steps
-//! 1. The policy chooses a victim among the zones that hold something dead. If there is none, and a
-//!    writer waits or a client has asked, it chooses among those with room, if that room makes a
-//!    whole zone. Zones with unsealed or pinned blocks are no candidates. Nor are those whose room
-//!    is set aside, or that have failed.
+//! 1. The policy chooses a victim among the zones that the pool shows it.
 //! 2. Reclaim copies live extents of the victim, until they come to 16 large writes. An extent of
 //!    known checksum is verified on the way.
 //! 3. A transaction points the files at the copies; the devices are flushed before it. It leaves
@@ -15,11 +12,11 @@
 //! # Failures
 //! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
 //!   eight times. The same is done if the copy of a log's extent does not lie in one piece.
-//! - If no space is left for a copy, the work on the victim ends. Reclaim tries again once
-//!   something has changed.
-//! - If an extent cannot be read, does not verify, or cannot be written elsewhere, it stays.
-//!   Reclaim then leaves the victim alone until the next mount, or until the zone has come free.
-//! - If a commit fails, the store takes no more commits, and the background reclaim ends.
+//! - If no space is left for a copy, the work on the victim ends.
+//! - If an extent cannot be read, does not verify, or cannot be written elsewhere, it stays, and
+//!   the work on the victim ends. Reclaim then leaves the victim alone until the next mount, or
+//!   until the zone has come free.
+//! - If a commit fails, the background reclaim ends.
 //!
 //! # Threads
 //! The background actor empties one victim at a time. A client that calls `reclaim_one` may empty

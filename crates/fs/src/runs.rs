@@ -1,16 +1,16 @@
 //! [`RunUsage`]: the use of each run of blocks of a device without zones, plain or of shingled
-//! tracks, for a map; and the sum of the free ones.
+//! tracks, for a map; and [`FreeSpace`], the free runs in numbers.
 //!
 //! # Invariants
-//! - The runs of a device follow each other without a gap, from its start to its end. Neighbours
-//!   of the same use and level are one run.
-//! - A block that no file, journal, superblock, lease or free run has is [`RunUse::Dead`]: readers
-//!   hold its deleted file, or the medium has failed there. So are blocks that were written to a
-//!   table or a client's file and are in no record of the catalog yet.
+//! - The runs of a device follow each other without a gap, from its start to its end. Neighbours of
+//!   the same use and level are one run.
+//! - A block that no file, journal, superblock, lease, guard or free run has is [`RunUse::Dead`]:
+//!   readers hold its deleted file, or the medium has failed there. So are blocks that were written
+//!   to a table or a client's file and are in no record of the catalog yet.
 //!
 //! The catalog, open files, journal and pool are asked one after the other, so while others write,
-//! the answer mixes moments; a block that then has two owners is shown as the first one's. No call
-//! waits for the device.
+//! the answer mixes moments. A block that has two owners then is shown as that of the run that
+//! begins first. No call waits for the device.
 
 use std::ops::Range;
 use std::sync::Arc;
