@@ -1,9 +1,9 @@
-//! [`Annotation`]: what a store keeps about a file besides its bytes. One part is for placement
-//! ([`PlacementHint`]); the other is opaque to everyone except the owner of the file.
+//! [`Annotation`]: a small record that a store keeps with a file, and one for the store itself. It
+//! has a [`PlacementHint`], which says what placement needs to know of the file, and opaque bytes
+//! that belong to the owner of the file.
 //!
-//! A change of an annotation replaces both parts. The hint in
-//! [`CreateOptions`](super::CreateOptions) says where a new file goes; the hint in the annotation
-//! is kept with the file.
+//! A change of an annotation replaces both parts. A hint is also given when a file is created, in
+//! [`CreateOptions`](super::CreateOptions), before the file has an annotation.
 
 /// Facts about a file that placement uses: given when the file is created, and kept as a part of
 /// its annotation.

@@ -1,7 +1,7 @@
-//! Counts by cause for serde: an array in the program, and in JSON an object with a field for each
-//! cause. Use it as `#[serde(with = "by_cause")]`.
+//! Serialises counts by [`Cause`] with serde: an array in the program, a map in the text. In JSON
+//! it is an object with a field for each cause, by name. Use it as `#[serde(with = "by_cause")]`.
 //!
-//! A cause that is missing in the JSON counts as 0. An unknown name is an error.
+//! When a map is read, a cause that is missing counts as 0, and an unknown name is an error.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,19 @@
-//! [`StoreError`]: errors of a store, the same for all implementations.
+//! [`StoreError`]: the errors of a [`Store`](super::Store), one enum for all implementations. The
+//! variants tell what the caller can do:
 //!
-//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy): the caller may try again when
-//!   space has come free.
+//! - [`NoSpace`](StoreError::NoSpace), [`Busy`](StoreError::Busy): try again when space has come
+//!   free.
 //! - [`HostFull`](StoreError::HostFull): free space on the host's disk, then resume writing.
-//! - [`Stopped`](StoreError::Stopped): reads work, writes do not.
-//! - [`Corruption`](StoreError::Corruption): bytes on the medium are not what was written. Other
-//!   bytes may be whole.
-//! - Errors about the arguments, such as [`NotFound`](StoreError::NotFound),
-//!   [`NameTaken`](StoreError::NameTaken) and [`WrongState`](StoreError::WrongState): nothing has
-//!   changed.
-//! - [`Io`](StoreError::Io): it is not known whether the call has taken effect.
+//! - [`ReadOnly`](StoreError::ReadOnly), [`Stopped`](StoreError::Stopped): the store takes no
+//!   writes.
+//! - [`InUse`](StoreError::InUse), [`Closed`](StoreError::Closed): the store cannot be used,
+//!   because somebody else has it open, or because it has been closed.
+//! - [`NotFound`](StoreError::NotFound), [`NameNotFound`](StoreError::NameNotFound),
+//!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState),
+//!   [`OutOfRange`](StoreError::OutOfRange), [`Invalid`](StoreError::Invalid): the request does not
+//!   fit what the store holds or supports.
+//! - [`Corruption`](StoreError::Corruption): bytes on the medium are not what was written.
+//! - [`Io`](StoreError::Io): the medium failed. The call may have taken effect or not.
 
 use std::borrow::Cow;
 use std::error::Error;

@@ -1,21 +1,15 @@
-//! [`PlacementGroup`]: files that are written together and should lie together.
+//! [`PlacementGroup`]: a handle for files that are written together and should lie side by side on
+//! the medium, so that they can be read together later, for example the tables of one compaction.
 //!
-//! A job begins a group, and says how much all files of the group take. It names the group when it
-//! creates each file, writes the files one after the other, and drops the group. Example: a
-//! compaction writes eight tables that the next compaction reads as one request.
+//! A job begins a group with the size of all its files, names the group when it creates each file,
+//! writes the files one after the other, and drops the group.
 //!
-//! # Rules
-//! - A group matters while it is written. The store does not record it: reclaim may move one file
-//!   and leave the others.
-//! - If the store finds a run of blocks that is long enough when the group begins, the files lie in
-//!   it in the order in which they are written. Otherwise the store uses as few runs as it can.
-//!   That is no error.
+//! - A group is a wish. If there is no run of free blocks that is long enough, the files lie in
+//!   several runs, without an error.
 //! - One file at a time writes to the group, from its first write to its
 //!   [`finish`](super::FileWriter::finish). Another file that is written meanwhile is placed as if
 //!   it had no group.
-//! - A group sets no space aside: use a [`Reservation`] for that. Where space or open zones run
-//!   short, other writers may take the room of a group that nobody writes to.
-//! - Unused room is free when the group has been dropped and its last file is finished.
+//! - A group sets no space aside; a [`Reservation`] does that.
 
 use std::any::Any;
 use std::fmt;

@@ -1,11 +1,10 @@
-//! [`Layer`]: a store on top of another one, from which it differs in some calls.
+//! [`Layer`]: a store on top of another one, from which it differs in some calls. It is for
+//! wrappers that watch, count or refuse calls.
 //!
-//! A layer names the store below it, and implements the calls in which the two differ: how files
-//! are created, reopened and opened, commits, reservations, and placement groups. All other calls
-//! go to the store below. A reservation or a group that is handed to the store below must be one of
-//! that store.
-//!
-//! Threads: as for the store below. A layer must hold no lock while it calls the store below.
+//! A layer names the store below it, and implements those of these calls in which the two differ:
+//! `create`, `reopen`, `open`, `commit`, `reserve` and `begin_group`. The other calls of [`Store`]
+//! go to the store below. A reservation or a group that is handed down must be one of the store
+//! below.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! [`Store`]: the seam between the engine and whatever keeps its files.
+//! [`Store`]: the interface between a key-value engine and whatever keeps its files.
 //!
-//! A store keeps *files*: byte strings that are appended to, sealed, and then only read, trimmed
-//! and deleted. All changes of metadata go through a [`Transaction`], which is applied as a whole
-//! or not at all, and is durable when [`Store::commit`] succeeds. Appended bytes become durable by
+//! A store keeps *files*: byte strings that grow by appends until they are *sealed*. The bytes of a
+//! sealed file do not change; parts of it can be given back (*trimmed*). What files there are,
+//! their names and their annotations change by a [`Transaction`], which is applied as a whole or
+//! not at all, and is durable when [`Store::commit`] succeeds. Appended bytes become durable by
 //! [`FileWriter::sync`], or by the transaction that seals the file.
 //!
 //! | implementation | where |
@@ -10,26 +11,26 @@
 //! | [`MemoryStore`], the fake, with its fault model | here |
 //! | files on zones, and files in a plain directory | the `fs` crate |
 //!
-//! [`conformance`] has the checks that implementations must pass. A store that differs from another
-//! one in some calls is a [`Layer`] on it.
+//! [`conformance`] has checks for implementations. A store that differs from another one in some
+//! calls can be a [`Layer`] on it.
 //!
 //! # Invariants
-//! - A file has at most one writer at a time, and none once it is sealed.
+//! - A file has at most one writer at a time. A sealed file takes no more bytes.
 //! - Others find a file once a transaction has created or sealed it. Without such a transaction the
 //!   file is gone with its writer.
 //! - A reader goes on reading a file that is deleted or trimmed after it was opened. (For trimmed
 //!   logs this is left open.)
-//! - Ids grow, with gaps, and are not reused, not even after a power cut.
+//! - The id of a committed file is not used again, not even after a power cut. Later files have
+//!   larger ids.
 //!
 //! # Threads
-//! All calls may come from any actor. Reads, writes, commits and reservations may wait, so the
-//! caller must hold no lock. Commits of several actors take effect one after the other, in an order
-//! that the store chooses.
+//! All calls may come from any actor. A call may wait, so the caller must hold no lock. Commits of
+//! several actors take effect one after the other, in an order that the store chooses.
 //!
 //! # Modules
-//! `contract` has the traits, `transaction`, `annotation`, `error`, `group`, `pending_read` and
-//! `read_buf` the values that go through them, `layer` a store on another, `by_cause` how counts
-//! look in JSON.
+//! `contract` has the traits; `transaction`, `annotation`, `error`, `group`, `pending_read` and
+//! `read_buf` have values that go through them; `layer` is a store on another one; `by_cause` says
+//! how counts are serialised.
 
 mod annotation;
 mod by_cause;

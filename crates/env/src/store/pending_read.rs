@@ -1,12 +1,12 @@
-//! [`PendingRead`]: a read of a file that has been submitted and not been waited for.
+//! [`PendingRead`]: a read of a file that has been submitted and not yet been waited for.
 //!
-//! A reader that needs several blocks submits all reads first and then waits for each, so that a
+//! A caller that needs several blocks can submit all reads first and then wait for each, so that a
 //! device with a queue works on several at a time. The read owns its buffer until it ends. It may
-//! outlive its reader and its file.
+//! outlive its reader and its file, and may be dropped without a wait.
 //!
-//! A store that cannot have reads in flight reads when the read is submitted, and returns
-//! [`PendingRead::done`]. A pending read may be dropped. Submitting, waiting and dropping may wait
-//! for the device, so the caller must hold no lock.
+//! [`PendingRead::done`] is a read that has ended already, for a store that reads when the read is
+//! submitted. Submitting, waiting and dropping may wait for the device, so the caller must hold no
+//! lock.
 
 use std::fmt;
 

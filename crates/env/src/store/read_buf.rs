@@ -1,8 +1,8 @@
-//! [`ReadBuf`]: the memory that a submitted read fills. A read fills its whole length.
+//! [`ReadBuf`]: the buffer that a submitted read fills, over its whole length.
 //!
 //! [`ReadBuf::zeroed`] makes a buffer of [`MAPPED_MIN`] bytes or more of pages of its own, which go
-//! back to the operating system with it. A smaller buffer is a vector, and can be handed on without
-//! a copy. A buffer made from a vector stays that vector.
+//! back to the operating system when the buffer is dropped. A smaller buffer is a `Vec`. A buffer
+//! that is made from a `Vec` stays that `Vec`, whatever its size.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -1,8 +1,8 @@
-//! [`Transaction`]: changes of a store's metadata that take effect together or not at all. They are
-//! durable when [`Store::commit`](super::Store::commit) succeeds. [`Change`] lists the kinds.
+//! [`Transaction`]: a list of changes to the metadata of a store. [`Change`] lists the kinds.
 //!
-//! A transaction is a list until it is committed: it is not checked before. Changes are applied in
-//! order, and each sees those before it.
+//! Nothing is checked until [`Store::commit`](super::Store::commit). The commit applies the changes
+//! in order, each on top of those before it, and either all of them take effect or none. They are
+//! durable when it succeeds.
 
 use super::Annotation;
 use crate::FileId;

@@ -1,7 +1,9 @@
-//! Steps that the conformance checks share: make a file, read it, compare its bytes.
+//! Steps that the conformance checks of a store share: they make files, commit transactions, read,
+//! and compare bytes.
 //!
-//! A step that fails panics, except for [`try_commit`] and [`read`], which return the store's
-//! error. [`read`] reads in two ways, and panics if they disagree.
+//! A step panics if the store returns an error. Exceptions: [`try_commit`] and [`read`] return the
+//! error. [`read`] reads twice, by `read_at` and by `submit`, and panics if only one of the two
+//! fails or if their bytes differ.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Conformance checks of transactions: the effect of each change, changes that are refused, and
-//! that a transaction takes effect as a whole or not at all.
+//! Conformance checks of transactions: the effects of the changes to files and annotations, changes
+//! that must be refused, and that a transaction takes effect as a whole or not at all. The effects
+//! of links and renames are checked in `names`.
 
 use std::sync::Arc;
 

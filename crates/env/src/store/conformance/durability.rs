@@ -1,7 +1,5 @@
-//! Conformance checks of what a store finds again after it was closed, after its process ended, and
-//! after a power cut.
-//!
-//! Before a check restarts the store, it drops all handles and all clones of the store.
+//! Conformance checks of durability: which files, names, annotations and bytes a store has after it
+//! was closed and opened again, after its process ended, and after a power cut.
 
 use std::sync::Arc;
 

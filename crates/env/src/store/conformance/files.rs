@@ -1,4 +1,5 @@
-//! Conformance checks of files: appends, reads, handles and ids.
+//! Conformance checks of single files in an open store: appending, reading, sealing and reopening,
+//! the handles for reading and writing, and ids.
 
 use std::sync::Arc;
 

@@ -1,27 +1,27 @@
-//! Conformance suite of [`Store`](super::Store): checks that any implementation can be tested with.
+//! Conformance suite of [`Store`](super::Store): checks that an implementation of the trait can be
+//! tested with.
 //!
-//! - [`run`] needs empty stores.
-//! - [`run_durable`] also closes stores, ends their process, cuts their power, and looks at what is
-//!   found again. It also does random operations beside [`MemoryStore`](super::MemoryStore), which
-//!   is the model.
+//! - [`run`] checks stores that are open. It needs a function that makes empty stores.
+//! - [`run_durable`] also closes stores, ends their process or cuts their power, and checks what is
+//!   found again. In the end it does random operations on a store and on
+//!   [`MemoryStore`](super::MemoryStore), which is the model.
 //!
 //! | part | content |
 //! |---|---|
-//! | `suite` | the list of checks, and how they are run |
+//! | `suite` | the functions that run the checks |
 //! | `files`, `changes`, `names`, `space` | checks of an open store |
 //! | `durability` | checks of what is found again |
 //! | `walk` | random operations |
 //! | `subject` | a store that can be closed and opened again |
 //! | `actions` | steps that the checks share |
 //!
-//! A check that fails panics with what was expected and what was found, and its name is printed to
-//! standard error. The checks run on threads and in simulations. They need little space. Each has
-//! a new, empty store that nobody else writes to.
+//! Each check has a new, empty store, which nobody else may write to. A check that fails panics,
+//! and its name is printed to standard error.
 //!
-//! The suite does not check what the contract leaves open: reading an uncommitted file, deleting a
-//! file that is being written, reading parts of trimmed blocks or anything of trimmed logs, and
-//! unsynced bytes when a store is closed without a power cut. Nor does it check placement groups
-//! and the ranks of space.
+//! Not checked, because the contract leaves it open: reading an uncommitted file, deleting a file
+//! that is being written, reading parts of trimmed blocks or anything of trimmed logs, and whether
+//! unsynced bytes survive when a store is closed. Placement groups and the ranks of space are not
+//! checked either.
 
 mod actions;
 mod changes;

@@ -1,4 +1,5 @@
-//! Conformance checks of names: links, renames, and files that are deleted with their last name.
+//! Conformance checks of names: links, unlinks and renames, what they refuse, and that a file is
+//! deleted when it loses its last name.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The list of all conformance checks, and how they are run. Each check gets a new, empty store.
-//! The first check that fails ends the run with a panic.
+//! Runs the conformance checks of a store, each on a new, empty store. The first check that fails
+//! ends the run with a panic.
 
 use std::ops::Range;
 use std::sync::Arc;

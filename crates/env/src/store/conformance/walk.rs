@@ -1,11 +1,13 @@
-//! A random walk: the same random operations on the store under test and on a model, the in-memory
-//! fake.
+//! A conformance check that does the same random operations on the store under test and on a model,
+//! [`MemoryStore`].
 //!
-//! After each operation both must have succeeded, or both failed (the errors may differ), and both
-//! must list the same files. Now and then the bytes of all files are compared, unless they are
-//! trimmed. Now and then the store is closed, or its process ends, or its power is cut, and it is
-//! opened again. Then it must have kept of each unsealed file something that the model could have
-//! kept. The model is set to that.
+//! After each operation, both stores must have succeeded or both have failed (the errors may
+//! differ), and both must have the same files, names and annotations. Now and then the bytes of the
+//! files that are not trimmed are compared.
+//!
+//! Now and then the store is closed, or its process is ended, or its power is cut, and it is opened
+//! again. The length of each unsealed file must then be one that the model could have, too; the
+//! model is cut to that length.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,9 +1,10 @@
-//! [`Catalog`]: the files of a [`MemoryStore`](super::MemoryStore), and what transactions do to
-//! them.
+//! [`Catalog`]: the files, names and annotations of a [`MemoryStore`](super::MemoryStore), and what
+//! transactions do to them.
 //!
-//! The changes of a transaction are applied in order to copies of the records that they touch. When
-//! all have succeeded, the copies replace the originals. So a transaction takes effect as a whole
-//! or not at all. The caller holds the store's lock.
+//! The changes of a transaction are applied in order to copies of the records that they touch; the
+//! copies share the bytes of the files. When all changes have succeeded, the copies replace the
+//! originals. So a transaction takes effect as a whole or not at all. The caller holds the store's
+//! lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};

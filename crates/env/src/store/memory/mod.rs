@@ -1,5 +1,5 @@
-//! The fake of [`Store`](super::Store): everything in memory, with faults that a real store can
-//! have.
+//! The fake of [`Store`](super::Store): everything is in memory, and tests can ask for faults that
+//! a real store may have.
 //!
 //! # Fault model
 //! - **Power cut** ([`MemoryStore::crash`]): committed transactions survive, with the bytes of the
@@ -7,22 +7,23 @@
 //!   appended since, it keeps nothing, everything, or a random prefix, as [`CrashMode`] says; a log
 //!   is cut between two appends. A file that was not committed is gone.
 //! - **End of the process** ([`CrashMode::EndProcess`]): a log keeps what was written
-//!   ([`write_out`](super::FileWriter::write_out)), and a random number of appends that were only
-//!   gathered. Everything else that was committed survives.
+//!   ([`write_out`](super::FileWriter::write_out)), and a random number of the appends that were
+//!   only gathered. Other committed files keep all bytes. A file that was not committed is gone.
 //! - **Failing operations** ([`MemoryStore::fail_at`]): an append, write-out, sync, finish, commit
 //!   or read fails with [`StoreError::Io`](super::StoreError::Io) and has no effect. It fails once,
-//!   or from then on; in the second case later reads succeed.
-//! - **Full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
-//!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
-//!   Trimmed blocks are free at once, although older readers still see them.
+//!   or later operations that write fail, too.
+//! - **Full medium** ([`MemoryStore::with_capacity`]): each rank must leave more space free than
+//!   the rank before it. Bytes of deleted files that handles still hold are not free; if they are
+//!   what lacks, the error is [`Busy`](super::StoreError::Busy). Trimmed blocks are free at once,
+//!   although older readers still see them.
 //! - **Delay** ([`MemoryStore::with_latency`]): appends, syncs, finishes, commits and reads take
 //!   time, so that in a simulation others run meanwhile.
 //!
-//! Not modelled: corruption and lost zones, which belong to devices, and the places of files.
+//! Not modelled: corruption and lost zones, which belong to devices, and where files lie.
 //!
 //! # Threads
-//! One lock for the store, and one for the bytes of each file, which is taken after it. No lock is
-//! held over a delay.
+//! One lock for the store, and one for the bytes of each file; where both are taken, that of the
+//! store comes first. No lock is held over a delay.
 //!
 //! # Modules
 //! `store` is the store and its faults, `handles` its readers and writers, `catalog` its files and

@@ -1,8 +1,9 @@
-//! The space of a [`MemoryStore`](super::MemoryStore): a capacity, and reserves by rank.
+//! The space of a [`MemoryStore`](super::MemoryStore): a capacity, of which each [`Rank`] must
+//! leave a part free.
 //!
-//! The most urgent rank may use the whole capacity. Each less urgent rank must leave one fixed step
-//! more free. A reservation counts as used from the beginning, so what a writer takes from it is
-//! not checked again.
+//! The most urgent rank may use the whole capacity. Each rank after it must leave one fixed step
+//! more free than the rank before. A reservation counts as used from the beginning, so what a
+//! writer takes from it is not checked again.
 //!
 //! The caller holds the store's lock, but not to read what is left of a reservation, nor to drop
 //! one: the drop takes the lock itself.

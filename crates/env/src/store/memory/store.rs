@@ -1,9 +1,9 @@
 //! [`MemoryStore`]: the store in memory, with calls to configure it, to make operations fail, and
 //! to cut the power. The [module](super) has the fault model.
 //!
-//! A crash returns a new store with the capacity and the delays of the old one, without its
-//! reservations, counts, planned failures and handles. The old store goes on beside it. Any actor
-//! may call, holding no lock.
+//! A crash returns a new store, with the files and names that survive, and with the capacity and
+//! the delays of the old one. Reservations, counts, planned failures and open handles stay with the
+//! old store, which goes on beside it.
 
 use std::sync::Arc;
 use std::time::Duration;
