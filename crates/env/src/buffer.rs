@@ -1,9 +1,9 @@
-//! [`IoBuf`]: the buffer of device I/O. Its memory starts at a multiple of 4096 bytes, so that
-//! direct I/O accepts it.
+//! [`IoBuf`]: a growable byte buffer for device I/O. Its bytes begin at an address that is a
+//! multiple of 4096, as direct I/O needs it.
 //!
-//! A buffer with a capacity of [`MAPPED_MIN`] bytes or more is made of [`Pages`], which go back to
-//! the operating system when it is dropped. A smaller buffer comes from the allocator. A clone
-//! copies the bytes. A buffer that grows beyond its capacity is moved.
+//! Where the memory comes from: if the capacity is [`MAPPED_MIN`] bytes or more, from [`Pages`],
+//! which go back to the operating system when the buffer is dropped; else from the allocator. A
+//! clone copies the bytes. A buffer that grows beyond its capacity is copied to new memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

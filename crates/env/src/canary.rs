@@ -1,10 +1,10 @@
-//! [`canary!`](crate::canary!): makes rules that tests can break on purpose, to prove that a broken
-//! rule is noticed.
+//! The macro [`canary!`](crate::canary!): makes the rules of an enum breakable, so that a test can
+//! break a rule on purpose and prove that the other tests notice it.
 //!
-//! A crate names its rules in an enum that is `Copy` and `PartialEq`. With the crate's feature
-//! `canary`, `set` breaks one rule of the enum for the calling thread, until the next `set` there.
-//! A simulation runs its actors on one thread, so the rule is broken for all of them. Without the
-//! feature no rule can be broken, and `is_broken` is always false.
+//! The enum must be `Copy` and `PartialEq`. The macro defines `is_broken(rule)`, for the code that
+//! has to keep the rule. If the calling crate is built with its feature `canary`, it also defines
+//! `set(Some(rule))`, which breaks one rule for the calling thread until the next `set` on that
+//! thread. Without the feature there is no `set`, and `is_broken` returns false.
 
 /// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
 /// `is_broken`. To be called in the module of the enum.

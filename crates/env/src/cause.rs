@@ -1,8 +1,8 @@
-//! [`Cause`]: the job on whose behalf bytes move. A request to a device carries its cause, and
-//! counts of I/O and waits for devices are split by it.
+//! [`Cause`]: the job on whose behalf bytes are moved, such as a flush, a compaction, or a read of
+//! a client. It is a label of requests and of counts: I/O can be counted by job.
 //!
-//! The caller names the cause; it is not checked. Arrays by cause are indexed by `cause as usize`,
-//! in the order of [`Cause::ALL`].
+//! The caller chooses the cause; nothing here checks it. `cause as usize` is the place of the cause
+//! in [`Cause::ALL`], and the index in arrays of counts.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! CRC32C (Castagnoli), by the processor's instruction where there is one.
+//! The checksum CRC32C (polynomial of Castagnoli), computed by the `crc32c` crate.
 //!
-//! A format can *bind* a checksum to its place: the checksum also covers the store's UUID or an
-//! epoch, for example, by [`crc32c_append`]. Then bytes of another store, or of an earlier life of
-//! a zone, do not verify, except by a chance of one in 2^32. A checksum finds damage, not forgery.
+//! [`crc32c_append`] can bind a checksum to a place: begin with the store's UUID or an epoch, and
+//! append the bytes. Then bytes that belong to another store or epoch are refused, but for a chance
+//! of about one in 2^32. A checksum finds damage. It does not protect against forgery.
 
 /// The CRC32C of `bytes`.
 #[must_use]

@@ -1,9 +1,12 @@
-//! The byte codec: fixed-width little-endian integers, varints and length-prefixed bytes.
+//! The byte codec: [`Reader`] decodes fields from bytes, [`Writer`] appends encoded fields. Fields
+//! are little-endian integers of 8 to 64 bits, UUIDs, varints, raw bytes, and bytes behind a `u32`
+//! length.
 //!
-//! A [`Reader`] checks lengths before it uses them and does not panic, whatever the bytes. After an
-//! error its place means nothing. It accepts varints that are longer than need be.
+//! A [`Reader`] checks each length before it uses it: damaged bytes give a [`DecodeError`], not a
+//! panic. After an error its offset is not specified. It accepts varints that are longer than
+//! needed.
 //!
-//! A [`Writer`] appends. It panics at a length-prefixed field of 4 GiB or more.
+//! A [`Writer`] panics at a length-prefixed field of 4 GiB or more.
 
 /// Reason why bytes did not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

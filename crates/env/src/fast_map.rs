@@ -1,10 +1,10 @@
-//! [`FastMap`] and [`FastSet`]: hash tables for hot look-ups, with a hasher that is the same in
-//! every run.
+//! [`FastMap`] and [`FastSet`]: the standard hash tables with a faster hasher, whose seed is fixed.
+//! So a program that makes the same calls finds the same order of iteration in each run.
 //!
-//! After the same insertions and removals in the same order, iteration has the same order. But the
-//! order means nothing: where it can be seen, use a `BTreeMap`. Make empty tables with `default()`.
-//! Do not use them for keys that an adversary chooses: the hash has no secret. Like the standard
-//! tables they have no lock.
+//! That order has no meaning. Use a `BTreeMap` where the order can be seen. Make empty tables with
+//! `default()`: `new()` is for the standard hasher. Do not use these tables for keys that an
+//! adversary chooses, because the hash has no secret. As with the standard tables, a shared table
+//! needs a lock.
 
 use foldhash::fast::FixedState;
 

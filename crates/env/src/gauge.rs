@@ -1,11 +1,11 @@
-//! [`MemoryGauge`]: counts the bytes of memory that one use takes, and their peak, so that a store
-//! can keep to a budget.
+//! [`MemoryGauge`]: counts the bytes of memory that are in use for one purpose, and their peak. It
+//! only counts: it does not allocate, and refuses nothing.
 //!
-//! A gauge refuses nothing: the owner of the budget reads it and acts. A gauge can be a part of a
-//! whole, which counts the same bytes.
+//! A gauge can be a part of another one, its *whole*: what is counted in the part is counted in the
+//! whole, too. A [`MemoryLease`] is a share of the count that is given back when it is dropped.
 //!
-//! Threads: any. A part and its whole are counted one after the other, so a reader may see one
-//! without the other for a moment.
+//! Any number of threads may count and read at once. Part and whole, count and peak are changed one
+//! after the other, so a reader can for a moment see one changed and the other not.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

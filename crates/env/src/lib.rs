@@ -1,16 +1,17 @@
-//! Layer 0: what the other layers may ask of the world, and the values that they share.
+//! Layer 0: what the other crates use of the outside world - time, randomness, threads, locks - and
+//! values that they share.
 //!
-//! Time, chance, threads and waiting come into the code of a store through this crate. So the same
-//! code runs on real threads and, unchanged, as simulated actors on a virtual clock. The crate also
-//! has units and ids, buffers, checksums, the byte codec, causes of I/O and of waits, limits of
-//! options, memory gauges, claims of users, rules that can be broken on purpose, sequences that
-//! share their chunks, and the [`Store`] trait with its in-memory fake.
+//! A store that takes these things from here alone can run on real threads, and unchanged as
+//! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
+//! engine and whatever keeps its files; an in-memory fake is included. The other modules have units
+//! and ids, I/O buffers, hash tables, checksums, the byte codec, memory gauges, and the causes of
+//! I/O and waits.
 //!
-//! No lock of [`sync`] may be held over a wait for time, for an event or for an actor, except for
-//! the own lock of a condition. Debug builds panic otherwise.
+//! No lock of [`sync`] may be held over a wait for time, for a condition or for an actor's end,
+//! except for the lock that belongs to the condition. Debug builds panic at such a wait.
 //!
 //! This crate has numbers for devices, zones and blocks, but does no I/O on a device. It does not
-//! know keys.
+//! know the keys of a store.
 
 mod buffer;
 mod canary;

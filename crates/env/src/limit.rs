@@ -1,8 +1,10 @@
-//! [`Limit`]: the range of an option, with the reason for its ends. Both ends belong to the range.
+//! [`Limit`]: the range in which the value of an option must lie, with the reason for its ends.
+//! Both ends belong to the range.
 //!
-//! A value out of range is refused with an error, not changed to fit. [`OutOfRange`] names the
-//! option, the value, the range and the reason; it is also the error for an option that does not
-//! fit another one. An option should be checked before anything is written.
+//! [`Limit::check`] returns an error for a value outside of the range, and does not change the
+//! value. The error, [`OutOfRange`], has the option, the value, what was expected, and the reason.
+//! It also serves for an option that does not fit another option, or the store
+//! ([`OutOfRange::relation`]).
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
-//! [`Pages`]: large memory that is mapped from the operating system and goes back to it when it is
-//! dropped.
+//! [`Pages`]: zeroed memory of a fixed size that is mapped from the operating system and unmapped
+//! when it is dropped.
 //!
-//! An allocator keeps freed memory for the next request. A store with a memory budget cannot afford
-//! that for buffers of [`MAPPED_MIN`] bytes or more. But fresh pages cost time when they are first
-//! written: a job that needs a buffer again and again should keep it.
+//! It is for large buffers, of [`MAPPED_MIN`] bytes or more: an allocator may keep freed memory,
+//! which would then count against nobody's budget. Mapping has a price: fresh pages cost time when
+//! they are first written. A job that needs such a buffer again and again should keep it.
 //!
-//! Pages do not grow. If there is no memory left, the process ends. Threads: any.
+//! If the memory cannot be mapped, the process ends as at a failed allocation.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;

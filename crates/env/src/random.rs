@@ -1,9 +1,9 @@
-//! [`Random`]: random numbers from a seed. The same seed gives the same sequence on every machine.
+//! [`Random`]: a pseudo-random generator (xoshiro256++) with a seed. The same seed gives the same
+//! numbers. It is not for secrets.
 //!
-//! A generator belongs to one user. Parts of a run that draw by themselves get
-//! [forks](Random::fork), taken in a fixed order.
-//! [`runner::fork_random`](crate::runner::fork_random) gives a first one: from the seed in a
-//! simulation, from the machine's entropy on threads. Not for secrets.
+//! Parts of a program that draw numbers independently should each have a generator of their own, so
+//! that one part which draws more does not shift the numbers of another: see [`Random::fork`]. A
+//! first generator comes from a seed, or from [`runner::fork_random`](crate::runner::fork_random).
 
 use rand::SeedableRng;
 pub use rand::{Rng, RngCore};

@@ -1,9 +1,9 @@
-//! [`test_seeds`]: the seeds that a randomised test runs.
+//! [`test_seeds`]: the range of seeds that a randomised test runs.
 //!
-//! A test has a default number of seeds, small enough for every run. Three environment variables
-//! change it:
+//! A test passes its default number of seeds. Three environment variables change the range; a value
+//! that is no number is a panic.
 //!
-//! - `TERRACE_TEST_SEED=N` runs seed N alone, to repeat a failure. The other two are then ignored.
+//! - `TERRACE_TEST_SEED=N` runs seed N alone, to repeat a failure. It overrides the other two.
 //! - `TERRACE_TEST_SEEDS=F` runs F times as many seeds.
 //! - `TERRACE_TEST_ROUND=R` runs the R-th batch of seeds, counted from 0. Example: for a test with
 //!   10 seeds by default, F = 2 and R = 1 run seeds 20 to 39.

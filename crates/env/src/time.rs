@@ -1,7 +1,7 @@
-//! [`Time`]: a moment on the runner's clock, in nanoseconds.
+//! [`Time`]: a moment on the clock of a runner, in nanoseconds since that clock started.
 //!
-//! To compare times of different runners, or of two simulations, means nothing; it is not checked.
-//! A difference that would be negative is zero.
+//! Times of different clocks, such as those of two simulations, cannot be compared; this is not
+//! checked. A difference that would be negative is zero.
 
 use std::fmt;
 use std::ops::{Add, Sub};

@@ -1,9 +1,9 @@
-//! Units and ids as newtypes, so that an address is not taken for a size or for an id. They hold
-//! any number: they do not check whether such a zone or file exists.
+//! Units and ids as newtypes, so that an address is not taken for a size or for an id. A value can
+//! be any number: whether there is such a zone or file is not checked.
 //!
-//! Texts of sizes: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G and T, in small or
-//! capital letters; without a unit, or with `B`, they are bytes. A size is printed in units of
-//! 1024, rounded to a tenth. Plain values.
+//! [`ByteCount`] reads sizes from text: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G
+//! and T, in small or capital letters. A number alone, or with `B`, is in bytes. A size is printed
+//! in the largest of B, KiB, MiB, GiB and TiB that it reaches, rounded to a tenth.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,15 +1,12 @@
-//! [`Users`]: claims on something that one user may change or several may read, such as a device or
-//! a store.
+//! [`Users`]: who uses a thing that one user may change or several may read, such as a device or a
+//! store. Two users that write to one device would destroy each other's data.
 //!
-//! Two users that write to one device would destroy each other's data. So a user takes a [`Claim`]
-//! first, and keeps it until its last request is done: one user alone to write, or any number
-//! together to read. A claim that cannot be had is refused at once. A claim ends when it is
-//! dropped.
+//! A user takes a [`Claim`] before it uses the thing: one user alone to write, or any number
+//! together to read. A call that cannot give a claim returns `None` and does not wait. A claim ends
+//! when it is dropped.
 //!
-//! Claims work within a process, among users that ask for them: a device does not check them.
-//! Processes are kept apart by a lock on the file or directory, where there is one.
-//!
-//! Threads: any.
+//! Claims bind those who ask for them, within one process. They do not keep other processes out.
+//! They may be taken and dropped on any thread.
 
 use std::sync::Arc;
 

@@ -1,11 +1,15 @@
-//! [`Builder`]: makes a sequence from front to back, out of new items and of chunks of other
-//! sequences.
+//! [`Builder`]: makes a [`Chunked`] sequence from front to back, out of new items and of chunks
+//! that are shared with another sequence.
 //!
-//! New items are collected. When a chunk of another sequence follows, the collected items become
-//! chunks and the other chunk is shared. The items of the other chunk are copied instead in three
-//! cases: too few items are collected for a chunk of their own, only a part of the chunk is wanted,
-//! or the chunk itself is too small. If too few items are left at the end, they are divided anew
-//! with the last chunk. So no chunk is too small, unless it is the only one.
+//! New items are collected. When a chunk of another sequence is added, the collected items become
+//! chunks of their own, and the added chunk is shared. Its items are copied instead in three cases:
+//!
+//! - items are collected, but fewer than [`LEN_MIN`], too few for a chunk;
+//! - only a part of the chunk is wanted;
+//! - the chunk has fewer than [`LEN_MIN`] items.
+//!
+//! If fewer than [`LEN_MIN`] collected items are left at the end, they and the last chunk are
+//! divided anew. So in a sequence of several chunks, each has [`LEN_MIN`] to [`LEN_MAX`] items.
 
 use std::ops::Range;
 use std::sync::Arc;

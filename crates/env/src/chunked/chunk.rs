@@ -1,5 +1,5 @@
-//! [`Chunk`]: consecutive items of a sequence, and the index of the first one. Several sequences
-//! can share the items, each with a first index of its own.
+//! [`Chunk`]: a run of consecutive items of a sequence, with the index of its first item. The items
+//! are behind an `Arc`: several sequences can share them, each with a first index of its own.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! [`Iter`]: iterates over the items of a sequence, from either end. It borrows the sequence, and
-//! knows how many items are left.
+//! [`Iter`]: a double-ended iterator over the items of a chunked sequence, or of a slice of it. It
+//! borrows the sequence and yields references. Its length is exact, and known without a walk.
 
 use std::fmt;
 use std::iter::FusedIterator;

@@ -1,12 +1,12 @@
-//! [`Chunked`]: an immutable sequence in chunks. A changed copy shares most chunks with the
-//! original: it copies those that the change touches, and sometimes a neighbour.
+//! [`Chunked`]: an immutable sequence that is stored in chunks. A changed copy shares with the
+//! original the chunks that the change does not touch, but may copy a chunk beside a changed place.
 //!
-//! Example: the last run of a large tree has tens of thousands of tables, and a commit replaces a
-//! few neighbours. The new run copies the chunks of these tables, and shares the others with the
-//! old run, which readers and deciders may still hold.
+//! It is meant for long lists of which each version differs from the one before in a few places,
+//! such as the tables of a large run: readers can keep the old version, and most items are held
+//! once.
 //!
-//! A chunk has 16 to 64 items. A sequence of fewer items is one smaller chunk. Any number of
-//! threads may read.
+//! A sequence of 16 items or more has chunks of 16 to 64 items; one of 1 to 15 items is one chunk.
+//! Any number of threads may read a sequence whose items are `Send` and `Sync`.
 
 mod builder;
 mod chunk;

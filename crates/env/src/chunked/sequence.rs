@@ -1,7 +1,8 @@
-//! [`Chunked`]: an immutable sequence that is cheap to clone. A change in a few places makes a new
-//! sequence that shares most chunks, see the [folder's head](super).
+//! [`Chunked`]: an immutable sequence. A clone shares all chunks. [`Chunked::patched`] returns a
+//! changed copy, which shares most chunks if the change is small: see the [folder's head](super).
 //!
-//! The places of a change must come in order and must not overlap; debug builds check that.
+//! The places of a change must come in ascending order and must not overlap. Debug builds panic if
+//! they do.
 
 use std::fmt;
 use std::ops::{Index, Range};

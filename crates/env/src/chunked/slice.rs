@@ -1,5 +1,5 @@
-//! [`ChunkedSlice`]: a view of consecutive items of a [`Chunked`](super::Chunked) sequence. Indices
-//! count from the first item of the slice.
+//! [`ChunkedSlice`]: a borrowed view of consecutive items of a [`Chunked`](super::Chunked)
+//! sequence. Its indices count from the first item of the slice.
 
 use std::fmt;
 use std::ops::{Index, Range};

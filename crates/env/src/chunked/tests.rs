@@ -1,4 +1,5 @@
-//! Tests of sequences against plain lists, and of the chunks that a changed sequence shares.
+//! Random tests that hold chunked sequences and their slices against plain vectors, and a test of
+//! which chunks a changed sequence shares with the original.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Free functions for time, sleep and actors. Inside a simulation they act on the simulation,
-//! elsewhere on the machine.
+//! Free functions for time, sleep, actors, processors and randomness, the same for both runners:
+//! for an actor of a simulation they act on the simulation, for any other caller on the machine.
 //!
-//! Sleeping, yielding and charging are waits: the caller must hold no lock, which debug builds
-//! check.
+//! The functions that sleep, yield or charge count as waits: the caller must hold no lock of
+//! [`sync`](crate::sync). Debug builds check that.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! [`Coroutine`]: code on a stack of its own that can be suspended anywhere and resumed later, by
-//! the `corosensei` crate.
+//! [`Coroutine`]: code on a stack of its own, which can suspend itself and be resumed later. It
+//! wraps the `corosensei` crate.
 //!
 //! [`suspend`] needs no handle: a thread-local names the coroutine that is running. A stack has 1
-//! MiB; code that needs more ends the process. This is the only file of the crate with unsafe code.
+//! MiB; code that needs more ends the process.
 //!
 //! # Soundness
 //! - A coroutine sets `RUNNING` to its own yielder when it starts, and after each suspension.
@@ -11,9 +11,8 @@
 //!   yielder lives further up the same stack.
 //! - A coroutine is not `Send`: it stays on its OS thread, and so does its pointer.
 //! - A suspended coroutine is not unwound from outside. If it is dropped in that state, its stack
-//!   is leaked, as if its thread slept for ever. (Forced unwinding would abort the process if the
-//!   coroutine is in a destructor of an unwinding frame. The scheduler cancels actors from within
-//!   instead.)
+//!   is leaked. Forced unwinding would abort the process if the coroutine is suspended in a
+//!   destructor that runs during a panic.
 
 use std::cell::{Cell, RefCell};
 use std::mem;

@@ -1,10 +1,9 @@
-//! [`JoinHandle`]: the handle of an actor, on either runner.
+//! [`JoinHandle`]: the handle of an actor, which is a thread or a simulated actor.
 //!
-//! A join waits for the actor's end, and returns its value or goes on with its panic.
-//! [`JoinHandle::try_join`] returns the panic as a value. The caller must hold no lock.
-//!
-//! A simulated actor must be joined within its simulation. An actor whose handle is dropped runs
-//! on; in a simulation it must end before the root does.
+//! [`JoinHandle::join`] waits for the actor's end, and returns its value or continues its panic.
+//! [`JoinHandle::try_join`] returns the panic as a value instead. The caller of either must hold no
+//! lock; debug builds check that. A simulated actor that has not ended can be joined only within
+//! its simulation. An actor whose handle is dropped runs on.
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;

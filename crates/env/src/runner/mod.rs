@@ -1,18 +1,18 @@
-//! The two runners: real threads, and simulated actors on a virtual clock.
+//! The two runners of actors: real threads, and simulated actors on a virtual clock.
 //!
-//! Code asks for time, sleep and actors through the free functions of this module. Inside
-//! [`simulate`] they mean the simulation, elsewhere the machine. So devices, stores and the engine
-//! are written once, for both.
+//! Code asks for time, sleep and actors through the free functions of this module. For code inside
+//! [`simulate`] they mean the simulation, elsewhere the machine. So the same code runs in both.
 //!
 //! | | threads | simulation |
 //! |---|---|---|
 //! | [`spawn`] | a thread | a coroutine on the simulation's OS thread |
 //! | [`now`] | since the process first asked | since the simulation started |
-//! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
-//! | [`sleep_until_precisely`] | sleeps until shortly before, and spins | as above |
-//! | [`charge`] | nothing | a sleep |
+//! | [`sleep`], [`sleep_until`], [`yield_now`] | the machine's | others run, the clock moves |
+//! | [`sleep_until_precisely`] | sleeps until shortly before, then spins | as above |
+//! | [`charge`] | does nothing | a sleep |
 //! | [`processors`] | the machine's | a fixed number |
 //! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
+//! | [`is_simulated`], [`history`] | false, none | true, a hash of the schedule so far |
 //!
 //! | part | content |
 //! |---|---|
@@ -22,10 +22,9 @@
 //! | `schedule`, `coroutine` | a simulation's actors and clock; an actor's stack |
 //!
 //! # Threads
-//! The functions may be called from anywhere, but a simulation must not be started inside another
-//! one. Functions that wait must not be called while a lock of [`sync`](crate::sync) is held, which
-//! debug builds check. A simulation lives on one OS thread. What runs on any other thread is
-//! outside of it.
+//! A simulation lives on one OS thread; code on other threads is outside of it. A simulation must
+//! not be started inside another one. Functions that wait must not be called while a lock of
+//! [`sync`](crate::sync) is held; debug builds check that.
 
 mod ambient;
 mod coroutine;

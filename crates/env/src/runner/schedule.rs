@@ -1,17 +1,16 @@
-//! [`Schedule`]: the actors of a simulation, why each of them waits, and the virtual clock. It
-//! decides which actor runs next.
+//! [`Schedule`]: the actors of a simulation, what each of them waits for, and the virtual clock. It
+//! decides which actor runs next. It keeps the suspended coroutines, but does not resume them.
 //!
-//! Of all actors that can run, the next is the one with the smallest (time, id). An actor that
-//! waits for a condition, or for another actor's end, has no time until it is woken; a wait for a
-//! condition may have a deadline, which then is its time. If schedules are *explored*, chance
-//! decides among actors of the same time. [`Schedule::interrupt`] makes an actor the running one
-//! without its turn: so the root gets panics. The schedule keeps the coroutines, but does not
-//! resume them.
+//! Of the actors that can run, the next is the one with the smallest (time, id): the time is when
+//! it may go on. An actor that waits for a condition, or for another actor's end, has no time until
+//! it is woken; but a wait for a condition can have a deadline, which then is its time. If
+//! schedules are *explored*, chance decides among actors of the same time. [`Schedule::interrupt`]
+//! makes an actor the running one out of turn.
 //!
 //! # Invariants
 //! - The clock does not go back.
-//! - An entry of the queue counts while its stamp is that of its actor. Waking an actor raises the
-//!   actor's stamp, so its older entries are passed over.
+//! - An actor has a stamp, which is raised when it is woken or takes its turn. An entry of the
+//!   queue with another stamp than its actor is stale and is skipped.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

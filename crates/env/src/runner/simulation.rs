@@ -1,34 +1,34 @@
-//! [`simulate`]: the simulated runner: actors are coroutines on the calling OS thread, with a
-//! virtual clock.
+//! [`simulate`]: the simulated runner. Actors are coroutines on the calling OS thread, and the
+//! clock is virtual.
 //!
-//! The body of a simulation is its root actor, and runs on the caller's stack. When the root has to
-//! wait, it becomes the scheduler: it takes the actor with the smallest (time, id) that can run,
-//! sets the clock to that time, and resumes the actor, until its own turn comes. No time passes
-//! while an actor computes. Actors are switched at sleeps, yields, charges, joins, and waits for a
+//! The body of a simulation is its root actor, and runs on the caller's stack. While the root
+//! waits, it is the scheduler: it resumes the actor with the smallest (time, id) that can run,
+//! after it has set the clock to that time, until its own turn comes. No time passes while an actor
+//! computes. Actors are switched at sleeps, yields, charges, joins and waits for a
 //! [`Condvar`](crate::sync::Condvar). What an actor does between two of these is atomic for the
 //! others, unless schedules are explored.
 //!
 //! # Explored schedules
-//! [`SimulationOptions::explore`] looks for orders of events that threads could have. When an actor
-//! is about to take a lock and holds none, and at each [`switch_point`](crate::sync::switch_point),
-//! it may rest and let others in between. Of several actors that can run at the same time, chance
-//! takes one. The seed decides, so a schedule can be repeated. This needs a build with debug
-//! assertions.
+//! With [`SimulationOptions::explore`] an actor may also rest, and let others in between, when it
+//! is about to take a lock while it holds none, and at a
+//! [`switch_point`](crate::sync::switch_point). Of several actors that can run at the same time,
+//! chance takes one. This finds orders of events that threads could have. The seed decides, so a
+//! schedule can be repeated. It needs debug assertions.
 //!
 //! # When something goes wrong
-//! - An actor that panics hands the panic to the actor that is joining it. If there is none, the
-//!   root gets it when it next waits or ends; of several such panics the first.
-//! - If no actor can run, the root panics with what each actor waits for. If the root is already
-//!   unwinding, the youngest actor is cancelled instead.
-//! - The root panics if the simulation runs past its limit of virtual time or of turns, unless it
-//!   is unwinding or the options say `unlimited`. This finds actors that wait for each other by
-//!   polling.
-//! - If an actor outlives the root, the end of the root becomes a panic with the actor's name.
-//! - An actor that still lives then is cancelled, the youngest first: its wait unwinds, and its
-//!   destructors run as actors, which may wait. An actor that is stuck there is leaked.
+//! - The panic of an actor goes to the actor that is joining it. If there is none, it goes to the
+//!   root when the root next waits for others, or ends without a panic of its own; of several such
+//!   panics the first.
+//! - If no actor can run, the root panics with a list of what each actor waits for. If the root is
+//!   unwinding already, the youngest actor is cancelled instead.
+//! - If the limit of virtual time or of turns is passed while the root waits, and the root is not
+//!   unwinding, the root panics. This finds actors that wait for each other by polling.
+//! - If actors outlive the root, they are cancelled, the youngest first: the wait of a cancelled
+//!   actor unwinds, and its destructors may wait. An actor that does not end by that is leaked.
+//!   Then the simulation panics with the names of these actors, if no other panic is on its way.
 //!
 //! # Threads
-//! A simulation belongs to its OS thread. Several may run at once on different threads. The caller
+//! A simulation belongs to its OS thread; several may run at once on different threads. The caller
 //! that starts one must hold no lock.
 
 use std::any::Any;

@@ -1,8 +1,8 @@
-//! The real runner: actors are threads, and the clock is the machine's.
+//! The real runner: actors are threads, and the clock is the machine's monotonic clock.
 //!
-//! The clock is zero when the process first looks at it, and does not go back. If the operating
-//! system does not grant a thread, the caller panics. A precise sleep spins at its end, for 80 us
-//! at most.
+//! The clock shows zero when the process first looks at it. If the operating system does not grant
+//! a thread, the caller of `spawn` panics. A precise sleep spins for the last 80 us before its
+//! time, or less, because a sleeping thread wakes up late.
 
 use std::sync::OnceLock;
 use std::thread;

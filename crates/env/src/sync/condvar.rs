@@ -1,9 +1,9 @@
-//! [`Condvar`]: a wait for a change of a locked value, on threads and in simulations.
+//! [`Condvar`]: a condition variable, on threads and in simulations.
 //!
-//! The waiter holds the lock of the value, and no other lock; the wait unlocks it, and locks it
-//! again at its end. A wait may end without a notification, so the waiter must look at the value
-//! again. To change the value, take the same lock, and then notify. A simulated actor can be
-//! notified by actors of its own simulation only.
+//! The waiter holds the lock of a value, and no other lock. The wait unlocks it, and locks it again
+//! at its end. A wait may end without a notification, so the waiter must look at the value again.
+//! To wake a waiter, change the value under the same lock, then notify. A simulated actor can be
+//! notified only by actors of its own simulation.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,13 +1,15 @@
-//! Keeps a list of the locks that the calling actor holds, so that a lock held over a wait is a
-//! panic and not a rare stall. Only builds with debug assertions do this. [`switch_point`] uses the
-//! list: a simulation that explores schedules lets others in between only where no lock is held.
+//! Keeps a list of the locks that the calling actor holds, so that a lock that is held over a wait
+//! is a panic and not a rare stall. Without debug assertions the list is not kept, and nothing is
+//! checked.
 //!
-//! While the thread panics nothing is checked: a second panic would abort the process and hide the
-//! first.
+//! [`switch_point`] uses the list, too: a simulation that explores schedules lets others in between
+//! only where no lock is held. While the thread panics, [`assert_no_lock_held`] passes: a second
+//! panic would abort the process and hide the first.
 //!
 //! # Threads
-//! The list belongs to the OS thread. Simulated actors share it. This works because none of them
-//! may hold a lock when it is suspended: a condition's own lock is taken off the list for the wait.
+//! The list belongs to the OS thread, and simulated actors share it. This works because an actor
+//! must hold no lock when it is suspended: the lock of a condition is taken off the list for the
+//! wait.
 
 #[cfg(debug_assertions)]
 mod tracked {
@@ -112,8 +114,8 @@ pub fn switch_point() {
     }
 }
 
-/// Panics in debug builds when the calling actor holds a lock: called before every device call and
-/// every wait. `what` completes "is held over".
+/// Panics in debug builds when the calling actor holds a lock: for the beginning of calls that may
+/// wait. `what` completes "is held over".
 pub fn assert_no_lock_held(what: &str) {
     assert_none(what);
 }

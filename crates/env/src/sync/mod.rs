@@ -1,15 +1,16 @@
-//! Locks and conditions that know the runner.
+//! Locks and condition variables that work on threads and in simulations.
 //!
 //! | part | content |
 //! |---|---|
-//! | [`Mutex`], [`RwLock`] | `parking_lot`'s; a simulated actor that finds one taken panics |
+//! | [`Mutex`], [`RwLock`] | `parking_lot`'s; in a simulation a wait for one panics |
 //! | [`Condvar`] | `parking_lot`'s on threads, the schedule's in a simulation |
 //! | `held` | which locks the caller holds |
 //!
 //! The rule: **no lock is held over a wait**: a device call, a sleep, a join, or the wait for a
-//! condition (its own lock excepted). Debug builds panic where it is broken, and name the place
-//! where the lock was taken. An actor that has to keep others out for longer takes a role: a flag
-//! under a lock, and a condition that the others wait for.
+//! condition (except for the condition's own lock). In debug builds [`assert_no_lock_held`] panics
+//! where the rule is broken, and names the place where the lock was taken. An actor that has to
+//! keep others out for longer takes a role: a flag under a lock, and a condition that the others
+//! wait for.
 //!
 //! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
 //! schedules may let others in between. A panic under a lock unlocks it; there is no poisoning. An

@@ -1,7 +1,9 @@
-//! [`Mutex`]: a lock for short computations. No actor may wait while it holds one.
+//! [`Mutex`]: a lock around a value, for short computations. The holder must not wait for anything
+//! while it holds the lock.
 //!
-//! An actor that locks a mutex that it already holds waits for ever; in a simulation it panics. A
-//! panic under the lock unlocks it.
+//! [`Mutex::lock`] waits for other threads; in a simulation it panics where it would have to wait.
+//! An actor that locks a mutex that it holds already waits for ever on threads. A panic under the
+//! lock unlocks it.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

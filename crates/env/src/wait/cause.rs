@@ -1,8 +1,7 @@
-//! [`WaitCause`]: the reasons why an actor waits, with a name for metrics and a few words for
-//! people.
+//! [`WaitCause`]: the reasons why an actor waits, each with a name for metrics and a few words for
+//! people. [`WaitCause::ALL`] has them in the order of reports.
 //!
-//! Names are kept in files of results: reading an unknown name is an error. Reports and counters
-//! have the order of [`WaitCause::ALL`].
+//! A cause is serialised as its name. Reading an unknown name is an error.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! [`WaitClock`]: measures the waits of one actor, cause by cause.
+//! [`WaitClock`]: measures the waits of one actor, one after the other, each under a [`WaitCause`].
 //!
-//! When a wait ends, it is added to the counts and to the open ledgers of the actor. A wait of no
-//! length is not added.
+//! When a wait ends, it is added to the [`WaitCounts`] of the clock, and to the open ledgers of the
+//! actor. A wait of no length is not added.
 
 use super::{WaitCause, WaitCounts, ledger};
 use crate::{Time, runner};

@@ -1,7 +1,7 @@
 //! [`WaitCounts`]: counts waits by cause, as they end. A wait that is still running is not counted.
 //!
 //! Any number of actors count at once, without a lock. The numbers are read one by one: if waits
-//! end meanwhile, number and time of a cause may be of different moments.
+//! end meanwhile, number and times of a cause may be of different moments.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,8 +1,9 @@
-//! [`WaitLedger`]: collects the waits of one actor that end while the ledger is open.
+//! [`WaitLedger`]: collects the measured waits of one actor that end while the ledger is open, to
+//! tell what the time of one operation was made of.
 //!
 //! # Threads
 //! The list of open ledgers belongs to the OS thread. Simulated actors share it, so each entry
-//! names its actor. The actor that opened a ledger must close or drop it.
+//! names its actor. A ledger must be closed or dropped by the actor that opened it.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

@@ -1,15 +1,14 @@
 //! Waits: what an actor waited for, how often and how long.
 //!
-//! Code that waits measures it with a [`WaitClock`]:
+//! Code that waits measures it with a [`WaitClock`], whose waits go to two places:
 //!
 //! - [`WaitCounts`] sums up the waits of all actors of a part of the program, by [`WaitCause`].
-//! - A [`WaitLedger`] collects the waits of one actor while it is open. So a put knows what its own
-//!   latency is made of.
+//! - A [`WaitLedger`] collects the waits of one actor while it is open, for example during one put.
 //!
-//! # Rules
-//! - A wait is counted once, by the innermost code that waits: code that calls it stops its own
-//!   clock before. So the waits of one actor do not overlap. Waits for locks and for a processor
-//!   are not counted.
+//! # Rules for code that measures
+//! - A wait is counted once, by the innermost code that waits. Code that calls it stops its own
+//!   clock before. Then the waits of one actor do not overlap.
+//! - Waits for locks and for a processor are not counted.
 //! - An idle actor does not count as waiting. Example: the flush's actor while no memtable is full.
 //!
 //! # Threads

@@ -1,8 +1,8 @@
-//! [`Waits`]: how often and how long something waited, by cause. It is a plain value that can be
-//! added and subtracted.
+//! [`Waits`]: how often and how long something waited, by cause. It is a plain value; two of them
+//! can be added, and an earlier one can be subtracted from a later one.
 //!
-//! The longest wait of a difference is not known: it is that of the later value, even if that wait
-//! was before.
+//! A difference has the longest wait of the later value, which may have happened before the earlier
+//! one: the longest wait in between is not known.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
