@@ -1,8 +1,9 @@
-//! [`Failure`]: the reason why a command failed, and its exit code. The codes are part of the
-//! program's interface; they are listed in `docs/cli.md` and in `terrace --help`.
+//! [`Failure`]: the reason why a command failed, as a message for people and a [`Kind`], which
+//! decides the exit code. The codes are part of the program's interface: `docs/cli.md` lists them.
 //!
-//! - If a store has stopped, the code is that of the first failure.
-//! - If the reader of standard output has gone, as after `head`, the command ends with code 0.
+//! - Errors of the library and the lab become failures here, by `From`.
+//! - For a store that has stopped, the kind is that of the error that stopped it.
+//! - If the reader of standard output has gone, as after `head`, the exit code is 0.
 
 use std::fmt;
 use std::path::Path;

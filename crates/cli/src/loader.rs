@@ -1,12 +1,11 @@
-//! [`Loader`]: puts the files of a directory tree into a store. Small files share a batch.
+//! [`Loader`]: puts the files and symbolic links of a directory tree into a store, in batches.
 //!
-//! - Files go to a key space, and symbolic links to another one that belongs to it ([`links_of`]).
-//!   So trees that are imported into different key spaces share nothing.
-//! - A file that takes the place of a link deletes the link, in the same batch, and the other way
-//!   round. Paths that are no longer in the tree are left alone.
-//! - The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered and
-//!   not durable: the caller syncs or closes the store. After an error, the batches that were
-//!   written before stay.
+//! - Files go to one key space, and links to another one, whose name [`links_of`] makes from the
+//!   name of the first.
+//! - A file that takes the place of a stored link deletes the link, in the same batch, and the
+//!   other way round. Stored paths that the tree does not have are left alone.
+//! - [`Loader::finish`] writes the last batch. Batches are gathered and not durable: sync or close
+//!   the store afterwards. After an error, the batches that were written before stay.
 
 use std::ffi::OsStr;
 use std::fs;

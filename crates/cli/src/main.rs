@@ -1,9 +1,6 @@
-//! The `terrace` program: one file or folder per subcommand, in `commands`.
-//!
-//! This crate turns command lines into calls of the library, and answers into text or JSON. Stores,
-//! drives and experiments are the work of the library and of the other crates. Rules for all
-//! commands (exit codes, output, how directory trees are stored) are in `docs/cli.md`. The code of
-//! a command runs in the main thread, unless the head of its file says otherwise.
+//! The `terrace` program: turns command lines into calls of the library, and answers into text or
+//! JSON. Each subcommand is a file or a folder in `commands`. Rules for all commands (exit codes,
+//! output, how directory trees are stored) are in `docs/cli.md`.
 
 mod commands;
 mod escape;

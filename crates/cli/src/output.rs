@@ -1,14 +1,13 @@
-//! [`Output`]: results go to standard output, as text or JSON; everything else goes to standard
-//! error.
+//! [`Output`]: how a command answers: in text, or with `--json` in JSON, an object a line.
 //!
-//! - With `--json` every line of standard output is one JSON object, and the last one is the
-//!   command's result or its error. Exceptions: the script of `completions`, and the answers to a
-//!   call for help and to a command line that cannot be parsed, are text.
-//! - Without `--json` an error goes to standard error; with it, only if standard output cannot be
-//!   written.
-//! - A result that cannot be written ends the command. If the reader of standard output has gone,
-//!   no error is printed.
-//! - Bars and notes are for people. They go to standard error, also with `--json`.
+//! - [`Output::result`] prints the result on standard output.
+//! - [`Output::line`] prints a line about work that goes on; with `--json`, nothing.
+//! - [`Output::raw`] prints bytes as they are, also with `--json`. On a terminal it adds a newline
+//!   if they do not end with one.
+//! - [`Output::note`] prints text for people on standard error, also with `--json`.
+//! - [`Output::failure`] prints an error: on standard error, or with `--json` as an object on
+//!   standard output, if that can be written. If the reader of standard output has gone, it prints
+//!   nothing.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

@@ -1,7 +1,7 @@
-//! [`Scratch`]: a directory that a command makes for its work, and that is removed when the command
-//! ends. It is also removed at Ctrl-C (SIGINT), SIGTERM, and when the terminal is closed (SIGHUP).
-//! Other signals, such as SIGKILL, leave it. A signal that was ignored from the start, as under
-//! `nohup`, stays ignored.
+//! [`Scratch`]: a directory that a command makes for its work, and that is removed when the value
+//! is dropped. It is also removed at Ctrl-C (SIGINT), at SIGTERM, and when the terminal is closed
+//! (SIGHUP). Other signals, such as SIGKILL, leave it. A signal that was ignored from the start, as
+//! under `nohup`, stays ignored.
 //!
 //! 1. A directory is made and listed under one lock. It is taken off the list when its owner has
 //!    removed it.

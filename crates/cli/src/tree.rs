@@ -1,11 +1,12 @@
-//! A directory tree as entries of a store, and back, as `docs/cli.md` says: a file is its path and
-//! its contents, a symbolic link its path and its target. Directories are no entries.
+//! A directory tree as entries to store: a file is its path and its size, a symbolic link its path
+//! and its target. Directories are no entries.
 //!
 //! - Paths are bytes, relative to the root of the tree, with `/` between names.
-//! - A walk follows no links; the root may be a link to a directory. The tree may change during a
-//!   walk: the size of a file is that of the moment when it was found.
-//! - [`place`] turns a path into a place below a directory, and checks the text of the path. It
-//!   does not look at the disk: its caller makes sure that no directory on the way is a link.
+//! - A walk reads no contents and follows no links; the root may be a link to a directory. The size
+//!   of a file is that of the moment when the walk found it.
+//! - [`place`] is the way back: it turns a path into a place below a directory. It checks the text
+//!   of the path and does not look at the disk, so it does not notice a directory on the way that
+//!   is a link.
 
 use std::ffi::OsStr;
 use std::fs::{self, FileType};

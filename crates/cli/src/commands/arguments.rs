@@ -1,8 +1,9 @@
-//! [`Arguments`]: the command line as a whole: global options, and the list of subcommands.
+//! [`Arguments`] is the command line of `terrace`, as the parser `clap` reads it: the global option
+//! `--json` and the subcommand. [`Command::run`] carries the subcommand out.
 //!
-//! A command line that cannot be parsed ends the program with exit code 2, before anything is
-//! opened. The reason is printed as text on standard error, also with `--json`. `--help` and
-//! `--version` end the program with exit code 0.
+//! `Arguments::parse` ends the program itself in two cases. If the command line cannot be parsed,
+//! it prints the reason as text on standard error, also with `--json`, and the exit code is 2.
+//! After `--help` and `--version` the exit code is 0.
 
 use clap::{Parser, Subcommand};
 

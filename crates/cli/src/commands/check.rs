@@ -1,14 +1,13 @@
-//! `terrace check IMAGE`: verifies a store and changes nothing. Nobody may have the store open for
-//! writing meanwhile.
+//! `terrace check IMAGE`: verifies a store and changes nothing.
 //!
-//! 1. The file system, on an image or in a directory: its structures, their checksums, and the
-//!    invariants between them. All problems that are found are listed.
-//! 2. The store, if step 1 found no problem: every block of every table that counts, the order of
-//!    its entries, and their number. This step ends at the first problem. Logs are verified by the
-//!    replay when the store is opened.
+//! 1. `Fs::check_watched`, or `DirStore::check` for a directory, checks the files below the store.
+//!    The problems that it finds are printed as a list.
+//! 2. If step 1 found no problem, the store is opened for reading, which replays its logs, and
+//!    `Db::verify` reads its tables. This step ends at the first damage.
 //!
-//! Damage in step 2 is printed after the outcome of step 1. After another failure, such as a drive
-//! that cannot be read, only the error is printed.
+//! The command fails with exit code 3 if step 1 found problems, or if step 2 found damage; what was
+//! found before is printed first. After another error, such as a drive that cannot be read, only
+//! the error is printed.
 //!
 //! What a crash leaves behind (files that nothing names, a store that was not closed) is printed
 //! and is no problem.

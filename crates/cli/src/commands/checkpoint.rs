@@ -1,14 +1,16 @@
-//! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
-//! the checksums of all tables and logs on the way. A target that is not there is made, but not a
-//! drive as a copy of a directory, nor the drive of `--to-log`.
+//! `terrace checkpoint IMAGE TARGET`: copies a store, as of one moment, into an empty drive or
+//! directory, and verifies the checksums of its tables and logs on the way. The source is opened
+//! for reading only.
 //!
-//! - The source is opened for reading only.
-//! - A target that holds a store with anything in it is refused, and keeps its contents; so is a
-//!   zoned drive of which a sequential zone is written and which holds no store. In conventional
-//!   zones, and on a drive without zones, only a store is noticed.
-//! - The target becomes the copy by one transaction at the end. If the copy fails before, an image
-//!   that was made for it is removed. A directory that was made for it stays, as an empty store.
-//!   Drives that were there before may have been formatted.
+//! - A target that does not exist is made: a directory if the source is one or the name ends with
+//!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`
+//!   is refused, because a directory has no shape for a drive. The drive of `--to-log` must exist,
+//!   and is refused if it holds a store.
+//! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty.
+//!   Another drive is mounted as it is, and the copy fails if that is impossible or the store on it
+//!   is not empty.
+//! - If the copy fails, an image that was made for it is removed. A directory that was made for it
+//!   stays, as an empty store. A drive that existed may have been formatted.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,5 @@
-//! `terrace compact IMAGE`: flushes the memtable, merges all key spaces, one of them, or a range of
-//! one until it is in one run, and then verifies every table of the store.
+//! `terrace compact IMAGE`: flushes the memtable, merges what is in all key spaces, in one of them,
+//! or in a range of one, until it is in one run, and then verifies the tables of the whole store.
 //!
 //! If a table does not verify, the command fails, but the compaction is done.
 

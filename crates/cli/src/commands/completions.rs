@@ -1,5 +1,5 @@
-//! `terrace completions SHELL`: prints a completion script for a shell. It opens no store. The
-//! script is the same with and without `--json`.
+//! `terrace completions SHELL`: prints a completion script for a shell on standard output. It opens
+//! no store. The script is the same with and without `--json`.
 
 use std::io::Write;
 

@@ -1,11 +1,11 @@
 //! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
 //! durable when the command succeeds.
 //!
-//! - A key that is not there is an error (exit code 5) unless `--force` is given. So is a key space
-//!   to be dropped that is not there. A range may be empty.
-//! - The key space of a key or a range must be there in any case.
-//! - A key space of files is dropped together with that of their symbolic links. A delete of keys
-//!   leaves the links.
+//! - A key that does not exist is an error (exit code 5) unless `--force` is given. So is a key
+//!   space that does not exist and is to be dropped. A range may be empty.
+//! - If a key or a range is to be deleted, its key space must exist, also with `--force`.
+//! - `--drop-space` also drops the key space with the symbolic links of an imported tree
+//!   ([`links_of`]). A delete of keys leaves the links.
 
 use std::ffi::OsString;
 

@@ -1,9 +1,8 @@
 //! Parses keys and key spaces from the command line: keys as text or as hexadecimal digits, key
 //! spaces by name.
 //!
-//! [`Space::find`] fails if the key space is not there: it is for commands that read or delete.
-//! [`Space::make`] makes it: it is for commands that store something. A key as text is the bytes of
-//! the argument; escapes are not interpreted.
+//! A key as text is the bytes of the argument; escapes are not interpreted. [`Space::find`] fails
+//! if the key space does not exist; [`Space::make`] makes it then.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -1,14 +1,14 @@
 //! `terrace export IMAGE DIR`: writes the files and symbolic links of a stored tree into a
-//! directory.
+//! directory, which is made if it does not exist.
 //!
-//! - Nothing is written outside the directory, as long as nobody else changes it meanwhile. Files
-//!   are written before links, so no link of the store can redirect a file. A link that was there
-//!   below the directory before is not followed.
-//! - A file or link that is there is an error unless `--overwrite` is given, which replaces it. A
-//!   directory at the place of a file is an error in any case. After an error, what came before
-//!   stays.
-//! - The store has contents, paths and targets of links. It has no modes, times or empty
-//!   directories, so these are not restored.
+//! - Nothing is written outside the directory, as long as nobody else changes it meanwhile: a path
+//!   of the store cannot lead out of it, a link below it is not followed, and files are written
+//!   before links.
+//! - Where a path of the store needs a directory, a file or a link in its place is an error. Where
+//!   a file or link is to be written, one that exists is an error unless `--overwrite` is given,
+//!   which replaces it; a directory there is an error in any case.
+//! - After an error, what was written before stays.
+//! - The store has no modes, times or empty directories, so these are not restored.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! `terrace fs ls` lists the files below a store; `terrace fs cat` prints the bytes of one.
 //!
-//! A file is given by one of its names or by its id; a name goes before an id. The store is opened
-//! for reading only. `cat` prints bytes as the store returns them, with `--json` as hex in pieces,
-//! and verifies nothing by itself.
+//! A file is given by one of its names or by its id; if the argument is the name of one file and
+//! the id of another, the name counts. The store is opened for reading only. `cat` prints bytes as
+//! the store returns them, with `--json` as hex in pieces of at most [`CHUNK`] bytes.
 
 use std::io::{self, Write};
 

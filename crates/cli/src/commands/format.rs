@@ -1,11 +1,11 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory. The store is
 //! then opened once, so that it remembers its system.
 //!
-//! - Without `--force` these drives are refused: a zoned drive of which a sequential zone is
-//!   written, and a drive without zones that holds a store, be it for tables or for the log. Zones
-//!   that have failed do not count: a format cannot change them.
-//! - A directory that holds anything is refused in any case.
-//! - On a drive, options are checked before anything is written.
+//! - Without `--force` a drive that holds a store is refused, be it for the tables or for the log,
+//!   and so is a zoned drive of which a sequential zone is written. Zones that are read-only or
+//!   offline are not taken for written: a format cannot change them.
+//! - A directory that holds anything is refused, also with `--force`.
+//! - On a drive, the options of the store are checked before anything is written.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `terrace get IMAGE KEY`: prints the value of a key, byte for byte. On a terminal a newline is
-//! added to a value that does not end with one.
+//! added if the value does not end with one ([`Output::raw`]).
 //!
-//! With `--json` it prints key and value as an object, in hex if they are not UTF-8. If the key or
-//! its key space is not there, the command fails with exit code 5.
+//! With `--json` it prints an object with key and value, each as hex if it is not UTF-8. If the key
+//! or its key space does not exist, the command fails with exit code 5.
 
 use serde_json::Map;
 use terrace::fs::Access;

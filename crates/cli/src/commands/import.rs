@@ -1,11 +1,12 @@
 //! `terrace import IMAGE DIR`: stores the regular files and symbolic links of a directory tree.
 //!
-//! - The tree is walked twice. The first walk reads no contents. It finds files that are larger
-//!   than the largest value before anything is stored. After a later error, such as a file that
-//!   cannot be read, what came before is there.
+//! - The tree is walked twice. The first walk reads no contents: it adds up sizes, and finds files
+//!   that are larger than the largest value before anything is stored.
+//! - After an error of the second walk, such as a file that cannot be read, a part of the tree is
+//!   in the store: the batches that were written before.
 //! - Sockets, devices and pipes are skipped and counted.
-//! - A path that an earlier import stored, and that is no longer in the tree, stays. A file that
-//!   takes the place of a link replaces it, and the other way round.
+//! - A path that an earlier import stored, and that is no longer in the tree, stays in the store. A
+//!   file that takes the place of a link replaces it, and the other way round.
 
 use std::path::PathBuf;
 

@@ -1,12 +1,13 @@
-//! `terrace load IMAGE [FILE]`: writes entries that `scan --values` has printed, as text or as
-//! JSON, into a store. Hexadecimal digits (`scan --hex`) are understood in JSON only: in text they
-//! are taken as they are. The entries are durable when the command succeeds.
+//! `terrace load IMAGE [FILE]`: stores entries that `scan --values` has printed, as text or, with
+//! `--format json`, as JSON. Hexadecimal digits (`scan --hex`) are understood in JSON; in text they
+//! are taken for the key and the value themselves. The entries are durable when the command
+//! succeeds.
 //!
-//! - It reads one entry a line. A line that is no entry ends the command with an error that names
-//!   its number. Empty lines, and the sums that end a scan in JSON, are passed over.
-//! - It holds a line and a batch in memory, or with `--sorted` a line and a table.
-//! - After an error, the batches that were written before it stay. With `--sorted`, keys must come
-//!   in order, each once, and after an error none of the entries is there.
+//! - A line is an entry. A line that is no entry ends the command with an error that names its
+//!   number. Empty lines, and in JSON the sums that end a scan, are passed over.
+//! - After an error in a line, the batches that were written before it stay.
+//! - With `--sorted` the entries go into tables directly. Keys must then come in order, each once,
+//!   and after an error in a line none of the entries is in the store.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,10 +1,10 @@
-//! The log device of a store, as a command finds it: a plain drive beside that of the tables, for
-//! the journal and the logs.
+//! Finds the plain drive that holds the journal and the logs of a store, beside the drive of its
+//! tables.
 //!
 //! The store remembers the path of the plain drive. If that lies in the directory of the tables'
 //! drive, or below, the path is relative to that directory, so that both images can be moved
-//! together. Otherwise it is absolute. A path that is not UTF-8 cannot be remembered, and is an
-//! error. A remembered path says where to look; a mount checks that the drive is the right one.
+//! together. Otherwise it is absolute. Symbolic links are resolved first. A path that is not UTF-8
+//! cannot be remembered, and is an error.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

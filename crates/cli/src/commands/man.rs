@@ -1,5 +1,5 @@
-//! `terrace man DIR`: writes the manual pages into a directory. A directory that is not there is
-//! made; pages that are there are written over. It opens no store.
+//! `terrace man DIR`: writes the manual pages of the program into a directory. A directory that
+//! does not exist is made; pages that exist are written over. It opens no store.
 
 use std::path::PathBuf;
 

@@ -1,19 +1,18 @@
-//! The subcommands, a file or a folder each: arguments, work and output. The other files are
-//! shared:
+//! The subcommands, a file or a folder each: arguments, work and output. These files are shared by
+//! several:
 //!
 //! | file | content |
 //! |---|---|
 //! | `arguments` | the command line as a whole |
-//! | `target`, `log_drive` | the drive or directory of a store, and how it is opened |
-//! | `under` | the system that it is opened under |
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
-//! | `skip` | reading on behind damage |
 //! | `runs` | devices without zones, as a map or a table |
+//! | `skip` | reading on behind damage |
+//! | `target`, `log_drive` | the drive or directory of a store, and how it is opened |
+//! | `under` | the system that a store is opened under |
 //!
-//! - A command that looks at a store opens it for reading only, and changes nothing.
-//! - A command that writes to a store closes it before it prints its result: what it reports is
-//!   durable. With `--unsynced-image` it is durable on the emulated drive, but the host writes the
-//!   image to its disk when it likes.
+//! The commands `put`, `delete`, `load`, `import`, `compact` and `format` close the store before
+//! they print their result: what they report is durable. With `--unsynced-image` it is durable on
+//! the emulated drive, and the host decides when the image reaches its disk.
 
 mod arguments;
 mod bench;

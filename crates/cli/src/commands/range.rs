@@ -1,6 +1,6 @@
 //! Parses ranges of keys from the command line: `--from`, `--to` and `--prefix`. `--from` is
-//! included in the range, `--to` is not; `--prefix` stands alone. The caller says whether keys are
-//! given as hexadecimal digits. Without any of the options the range is all keys.
+//! included in the range, `--to` is not; `--prefix` cannot be combined with them. Without any of
+//! them the range is all keys.
 
 use std::ffi::OsString;
 

@@ -1,6 +1,6 @@
-//! Devices without zones, as `terrace zones`, `terrace stats` and the demonstration show them: a
-//! map by equal stretches, or a table of runs; then sums and, for the device of the tables, its
-//! free runs. It reads what a mounted file system tells, and changes nothing.
+//! Shows the devices of a store that have no zones. A device is a map of equal stretches, or a
+//! table of runs of blocks; live and dead bytes follow, and the free runs if the device holds the
+//! tables. The numbers come from a mounted file system.
 
 use std::io::{self, Write};
 

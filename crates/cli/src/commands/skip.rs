@@ -1,11 +1,12 @@
-//! `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of keys that it
-//! left out.
+//! The option `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of
+//! keys that it left out. Without it, a damaged block ends the scan with an error that names the
+//! option.
 //!
-//! - With the option, all tables of the range are read and verified before the first entry, so
-//!   everything is read twice. Entries come forward, also if a backward scan is asked for.
-//! - Without it, the first damaged block ends the scan with an error that names the option.
-//! - The caller prints the entries, then the result with [`Skip::add`], and last calls [`tell`],
-//!   which fails with exit code 3 if anything was left out.
+//! - [`Skip::entries`] gives the entries. With the option they come forward, also if a backward
+//!   scan is asked for, and what is left out is known before the first one.
+//! - [`Skip::add`] adds to a command's JSON result what was left out.
+//! - [`tell`] prints it on standard error if the answer is in text, and fails with exit code 3 if
+//!   anything was left out. It is called last.
 
 use std::io::{self, Write};
 

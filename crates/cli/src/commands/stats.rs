@@ -1,9 +1,10 @@
-//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, and bytes written by cause.
+//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, bytes written by cause, and
+//! jobs.
 //!
-//! Levels and space are those of the store as it is. The bytes written are those of the store's
-//! life, and those of this process; jobs and their work on each level are those of the store's
-//! life. Other counters begin with each opening, and the command itself opens the store, for
-//! reading only: they show little more than that.
+//! The store is opened for reading only. Levels and space are those of the store as it is. Bytes
+//! written are shown for the store's life and for this process, jobs and their work on each level
+//! for the store's life. Other counters begin with each opening, so they show little more than the
+//! opening by this command.
 
 use std::io::{self, Write};
 

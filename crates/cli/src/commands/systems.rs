@@ -1,7 +1,7 @@
-//! `terrace systems`: lists the systems that a store can be opened under. For each it prints the
-//! share of a store, without what is kept for its work, up to which data can be overwritten without
-//! end. At the end it prints the names of all parameters; a system has some of them. It opens no
-//! store.
+//! `terrace systems`: lists the systems that a store can be opened under, each with a summary and a
+//! percentage: up to this share of the store, without what the store keeps for its own work, data
+//! can be overwritten in random order without end. The names of the parameters follow; a system has
+//! some of them. The command opens no store.
 
 use serde::Serialize;
 use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};

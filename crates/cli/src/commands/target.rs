@@ -1,12 +1,11 @@
 //! [`Target`]: the store that a command works on: an emulated drive in a file, perhaps with a plain
-//! drive beside it for the journal and the logs, or a plain directory.
+//! drive beside it for the journal and the logs, or a directory.
 //!
-//! - A command opens the store for reading or for writing. A drive or directory is open for writing
-//!   once at a time, or for reading any number of times.
-//! - A store is opened with options that fit its size, and under the system that it remembers
-//!   unless another one is asked for.
-//! - Commands other than `format` refuse an empty directory as the store to work on, so that a
-//!   mistyped name makes no store.
+//! - [`Target::db`] and [`Target::db_under`] open a store with options that fit its size, under the
+//!   system that it remembers or, for the latter, under another one that was asked for.
+//! - They and [`Target::store`] refuse an empty directory, so that a mistyped name makes no store.
+//!   [`Target::directory`] makes an empty directory a store if it is opened for writing.
+//! - An image is synced to the host's disk unless `--unsynced-image` is given.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `--system NAME`: chooses the system under which a command opens a store. The store remembers it,
-//! with its parameters, for later openings. Commands that only read a store do not have the option.
+//! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system under which a
+//! command opens a store.
 
 use terrace::System;
 

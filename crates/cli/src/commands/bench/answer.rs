@@ -1,9 +1,9 @@
-//! The result of `terrace bench`: as tables and lines that can be pasted into a Markdown page, or
-//! as one JSON object.
+//! The result of `terrace bench`. A [`Run`] has the measurements of one plan, and prints them as
+//! text: tables in Markdown, with sentences between them. An [`Answer`] has all runs, for JSON.
 //!
-//! Text is printed run by run, JSON once at the end. Processor times and latencies are in
-//! microseconds for an operation. Sizes have their unit in text, and are in bytes in JSON. Numbers
-//! in tables are shortened; in JSON they are not.
+//! In tables, processor time is in microseconds per operation and latencies are in microseconds;
+//! these values are rounded. JSON has them without rounding, and has sizes in bytes, where text has
+//! them with a unit.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,11 +1,10 @@
-//! `terrace bench [WORK]...`: parses the arguments, makes a plan for each store size and each way
-//! of writing the log, and carries the work of each plan out in the order given.
+//! `terrace bench [WORK]...`: parses the arguments, makes the plans, and carries them out one after
+//! the other. There is a plan for each size of store and each way of writing the log. In a plan,
+//! the works are carried out in the order given, and a trace to be replayed comes last.
 //!
-//! - The works of one plan share a store if they allow it: a work that begins with an empty store
-//!   makes a new one, and a work that needs a filled store fills it first.
-//! - Some names mean both a mix and a workload of the generator. With an option about clients or
-//!   their operations, such as `--operations`, the workload is meant. Exception: `--clients`
-//!   together with `--replay` is about the trace.
+//! Some names mean both a mix and a workload of the generator. Usually the mix is meant. With
+//! `--operations`, `--arrivals`, `--chooser` or `--record` the workload is meant; also with
+//! `--clients`, unless `--replay` is given too, because `--clients` is then about the trace.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
-//! [`Conditions`] of a measurement: medium, number and sizes of entries, clients, seed, options,
-//! and whether the program was built with debug assertions.
+//! [`Conditions`] of a measurement, which are printed beside its result: medium, entries and their
+//! sizes, clients, arrivals, seed, options of the store, system, and whether the program was built
+//! with debug assertions.
 //!
-//! They are what was asked for; the store may use less, such as smaller memtables. Nothing is
-//! measured here.
+//! The options are those that were asked for; the store may use less, such as smaller memtables.
+//! [`Medium`], [`Compress`] and [`LogMode`] are the words of the command line for three of them.
 
 use clap::ValueEnum;
 use serde::Serialize;

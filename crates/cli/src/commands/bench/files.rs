@@ -1,8 +1,9 @@
-//! Files of a measurement: traces that it reads or writes, and latencies that it writes as text.
+//! Opens the files of a measurement: a trace to replay, and new files for a recorded trace or for
+//! latencies, which [`write_histograms`] writes as text.
 //!
-//! - A file to be written is written over if it is there.
-//! - A trace to be replayed is read through once before anything is measured, so that a damaged one
-//!   is refused before that. It is opened twice, so it must be a file and no pipe.
+//! - [`create`] empties a file that exists.
+//! - [`Replay::open`] reads the whole trace once, so that a line that cannot be parsed is found
+//!   there. Then it opens the file again for the replay; a pipe cannot be replayed for this reason.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};

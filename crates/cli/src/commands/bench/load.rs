@@ -1,9 +1,10 @@
-//! `terrace bench load`: puts entries in random order onto an emulated drive; by default they
-//! nearly fill it. Then it closes, checks and reopens the store, and reads everything back.
+//! `terrace bench load`: puts entries in random order onto an emulated drive, by default 8 GB onto
+//! 10 GB. Then it closes the store, checks its files, opens it again and reads all entries back.
 //!
-//! It reports times, waits and memory. A check that finds a problem, or an entry that does not come
-//! back as it was put, is an error. The image of the drive is not synced to the host's disk. It has
-//! lost its name before the load begins, so nothing is left behind.
+//! It reports times, waits, memory, and write and space amplification. If the check finds a
+//! problem, or an entry does not come back as it was put, the command fails. The drive is a sparse
+//! file that is never synced to the host's disk. The file is deleted as soon as it is open, so that
+//! its space is free again when the program ends.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;

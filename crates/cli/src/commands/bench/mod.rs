@@ -2,16 +2,12 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `answer` | the result, as JSON and as tables |
 //! | `command` | the arguments, and the order of the work |
 //! | `conditions` | the conditions of a measurement: medium, sizes, options |
 //! | `files` | traces, and the latencies as text |
-//! | `load` | `terrace bench load`: a drive nearly filled |
-//! | `answer` | the result, as JSON and as a table |
+//! | `load` | `terrace bench load`: fills a drive and reads it back |
 //! | `sizes` | sizes of keys and values as one types them |
-//!
-//! Every value that is read is verified. A medium that was made for a measurement is gone after it,
-//! unless a signal such as SIGKILL ends the process; traces and latencies that were asked for stay.
-//! A build with debug assertions measures something else, and says so.
 
 mod answer;
 mod command;

@@ -1,6 +1,7 @@
-//! Parses sizes of keys and values from the command line: one size, or a distribution. [`parse`]
-//! takes any size below 4 GiB. [`of_keys`] and [`of_values`] check whether keys, or values, can
-//! have these sizes.
+//! Parses sizes of keys and values from the command line, and prints them. [`parse`] takes one size
+//! below 4 GiB, such as `4KiB`, or a distribution in bytes, such as `16-64` or `16-64/1.5`.
+//! [`of_keys`] and [`of_values`] check that the smallest and the largest size are within the limits
+//! of keys, or of values.
 
 use serde::Serializer;
 use terrace::{ByteCount, KEY_BYTES_MAX};

@@ -1,10 +1,10 @@
-//! The burst of the demonstration: an actor makes one put after the other, and the main thread cuts
-//! the power of the drive after 0.2 to 0.6 seconds. One put in [`SYNC_EVERY`] is synced. Any error
-//! of a put counts as the cut, and ends the burst.
+//! The burst of the demonstration: [`run`] starts an actor that makes one put after the other, and
+//! cuts the power of the drive after 200 to 600 ms. One put in [`SYNC_EVERY`] is synced. The first
+//! put that fails ends the burst; its error is taken for the power cut.
 //!
-//! Afterwards [`recovered`] fails unless the key space has a beginning of the puts, without a gap:
-//! 0, 1, 2 and so on. [`Burst::lost`] counts the synced puts that are missing behind its end; the
-//! demonstration prints the number, and does not fail because of it.
+//! After the recovery, [`recovered`] checks that the key space holds a prefix of the puts without a
+//! gap: 0, 1, 2 and so on, each with its value. [`Burst::lost`] compares the length of this prefix
+//! with the puts up to the last synced one, which must be there.
 
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
-//! The steps of the demonstration while the power is on. A tree is loaded, read back and compared.
-//! A third of its files is overwritten and a third deleted. What is left is scanned and compared.
+//! The steps of the demonstration before the burst. A directory tree is loaded, read back and
+//! compared. Then, in the order of paths, every third file is overwritten and the file behind it is
+//! deleted. The files that are left are scanned and compared.
 //!
-//! The load and the changes end with a sync, so they are durable before the power is cut. Symbolic
-//! links are loaded and not compared. A file that cannot be read, or is too large for a value, is
-//! left out and counted.
+//! The load and the changes end with a sync. Symbolic links are loaded and not compared. A file
+//! that cannot be read, or is too large for a value, is left out and counted.
 
 use std::path::Path;
 

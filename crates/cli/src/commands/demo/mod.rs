@@ -3,16 +3,14 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `burst` | puts until the power is cut, and the check of those that were recovered |
 //! | `command` | the arguments, and the order of the steps |
-//! | `stage` | the drive, and the store's options for so small a world |
-//! | `life` | the steps while the power is on: load, read, overwrite, delete, scan |
-//! | `burst` | writes until the power is cut, and the check of the recovered store |
-//! | `model` | the expected contents of the store, and the comparison with the actual ones |
+//! | `life` | the steps before the burst: load, read, overwrite and delete, scan |
+//! | `model` | the expected files of the store, and the comparison with the actual ones |
 //! | `outcome` | the result, as JSON and as text |
+//! | `stage` | the drive, and options of the store that fit the amount of data |
 //!
-//! It needs no hardware and no rights. Unless `--keep` names an image, it leaves nothing behind:
-//! the image of the drive has no name any more when the store is made, so it is gone however the
-//! program ends after that.
+//! Without `--keep` the drive is a temporary file that is deleted as soon as it is open.
 
 mod burst;
 mod command;

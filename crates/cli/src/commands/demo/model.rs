@@ -1,8 +1,9 @@
-//! [`Model`]: the expected contents of the key space of files, as a digest of each value, by key.
-//! So it holds the paths in memory and not the contents. A difference is an error.
+//! [`Model`]: the expected contents of a key space, to compare the store with. It holds, by key, a
+//! digest of 128 bits of each value, so it needs memory for the keys and not for the values.
 //!
-//! It does not compare with the original files, because these may change during the demonstration.
-//! The caller tells it of every put and delete of a file; symbolic links are not in it.
+//! [`Model::put`] and [`Model::delete`] tell it what is expected. [`Model::read_all`] gets each
+//! key, and [`Model::scan_all`] scans the key space; both fail with [`Kind::Corruption`] at the
+//! first difference.
 
 use std::collections::BTreeMap;
 

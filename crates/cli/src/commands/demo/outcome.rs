@@ -1,7 +1,9 @@
-//! The outcome of the demonstration. As text: a line for each step as it ends, then the map of the
-//! drive, the levels and the metrics. As JSON: one object at the end. If a step fails, only the
-//! lines of the steps before and the error are printed. Levels and metrics are of the moment before
-//! the burst, the map is of the recovered store.
+//! The outcome of the demonstration. [`Steps`] runs the steps: it measures the time of each, and
+//! prints a line when a step has succeeded. [`Outcome`] is the result, for JSON, or for text with
+//! the levels and the metrics.
+//!
+//! Levels, write amplification and space efficiency are those of the moment before the burst of
+//! puts. The recovered and the lost puts, and the check, are those of the time after the power cut.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

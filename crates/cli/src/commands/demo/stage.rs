@@ -1,9 +1,12 @@
-//! The stage of the demonstration: an emulated drive of any kind, half as large again as the
-//! data and some zones more ([`ZONES_BESIDE`]), and options of a store that fit the amount of data.
+//! The stage of the demonstration: the emulated drive, and options of a store that fit the amount
+//! of data.
 //!
-//! - The image is made in the directory for temporary files, or where `--keep` says.
-//! - If a system is given with parameters, they stay. Otherwise each level is [`FACTOR`] times as
-//!   large as the one above it, so that little data makes many levels.
+//! - A zoned drive has room for one and a half times the data in zones of 16 MiB, and
+//!   [`ZONES_BESIDE`] zones more. A drive of bands has as many zones, which are larger. A drive
+//!   without zones has the size of the zoned one.
+//! - The image is made where `--keep` says, or in a temporary directory that is deleted at once.
+//! - Each level is [`FACTOR`] times as large as the one above it, so that little data makes many
+//!   levels. But a system whose parameters are not its defaults keeps its factor.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `terrace device`: the list of its subcommands, as clap parses and describes them. Each has a
-//! file of its own, which does the work.
+//! `terrace device`: the list of its subcommands, `create` and `report`, as clap parses and
+//! describes them.
 
 use super::create::Create;
 use super::report::Report;

@@ -1,9 +1,11 @@
-//! `terrace device create`: makes an emulated drive in a file that is not there yet, or, without
-//! zones, on an empty block device. Its shape is given by options, or taken from a real drive, on a
-//! smaller scale if that is asked for. The drive is empty: `terrace format` makes a store on it.
+//! `terrace device create`: makes an emulated drive in a new sparse file. A drive without zones can
+//! also be made on a block device that holds nothing. The shape of the drive is given by options,
+//! or taken from a real drive, made smaller by `--scale`. The drive is empty: `terrace format`
+//! makes a store on it.
 //!
-//! A path below `/dev` where nothing is there is refused: most likely the name of a device was
-//! mistyped. (Below `/dev/shm` files can be made.)
+//! A path in a folder in `/dev` is refused if nothing is there: most likely the name of a device
+//! was mistyped. Exceptions: below `/dev/shm` files can be made, and a name without a folder is not
+//! looked at.
 
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,12 @@
-//! `terrace device create` makes an emulated drive in a sparse file; a file that is there is not
-//! overwritten. A drive without zones can also be made on a block device of the host, if that holds
-//! nothing. `terrace device report` prints the geometry of a drive and the state of its zones.
+//! `terrace device`: `create` makes an emulated drive, and `report` prints the geometry of a drive
+//! and the state of its zones.
 //!
 //! | file | content |
 //! |---|---|
 //! | `command` | the two subcommands |
-//! | `create` | making a drive |
-//! | `shape` | kinds and shapes of drives as one types them |
+//! | `create` | makes a drive |
 //! | `report` | a drive in a few numbers, and zone by zone |
+//! | `shape` | kinds and shapes of drives as one types them |
 
 mod command;
 mod create;

@@ -1,8 +1,8 @@
-//! `terrace device report`: prints the geometry of a drive and the state of its zones; neighbours
-//! that are alike share a line. It opens the drive for reading only and knows nothing of the store
-//! on it.
+//! `terrace device report`: prints the geometry of a drive and, if it is zoned, the state of its
+//! zones. In text, neighbours that differ in nothing but their number share a line. The drive is
+//! opened for reading only; the store on it is not looked at.
 //!
-//! [`Summary`] has a drive in a few numbers. `create` prints it, too.
+//! [`Summary`] describes a drive in a few numbers.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

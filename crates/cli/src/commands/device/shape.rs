@@ -1,9 +1,10 @@
-//! Kinds and shapes of drives, as one types them ([`DeviceKind`], [`Shape`]).
+//! Kinds and shapes of drives, as one types them: [`DeviceKind`] and [`Shape`]. A shape becomes a
+//! `Geometry`, with usual values for what was not typed.
 //!
-//! Drives have one of three layouts: zones, no zones, or shingled tracks. The other kinds are built
-//! on these. `bands` is zones with other defaults. `drive-managed` and `cached` are drives without
-//! zones: such a drive hides its shingles, and what they cost is time, which an image does not
-//! have.
+//! There are three layouts: zones, no zones, and shingled tracks. The kinds `zoned`, `plain` and
+//! `tracks` are these layouts. `bands` is `zoned` with other defaults. `drive-managed` and `cached`
+//! are `plain` and rotational: such drives hide their bands, which cost time, and an image has no
+//! timing model.
 
 use terrace_env::ByteCount;
 use terrace_zone::{Geometry, Layout, Tracks};

@@ -1,6 +1,9 @@
-//! `terrace dump IMAGE [PART]`: finds the part and dumps it: a file by its id, the journal or the
-//! superblock. Without a part it lists the files, and reports damage of superblock and journal. A
-//! file of a client is refused, because it has no known structure.
+//! `terrace dump IMAGE [PART]`: parses the arguments, finds the part and dumps it. A part is a
+//! table or a log, by the id of its file, or `journal`, or `superblock`. Without a part the files
+//! are listed, and damage of superblock and journal is reported.
+//!
+//! An unknown part is an error (exit code 5). A file of a client is refused, because it has no
+//! known structure.
 
 use std::io::{self, Write};
 

@@ -1,12 +1,11 @@
-//! The filter of a dump: parses `--key`, `--from`, `--to`, `--prefix` and `--space` into the range
-//! of keys to print.
+//! The filter of a dump: parses `--key`, `--from`, `--to`, `--prefix`, `--hex` and `--space` into
+//! the range of keys to print, [`Wanted`].
 //!
-//! - Keys are of the key space `default` unless another one is given. `--from` is included, `--to`
-//!   is not. `--space` alone means all keys of that space.
-//! - Names of key spaces come from the store's own annotation. If it has no such name, or is
-//!   damaged, `--space` is taken for an id.
-//! - The filter chooses entries, and the blocks that may hold them. Other parts, such as batches of
-//!   a log and range tombstones of a table, are printed in any case.
+//! - Without any of them all keys are printed. `--from` is included, `--to` is not.
+//! - The range is in the key space `default` unless `--space` is given. `--space` alone means all
+//!   keys of that space.
+//! - `--space` is looked up among the names in the store's own annotation. If it is not found
+//!   there, or the annotation cannot be read, it is taken for an id.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -1,8 +1,9 @@
-//! Dumps the journal from the head on that the superblock names: for each append its frames, then
-//! its records.
+//! Dumps the journal, in text or JSON: for each append its frames, and what these hold, such as the
+//! records of transactions or a chunk of a snapshot. It begins at the head that the superblock
+//! names.
 //!
-//! Damaged frames are reported, and the dump goes on with the next frame that verifies. Frames
-//! before the head are not shown: a snapshot of the catalog has replaced them.
+//! Damaged frames and payloads are reported, and the dump goes on with what the inspector finds
+//! behind them.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! Dumps a write-ahead log: for each append its frames, then the batches in it, and with
 //! `--entries` also their entries.
 //!
-//! Damaged frames and batches are reported, and the dump goes on behind them; offsets in the log
-//! are not certain there. Behind a batch whose length cannot be believed, it goes on with the next
-//! append. The filter hides no batches; it chooses their entries.
+//! Damaged frames and batches are reported, and the dump goes on with what the inspector finds
+//! behind them. The filter chooses the entries to print and count; batches are printed whether they
+//! hold such entries or not.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;

@@ -1,7 +1,8 @@
-//! Words and JSON for places and roles: frames, extents, addresses, and the engine's annotations.
+//! Words and JSON for what a dump shows: frames, block addresses, extents, annotations of files,
+//! and the engine's part of these. Words are for people, JSON is for programs.
 //!
-//! Words are for people and may change. Programs can rely on the names of fields in JSON. Block
-//! numbers count from the start of a device; offsets and sizes are in bytes.
+//! The block numbers of addresses and extents count from the start of a device. The offset of a
+//! frame and its payload are in bytes, its length is in blocks.
 
 use serde_json::{Map, Value, json};
 use terrace_env::ByteCount;

@@ -1,8 +1,9 @@
 //! [`Printer`] of a dump: writes each part as lines of text or as a JSON object, and counts the
 //! damaged parts. It also formats keys and entries.
 //!
-//! A dump ends with [`Printer::finish`]. That writes what is buffered, and fails if a part was
-//! damaged. A block that was trimmed is not damaged.
+//! A dump ends with [`Printer::finish`], which writes what is still buffered, and fails with
+//! [`Kind::Corruption`] if a part was damaged. Bytes that were trimmed are reported by
+//! [`Printer::missing`] and are no damage.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};

@@ -1,6 +1,6 @@
-//! Dumps the superblocks: one part for each block that is marked as a superblock. The one in force
-//! is named. A damaged superblock is reported, and the dump goes on. If no block is marked as one,
-//! the command fails.
+//! Dumps the superblocks: one part for each block that is marked as a superblock. It says which one
+//! is in force. A damaged superblock is reported, and the dump goes on. If no block is marked as
+//! one, the dump fails.
 
 use std::io::{self, Write};
 

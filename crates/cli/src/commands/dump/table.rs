@@ -1,11 +1,10 @@
-//! Dumps a table: annotation, footer, properties, range tombstones, filter, and the sums of its
-//! index and blocks; with `--blocks` each data block, with `--entries` each entry.
+//! Dumps a table: annotation, footer, properties, range tombstones, filter, index, and counts of
+//! blocks and entries; with `--blocks` also data blocks, and with `--entries` entries.
 //!
 //! - The data blocks that may hold keys of the filter are read and verified, whether they are shown
-//!   or not.
-//! - Damaged parts are reported, and the dump goes on behind them as far as parts can be found.
-//!   Without a footer nothing but the annotation is found; without the index, no data block;
-//!   without the properties, no range tombstone.
+//!   or not. Other data blocks are only counted.
+//! - Damaged parts are reported, and the dump goes on. Without a footer nothing but the annotation
+//!   is found; without the index, no data block; without the properties, no range tombstone.
 //! - Blocks that were trimmed are named, and are no damage.
 
 use std::io::{self, Write};

@@ -2,8 +2,8 @@
 //! describes them by statistics. Instead, `--thesis` compares processes with published estimates,
 //! and `--validate` tries the estimators on noise whose Hurst parameter is known.
 //!
-//! Arrivals of a process are generated again for each use, and never held in memory; those of a
-//! file are.
+//! Arrivals of a process are generated anew for each use: for the file of `--out`, for the
+//! statistics and for the plot. Arrivals of a file are read once and held in memory.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter};

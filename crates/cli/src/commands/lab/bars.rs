@@ -1,7 +1,7 @@
-//! [`Bars`]: the progress of a series on standard error: on a terminal a bar for each run under
-//! way, and a line when a run has ended.
+//! [`Bars`]: the progress of a series of runs on standard error: on a terminal a bar for each run
+//! under way, and a line for each run that ended or has to be carried out again.
 //!
-//! Threads: several may call [`Bars::notice`] at the same time. It expects the events of one run in
+//! Threads: several may call [`Bars::notice`] at the same time. The events of one run must come in
 //! order.
 
 use std::sync::OnceLock;

@@ -1,5 +1,4 @@
-//! `terrace lab`: the list of its subcommands, as clap parses and describes them. Each has a file
-//! of its own, which does the work.
+//! `terrace lab`: the list of its subcommands, as clap parses and describes them.
 
 use super::arrivals::Arrivals;
 use super::drives::Drives;

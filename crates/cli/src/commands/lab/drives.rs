@@ -1,6 +1,7 @@
-//! `terrace lab drives`: lists the modelled drives, or prints where the values of one drive are
-//! from. A drive is given by its name, or by the path of a file that describes one. Nothing is
-//! measured here: see `validate_drives`.
+//! `terrace lab drives [DRIVE]`: lists the modelled drives that come with the program. If a drive
+//! is given, by its name or by the path of a file that describes one, the command also prints where
+//! the values of its timing model are from. (With `--json` it prints them for each drive.) Nothing
+//! is measured.
 
 use std::io::Write;
 

@@ -1,6 +1,8 @@
-//! Estimates of the Hurst parameter, as tables or JSON: [`Thesis`] has ours of several arrival
-//! processes beside those in table 4.2 of a thesis; [`Validation`] has the estimators on fractional
-//! Gaussian noise, beside the parameter that the noise has. The numbers are printed and not judged.
+//! Estimates of the Hurst parameter, as tables or JSON. [`Thesis`] has our estimates for several
+//! arrival processes, beside those that a thesis has published in its table 4.2. [`Validation`] has
+//! the estimates for fractional Gaussian noise, beside the parameter with which the noise was made.
+//!
+//! The numbers are printed and not judged. Estimates are in the order of [`Estimator::ALL`].
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -1,10 +1,10 @@
-//! [`Findings`] of a series: metrics and claims, as tables that can be pasted into a Markdown page,
-//! or as one JSON object.
+//! [`Findings`] of a series of experiments: our metrics, and the claims of the papers with our
+//! metrics for them, as tables in Markdown or as one JSON object.
 //!
-//! - Claims of the papers are compared if no option asked for only a part of the runs or of their
-//!   operations. Otherwise they are left out.
-//! - A claim about a system that was not run, or whose run failed, has no metric of ours.
-//! - A run that failed is listed with its error and has no metrics.
+//! - Claims are left out if only a part of each experiment was run (`whole` is false): that part
+//!   says nothing about the whole.
+//! - A claim about a system without an outcome is shown without a metric of ours.
+//! - A run that failed is listed with its error.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};

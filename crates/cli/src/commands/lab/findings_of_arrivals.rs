@@ -1,5 +1,6 @@
-//! Statistics of arrivals as a table for people: a column for the numbers of arrivals in each bin
-//! of time, and one for the gaps between arrivals. An estimate that could not be made is a `-`.
+//! Prints statistics of arrivals as a table for people: a column for the number of arrivals in each
+//! bin of time, and one for the gaps between arrivals. A Hurst parameter that could not be
+//! estimated is a `-`, an autocorrelation that was not computed is empty.
 
 use std::io::{self, Write};
 

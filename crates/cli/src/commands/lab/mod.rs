@@ -1,20 +1,16 @@
-//! `terrace lab`: experiments in virtual time.
+//! `terrace lab`: experiments in virtual time, timing models of drives, and arrival processes.
 //!
 //! | file | content |
 //! |---|---|
-//! | `command` | the list of the subcommands |
-//! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
-//! | `run` | carries out experiments, and keeps their outcomes in a directory |
-//! | `bars` | the progress of `run` |
-//! | `findings`, `page`, `spreadsheet` | results of `run`: tables or JSON, Markdown, CSV |
-//! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `arrivals` | generates arrivals, or reads them, and describes them |
+//! | `bars` | the progress of `run` |
+//! | `command` | the list of the subcommands |
+//! | `findings`, `page`, `spreadsheet` | results of `run`: tables or JSON, Markdown, CSV |
 //! | `findings_of_arrivals`, `estimates` | the results of `arrivals`: statistics, estimates |
+//! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
+//! | `report` | compares kept outcomes with the papers, in HTML |
+//! | `run` | carries out experiments, and keeps their outcomes in a directory |
 //! | `validate_drives` | compares the timing models with published metrics |
-//!
-//! With the same engine, the same experiment, system, variant, scale, share of operations and seed
-//! give the same metrics on every machine. The cost of a run, in time and memory of the host,
-//! depends on the machine.
 
 mod arrivals;
 mod bars;

@@ -1,7 +1,7 @@
-//! The result page of a series: its tables in Markdown, with the command that prints them.
+//! Writes the results of a series as a page in Markdown. A file that exists is written over.
 //!
-//! A page that is there is written over. A run that failed is shown as missing. If the claims were
-//! not compared, because only a part of the runs was carried out, the page does not show them.
+//! A run that failed is shown as missing. If the findings have no claims, because only a part of
+//! each experiment was run, the page has none either.
 
 use std::path::Path;
 

@@ -1,11 +1,9 @@
 //! `terrace lab report`: writes a page of HTML with plots that compares kept results with the
-//! papers. It runs nothing.
+//! papers, on request also the plots as SVG and the tables in Markdown. It runs nothing.
 //!
-//! - It takes the results of one scale and one seed from a directory. Some experiments have a
-//!   smallest scale; if a smaller one is asked for, their results at the smallest scale are taken.
-//! - The page names the runs without a result, and those whose result another engine has left. The
-//!   metrics of the latter are shown.
-//! - If there is no result at all, the command fails and writes nothing.
+//! The results are those of one scale and one seed in a directory. The page names the runs that
+//! have no result. If there is no result at all, the command fails with exit code 5 and writes
+//! nothing.
 
 use std::fs;
 use std::io::Write;

@@ -2,11 +2,11 @@
 //! metrics and claims.
 //!
 //! - A run whose outcome is kept already is not carried out again, unless `--fresh` is given. So a
-//!   series that was interrupted and is begun again repeats only the runs that were under way. A
-//!   run that is a part of another run of the series is not carried out by itself.
-//! - A run that fails does not end the others. The command then prints what there is, and fails.
-//! - Several runs go at once, as many as processors, memory and `--jobs` allow; that changes no
-//!   metric, only the time of the host.
+//!   series that was interrupted can be continued.
+//! - A run that fails does not end the others. The command then prints the outcomes of these, and
+//!   fails.
+//! - `--jobs` says how many runs may go at once; the default is the number of processors. The limit
+//!   on memory is nine tenths of what is available.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
