@@ -3,13 +3,13 @@
 //! zones. *Tails*, which are outputs that the next compaction is to consume, have zones of their
 //! own, the T-zone.
 //!
-//! 1. A tail goes to the fullest partly written zone in which the last file was a tail, of whatever
-//!    level ([`TAIL_STREAM`]).
+//! 1. A tail is a file of the stream [`TAIL_STREAM`]. It goes to the partly written zone with the
+//!    least room of those in which the last file was a tail, of whatever level.
 //! 2. If there is no such zone, [`LevelSeparated`] places the tail: into a free zone if one can be
 //!    opened, or into another partly written one.
 //! 3. [`LevelSeparated`] places every other file.
 //!
-//! Zones that a writer holds are not in the view. So two tails that are written at once go to two
+//! The view has no zones that a writer holds. So two tails that are written at once go to two
 //! zones.
 
 use crate::{LevelSeparated, Placement, PlacementChoice, PlacementRequest, SpaceView, TAIL_STREAM};

@@ -5,22 +5,22 @@
 //! keys goes from the first key of all parts that the plan takes to the last. The ages go from the
 //! newest place that the plan takes from or writes to, to the oldest. Two claims meet if they share
 //! both a key and an age. Example: beside a merge of level 0 into level 1, another plan may merge
-//! tables of level 2 into level 3. A second merge into level 1 is possible only for keys that lie
-//! before, or behind, all keys of the first.
+//! tables of level 2 into level 3. A second merge of level 0 into level 1 may go beside it if all
+//! its keys lie before, or behind, all keys of the first.
 //!
 //! Why this is enough, even if the plans commit instalments in any order:
 //! - Two such plans share no input, and their outputs are not in each other's way.
 //! - If both move entries of one key, all places of one plan are newer than all places of the
 //!   other. So the newer entry stays the newer one.
-//! - A merge drops a tombstone if no older entry of its key lies below. Another plan moves older
-//!   entries only among places older than all of the merge's, so it brings none there that the
-//!   merge has not seen.
+//! - A merge may drop a tombstone if no older entry of its key lies below. Another plan moves older
+//!   entries of the key among places that are older than all of the merge's, so the merge has seen
+//!   all that could be hidden.
 //!
-//! New data that goes on top of level 0 needs no claim. New data that goes deeper claims its keys
-//! from the top to its place: [`Claim::of_intake`].
+//! Data that comes into the tree at a deeper place than on top claims its keys from the top to its
+//! place: [`Claim::of_intake`].
 //!
-//! [`Claims`] are those of all plans that are under way. They also tell a decider which runs are
-//! taken from, and how many bytes leave a level.
+//! [`Claims`] are those of all plans that are under way. They tell a decider which plans may begin,
+//! which runs are taken from, and how many bytes leave a level.
 
 use std::fmt;
 

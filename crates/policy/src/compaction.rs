@@ -1,15 +1,16 @@
 //! [`Compaction`]: the decider that chooses which tables are merged or moved next, and where the
-//! result goes. It also says where new data goes, and how far writers are slowed ([`Pressure`],
+//! result goes. It also says where new data goes, and how writers are let in ([`Pressure`],
 //! [`WriteRule`]).
 //!
-//! A choice follows from the decider's parameters and the arguments: tree, state, urgency, claims.
-//! Some deciders also look at zones, through a [`ZonesSource`](crate::ZonesSource). The state of a
-//! decider is a byte string: each choice contains the next one. The engine commits it with the
-//! outcome of the plan. The state may be empty, as in a new store or after another system. It may
-//! have been left by the same system with other parameters.
+//! A choice follows from the decider's parameters and from the arguments: tree, state, [`Urgency`],
+//! claims. Some deciders also look at zones, through a [`ZonesSource`](crate::ZonesSource).
 //!
-//! Threads: one thread at a time asks for plans. Meanwhile any thread may ask for routes, places,
-//! the pressure and the write rule. A decider keeps nothing between two calls.
+//! The state of a decider is a byte string: an argument of a choice, and a part of it ([`Choice`]).
+//! It may be empty, as in a new store. It may have been left by the same system with other
+//! parameters; state that a decider does not understand counts as none.
+//!
+//! Threads: a decider may be called from several threads at once. But a choice needs the state of
+//! the last one, so one thread at a time should ask for plans.
 
 use std::fmt::Debug;
 use std::time::Duration;

@@ -2,16 +2,16 @@
 //! copying, and prefers zones whose tables lie deep.
 //!
 //! 1. [`Greedy`] says when reclaim is due, and which zones give enough.
-//! 2. The victim is the zone with the largest `(1 - u) * age / (1 + u)`. `u` is the live share of
-//!    the zone. `1 - u` is what comes free: the zone's gain in the view. `1 + u` is what is read
-//!    and written for it. The age comes from the levels of the zone's tables ([`ZoneAge`]). Reason:
-//!    deep tables live long, so waiting for their death is useless; tables of level 0 die soon
-//!    anyway.
-//! 3. Among equals, the order of [`Greedy`] decides: the fewest live bytes first.
+//! 2. Of these, the victim is the zone with the largest `(1 - u) * age / (1 + u)`. `u` is the live
+//!    share of the zone. `1 - u` is what comes free: the zone's gain in the view. `1 + u` is what
+//!    is read and written for it. The age comes from the levels of the zone's tables ([`ZoneAge`]).
+//!    Reason: deep tables live long, so waiting for their death is useless; tables of level 0 die
+//!    soon anyway.
+//! 3. Among equals, the zone with the fewest live bytes is taken.
 //!
 //! # Where the paper is silent
 //! - A zone with tables of level 0 alone, or without tables, has age 0 and is worth nothing. Such
-//!   zones come last here, but they are taken: otherwise their dead bytes would never come free.
+//!   zones come last here, but they are taken: otherwise their dead bytes would not come free.
 //! - Which tables count for the age. By default all that were written to the zone since it was last
 //!   empty, live or not. [`ZoneAge`] has other ways; the experiment `geardb/age` compares them.
 //! - The largest score may be that of any zone, not only of the emptiest ones. So the view must

@@ -1,16 +1,14 @@
 //! [`Fit`]: which free run a writer's blocks are cut from, on a device without zones; and
-//! [`Fitted`], a placement with a fit of its own. The search itself is the file system's: if no
-//! free run is long enough, it takes a shorter one.
+//! [`Fitted`], a placement with a fit of its own. A fit is a name: the search itself is not here.
 //!
-//! | fit | the run lies in |
+//! | fit | the blocks are cut from |
 //! |---|---|
-//! | [`Best`](Fit::Best) | the shortest free run that holds it |
-//! | [`Next`](Fit::Next) | the first that holds it behind the run that was given out last |
-//! | [`First`](Fit::First) | the first that holds it from the start of the device |
+//! | [`Best`](Fit::Best) | the shortest free run that holds them |
+//! | [`Next`](Fit::Next) | the first that holds them behind the run given out last, going round |
+//! | [`First`](Fit::First) | the first that holds them from the start of the device |
 //!
 //! SEALDB's list of free space by size is a best fit (MSST '18, section III-B): the largest free
-//! run, which usually lies behind all data, is cut last. File systems such as ext4 go on where they
-//! were, as the next fit does. At the end of the device the next fit begins again at the start.
+//! run, which usually lies behind all data, is cut last.
 
 use std::sync::Arc;
 

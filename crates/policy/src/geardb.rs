@@ -1,51 +1,43 @@
 //! Gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store on HM-SMR
 //! Drives with Gear Compaction", FAST '19, section 3).
 //!
-//! *Layout* (3.1). A zone holds tables of one level, and each level writes to one zone. There are
-//! exceptions: tables that moved down by metadata alone, tables that reclaim moved, a lack of free
-//! or open zones, and what another system wrote.
+//! *Layout* (3.1). In the paper a zone holds tables of one level, and each level writes to one
+//! zone. This decider takes any layout: zones may hold tables of several levels.
 //!
 //! *Compaction windows* (3.2). In each level, a group of zones is the window: 1/k of the level.
-//! Gear compactions take tables from windows, so that the dead data of a level lies in its window.
-//! When all tables of a window have been compacted, its whole zones hold little of the level that
-//! is live, and other zones become the window. Levels 0 and 1 are all window. See [`window`].
+//! Gear compactions take tables from windows, so that the dead data of a level lies in its window,
+//! and whole zones of the window become nearly empty. Then other zones become the window. Levels 0
+//! and 1 are all window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
 //!    the next level, i.
-//! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data out of its
-//!    window stays in level i. Data out of its range is written to level i + 1 as it is. Data
-//!    within its window goes on.
-//! 3. Passive compaction: data within the window merges with the tables of the window that it
+//! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data over tables out
+//!    of its window stays in level i. Data over no table may be written to level i + 1 as it is.
+//!    Data over its window goes on.
+//! 3. Passive compaction: data over the window merges with the tables of the window that it
 //!    overlaps. The result is divided by the next level, and so on.
-//! 4. Whether a level joins follows from its size and from that of the level above.
+//! 4. Level i + 1 takes part if level i is full. Some variants also ask that level i + 1 hold
+//!    enough.
 //!
-//! So, in the paper, level i + 1 goes through a k-th of its window while level i goes through a
-//! whole one, as gears do. Here all steps of a gear compaction are one plan, made before anything
-//! is read: see [`cascade`].
+//! All steps of a gear compaction are one plan, made before anything is read: see [`cascade`].
 //!
 //! # Variants
 //! The paper, the authors' code and what works differ. So there are three variants
-//! ([`GearVariant`]), each with its rules in a module: [`repaired`], [`code`] and [`algorithm1`].
+//! ([`GearVariant`]), each with its rules in a module: [`algorithm1`], [`code`] and [`repaired`].
 //!
-//! - A compaction begins in level 0. `repaired`: also in a level above its bound. `code`: in the
-//!   level with the highest score.
-//! - Levels that are all window: 0 and 1. `repaired`: also those of at most 1/k of their limit.
-//!   `code`: also level 2.
-//! - The window of another level. `repaired`: tables of 1/k of its bytes. `code`: its oldest zones,
-//!   the k-th part of their number, rounded down. `algorithm-1`: zones that hold 1/k of its limit.
-//! - A level joins if the one above is full. `code`: and if it has 1/k of the upper level's limit.
-//!   `algorithm-1`: and if it has 1/k of its own.
-//! - A level is full if it reaches its limit with what the merge brings. `code`: before the merge.
-//! - Data out of the next level's range goes down if it makes a table. `code`: all of it or
-//!   nothing. `repaired`: any, if the compaction begins below level 0.
-//! - The tables of a zone of a level above its limit go down unread if the zone is full, if they
-//!   overlap nothing in the next level, and if no table of another level begins in the zone.
-//!   `code`: if it is three quarters full. `algorithm-1`: never.
+//! | | `algorithm1` | `code` | `repaired` |
+//! |---|---|---|---|
+//! | begins in | level 0 | level of the highest score | level 0; a level above its bound |
+//! | levels all window | 0, 1 | 0, 1, 2 | 0, 1; those up to 1/k of their limit |
+//! | other windows | zones: 1/k of the limit | 1/k of the zones | tables: 1/k of the level |
+//! | level i is full | with what comes | before the merge | with what comes |
+//! | level i + 1 holds | 1/k of its limit | 1/k of level i's limit | anything |
+//! | zones go down unread | no | three quarters written | full |
 //!
 //! A level behind level 0 that has several runs is first merged into one. [`Leveled`] chooses what
 //! does not belong to gear compaction: manual compactions, all compactions while space is short,
-//! and, except for `algorithm-1`, those of tables with many tombstones, and of level 0 at rest.
+//! and, except for `algorithm1`, those of tables with many tombstones, and of level 0 at rest.
 //!
 //! One plan is under way at a time, and one worker writes it.
 
@@ -83,8 +75,8 @@ pub enum GearVariant {
     Repaired,
     /// The authors' code, as far as it is known.
     Code,
-    /// Algorithm 1 as it is printed. Without an earlier system's levels it never goes deeper than
-    /// level 1, which grows without bound.
+    /// Algorithm 1 as it is printed. While level 2 is empty, it goes no deeper than level 1, which
+    /// grows without bound.
     Algorithm1,
 }
 
@@ -119,7 +111,7 @@ impl Gear {
     /// A decider with these parameters, for a store whose files lie where `zones` says.
     ///
     /// # Panics
-    /// When a parameter is zero.
+    /// When `windows` is zero, or when [`Leveled::new`] panics.
     #[must_use]
     pub fn new(options: GearOptions, zones: Arc<dyn ZonesSource>) -> Self {
         assert!(options.windows > 0, "no windows: {options:?}");

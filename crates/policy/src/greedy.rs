@@ -1,15 +1,14 @@
 //! Greedy reclaim: empties the zone with the fewest live bytes (GearDB, section 2.3: "the zone with
 //! the most invalid data").
 //!
-//! 1. Reclaim is due if somebody waits for space, if fewer than `free_min` percent of the zones are
-//!    free, or if fewer zones are spare than [`Supply::spare_min`]. Spare zones are free for new
-//!    data.
+//! 1. Reclaim is due if space is wanted ([`Supply::wanted`]), if fewer than `free_min` percent of
+//!    the zones are free, or if fewer zones are spare than [`Supply::spare_min`].
 //! 2. The victim is the candidate with the fewest live bytes; among equals the one that gives most.
 //!    A zone that gives nothing is not taken.
-//! 3. While nobody waits, this candidate must give at least `gain_min` percent of a zone. Otherwise
-//!    no victim is chosen. Without this limit a nearly full store would copy all its zones again
-//!    and again for a few dead bytes.
-//! 4. Live data is placed under reclaim's own stream, so that data of all victims shares zones:
+//! 3. While space is not wanted, this candidate must give at least `gain_min` percent of a zone.
+//!    Otherwise no victim is chosen. Without this limit a nearly full store would copy all its
+//!    zones again and again for a few dead bytes.
+//! 4. Live data is placed under reclaim's own stream, so that data of several victims shares zones:
 //!    what has survived its neighbours tends to live longer.
 
 use std::cmp::Reverse;

@@ -7,8 +7,7 @@
 //! limit joins the next one.
 //!
 //! Encoding, also on the medium: each key in order, with its length (2 bytes, little-endian) before
-//! it. Tables have a histogram if their decider asks for it
-//! ([`Compaction::histogram_max`](crate::Compaction::histogram_max)).
+//! it.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! [`LastResort`]: reclaim for systems whose zones become empty by compaction.
 //!
-//! It works only on demand: when a writer waits for space, or a client asks for reclaim. It takes
-//! the zone with the fewest live bytes of those that give anything, however little that is. Without
-//! it a store could be full although much of it is dead, for example after another system has mixed
-//! tables of several levels in zones.
+//! It works only on demand: when space is wanted ([`Supply::wanted`]). It takes the zone with the
+//! fewest live bytes of those that give anything, however little that is. Without it a store could
+//! be full although much of it is dead, for example after another system has mixed tables of
+//! several levels in zones.
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Supply};
 

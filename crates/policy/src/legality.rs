@@ -10,14 +10,14 @@
 //!    overlaps it, it is newer afterwards, and the other way round. The same holds for two parts
 //!    that are not merged with each other. Parts that are dropped are not compared. Example: a part
 //!    of level 1 may not move below a segment of level 2 that overlaps it and stays.
-//! 4. A plan makes no run in level 0 that is newer than all others there: only flushes and ingests
-//!    do.
+//! 4. A plan makes no run in level 0 that is newer than all others there: such runs come from new
+//!    data.
 //!
 //! The check compares ranges of keys, not single keys. So it may refuse a plan that would do no
 //! harm.
 //!
-//! It does not check two things: that nobody can see a part that the plan drops, and that outputs
-//! of a merge end before segments that stay in their run ([cut](crate::Cut::keys)).
+//! It does not check that nobody can see a part that the plan drops, nor that outputs of a merge
+//! end before segments that stay in their run ([cut](crate::Cut::keys)).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,14 +2,14 @@
 //! come.
 //!
 //! 1. Take a partly written zone whose last file has the same stream and level; among several the
-//!    fullest.
+//!    one with the least room.
 //! 2. Else a free zone, if it can be opened without finishing another zone.
 //! 3. Else any partly written zone: one of the same level before others, and among these the one
 //!    with the most room.
 //! 4. Else a free zone for which another one has to be finished.
 //!
-//! Zones that a writer holds are not in the view. So two files of one level that are written at
-//! once go to two zones.
+//! The view has no zones that a writer holds. So two files of one level that are written at once go
+//! to two zones.
 
 use std::cmp::Reverse;
 

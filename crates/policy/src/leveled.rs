@@ -1,9 +1,9 @@
 //! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
 //!
-//! Level 0 holds a run for each flush, and for each ingest that found no deeper place. Each further
-//! level holds one run. The target size of level 1 is an option; each level behind has `factor`
-//! times the target of the level above. Numbers in the steps are LevelDB's, and [`LeveledOptions`]
-//! can change them. What is marked *option* is off by default.
+//! Level 0 holds several runs, such as one for each flush. Each further level holds one run. The
+//! target size of level 1 is an option; each level behind has `factor` times the target of the
+//! level above. What is marked *option* is off by default ([`LeveledOptions`]); in brackets is what
+//! LevelDB does. "Ten tables" is the option `overlap_tables`.
 //!
 //! 1. *Level.* The score of a level is its size over its target, for level 0 its runs over their
 //!    limit. The level with the highest score of at least 1 is compacted into the next one. The
@@ -19,17 +19,18 @@
 //!    overlap more than ten tables' bytes of the level behind.
 //! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
 //!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
-//!    [`aligned_from`](LeveledOptions::aligned_from), [`sets`](LeveledOptions::sets) (SEALDB) and
-//!    [`whole_inputs`](LeveledOptions::whole_inputs).
+//!    [`aligned_from`](LeveledOptions::aligned_from), and [`sets`](LeveledOptions::sets) (SEALDB).
 //! 5. *Tombstones.* If no level is due, a table of whose entries at least half are tombstones goes
 //!    down; from level 0 its run, with all that overlap it. The last level stays as it is.
 //! 6. *Flush. Option* (LevelDB: down to level 2): a flush goes below level 0 if its keys overlap
 //!    nothing on the way, and at most ten tables' bytes of the level behind its place.
 //! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
 //!    that overlap it, is merged into level 1, if they overlap at most four times their own bytes
-//!    there. This spares reads. LevelDB does not do it.
+//!    there. This spares reads.
 //! 8. *Space.* If space is short and no level is due: first any table with a tombstone above the
 //!    last level, then level 0, then any table behind level 0 that overlaps one below.
+//!
+//! LevelDB has no steps 5, 7 and 8, and moves tables whatever their tombstones.
 //!
 //! Several compactions: another one is chosen by steps 1 to 4, among what the claims of the others
 //! allow. Scores count without what already leaves the level.
@@ -67,7 +68,8 @@ impl Leveled {
     /// A decider with these parameters.
     ///
     /// # Panics
-    /// When there are fewer than two levels or a parameter is zero.
+    /// When there are fewer than 2 or more than 64 levels, or when `level0_runs`, `factor`,
+    /// `table_size` or `level1_size` is zero.
     #[must_use]
     pub fn new(options: LeveledOptions) -> Self {
         assert!((2..=64).contains(&options.levels), "2 to 64 levels, not {}", options.levels);

@@ -1,5 +1,5 @@
-//! Layer 1 of the workspace: pure deciders. A decider is given a view and returns a choice. Its
-//! caller checks the choice and carries it out.
+//! Layer 1 of the workspace: pure deciders. A decider is given a view and returns a choice. It does
+//! not carry the choice out.
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
@@ -13,10 +13,8 @@
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
 //! This crate does no I/O, starts no threads and reads no clock. Some compaction deciders ask a
-//! [`ZonesSource`] where tables lie; the file system implements it. Deciders keep nothing between
-//! two calls: state that has to last is an argument, and a part of the choice. Any thread may call
-//! them; but one thread at a time asks for plans, because each choice needs the state of the last
-//! one ([`Compaction`]).
+//! [`ZonesSource`] where tables lie. State that has to last from one choice to the next is an
+//! argument, and a part of the choice.
 
 mod by_lifetime;
 mod claims;

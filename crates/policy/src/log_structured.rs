@@ -2,14 +2,14 @@
 //! which they come, like an LSM-tree on a log-structured file system (GearDB, section 2.3 and
 //! figure 2).
 //!
-//! 1. Take a partly written zone whose last file is of the same family; among several the fullest.
-//!    The families are: tables of any level and stream; what reclaim has moved; and for each stream
-//!    its files without a level (logs, client files).
+//! 1. Take a partly written zone whose last file is of the same family; among several the one with
+//!    the least room. The families are: tables of any level and stream; what reclaim has moved; and
+//!    for each stream its files without a level (logs, client files).
 //! 2. Else a free zone, if it can be opened without finishing another zone.
 //! 3. Else the partly written zone with the most room, of whatever family.
 //! 4. Else a free zone for which another one has to be finished.
 //!
-//! Zones that a writer holds are not in the view. So files that are written at once go to different
+//! The view has no zones that a writer holds. So files that are written at once go to different
 //! zones.
 
 use std::cmp::Reverse;

@@ -1,11 +1,11 @@
 //! [`Placement`]: chooses the zone that a writer appends to next: a partly written one, or a free
-//! one. On a device without zones it only says how free space is searched ([`Fit`]).
+//! one. On a device without zones it says instead how free space is searched ([`Fit`]).
 //!
-//! The view shows only zones that the writer may take within the limits of the device. So a choice
-//! from the view can be carried out. If a placement chooses none, the writer waits or fails for
-//! lack of space.
+//! A placement chooses among the zones of the view ([`SpaceView`]), which are those that the writer
+//! may take within the limits of the device. It may also choose none.
 //!
-//! A placement is called under the lock of the pool: it must not wait or call the file system.
+//! A placement is called under a lock of the file system's pool: it must not wait or call the file
+//! system.
 
 use std::fmt::Debug;
 

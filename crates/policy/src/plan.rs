@@ -9,15 +9,14 @@
 //! age: of two entries of one key, the newer one must be found first afterwards, too.
 //! [`Plan::check`](Plan::check) refuses a plan that breaks this.
 //!
-//! The *destination* of a route is its level, run and stream. A worker writes one table at a time
-//! to each destination. The table goes on from a route to the next route of the same destination,
+//! The *destination* of a route is its level, run and stream. One table at a time is written to
+//! each destination. The table goes on from a route to the next route of the same destination,
 //! until a [`Cut`] ends it. Two destinations of one run end each other's tables, because tables of
-//! a run must not overlap. The engine may also end tables earlier. It may carry out a large merge
-//! in *instalments*, in key order, each with its own commit.
+//! a run must not overlap. The engine may end tables earlier, and may carry out a large merge in
+//! *instalments*, in key order, each with its own commit.
 //!
-//! A plan may ask that the tables of a merge be a *set*. The engine then writes them one behind the
-//! other, in key order, where there is enough free space. Each table remembers its set
-//! ([`SetView`]). Each instalment is a set of its own.
+//! A plan may ask that the tables of a merge be a *set*: written one behind the other, in key
+//! order, where there is enough free space. Each table remembers its set ([`SetView`]).
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -1,17 +1,19 @@
-//! [`Reclaim`]: chooses the zone that is emptied next, and where its live data goes.
+//! [`Reclaim`]: chooses the zone that is emptied next, the *victim*, and the stream that its live
+//! data goes to.
 //!
-//! The file system asks two questions: whether reclaim is due, and which zone is the *victim*,
-//! which is emptied. Candidates are zones that hold dead bytes and can be emptied now. The view
-//! shows at most [`ReclaimView::CANDIDATES_MAX`] of them, ordered by live bytes: the first ones, or
-//! a sample, as the policy wants it ([`Sight`]). [`Sight::All`] shows all of them, however many
-//! there are; it is for comparisons with the sample.
+//! A policy answers two questions: whether reclaim is due, and which zone is the victim. Candidates
+//! are zones that hold dead bytes and can be emptied now. The view shows at most
+//! [`ReclaimView::CANDIDATES_MAX`] of them, ordered by live bytes: the first ones, or a sample, as
+//! the policy wants it ([`Sight`]). [`Sight::All`] shows all of them, however many there are; it is
+//! for comparisons with the sample.
 //!
-//! If space is wanted and there is no candidate, the view may show partly written zones instead: to
+//! If space is wanted and no zone holds dead bytes, candidates may be partly written zones: to
 //! empty several of them into one frees zones.
 //!
 //! A number of zones should be *spare*: free for new data ([`Supply::spare_min`]).
 //!
-//! A policy is called under the lock of the pool: it must not wait or call the file system.
+//! A policy is called under a lock of the file system's pool: it must not wait or call the file
+//! system.
 
 use std::fmt::Debug;
 

@@ -5,12 +5,10 @@
 //!    of their own, because a table of level 1 is merged with several of level 0 at once (III-A).
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
 //!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
-//!    *set*. The engine writes them one behind the other, so that the next merge of these keys
+//!    *set*: they are to be written one behind the other, so that the next merge of these keys
 //!    reads one run of blocks (III-A).
 //! 3. Tables that a merge has taken are dead, and so is their part of their set ("marked", III-C).
-//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]). On
-//!    a device without zones, our file system frees the blocks of a dead table at once; within a
-//!    set they are a hole, which may be too small for the next set.
+//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]).
 //! 4. [`Victim`] says which table is the victim. The paper "gives priority to compact the set with
 //!    more invalid SSTables" (III-C).
 //!
@@ -18,15 +16,15 @@
 //! The paper says that tables of a set are "either valid or invalid at the same time". That holds
 //! if sets end where victims end. But the victims that overlap a set later are others than the one
 //! that wrote it. Here:
-//! - The rest stays where it is, in its old set, until it is merged. Nothing is written to keep
-//!   sets whole.
-//! - With `whole_inputs` off, which is the row's default, a set ends where the *next* table of the
-//!   victim's level begins. If a table of the next level lies across this key, the merge takes the
-//!   part before it, and the next merge takes the rest. So a set has the keys of one table of the
-//!   level above (of several if the merge grew), as in figure 5.
+//! - The rest stays where it is, in its old set, until it is merged. With `victim=bounded`, a merge
+//!   may take it along: see below.
+//! - With `whole_inputs` off, a set ends where the *next* table of the victim's level begins. If a
+//!   table of the next level lies across this key, the merge takes the part before it, and the next
+//!   merge takes the rest. So a set has the keys of one table of the level above (of several if the
+//!   merge grew), as in figure 5.
 //! - With `whole_inputs` on, as in LevelDB, a merge takes whole tables. Its last output then
-//!   reaches into the next victim's keys, and the next merge takes this table. So nearly every set
-//!   soon loses its last table.
+//!   reaches into the next victim's keys, and the next merge takes this table. So most sets soon
+//!   lose their last table.
 //!
 //! # Cost of each victim
 //! Measured with a replay of 60,000 random writes (`tests/golden/metrics.txt`). Each field has the
@@ -35,7 +33,7 @@
 //!
 //! | victim | whole tables | up to the next victim |
 //! |---|---|---|
-//! | `pointer` | 15.15; 21 %, 31 % | 14.44; 3.5 %, 5.3 % |
+//! | `pointer` | 15.15; 21 %, 31 % (`leveldb-sets`) | 14.44; 3.5 %, 5.3 % |
 //! | `set` | 18.63; 38 %, 42 % | 23.16; 27 %, 36 % |
 //! | `bounded` | 15.57; 15 %, 23 % | 14.57; 1.8 %, 3.8 % |
 //!
@@ -46,18 +44,17 @@
 //! # Bound
 //! With `bounded`, a merge that writes a set also takes the tables of the next level that lie next
 //! before its keys, if at most `rest_max` percent is left of their sets, and as long as they are
-//! not larger than what the merge takes of that level anyway. Then the dead bytes are:
-//! - in the sets at each pointer;
-//! - in sets of which more is left; the next sweep of the pointer takes them.
+//! not larger than what the merge takes of that level anyway. Then most dead bytes are in the sets
+//! at each pointer, and in sets of which more is left, which the next sweep of the pointer takes.
 //!
 //! These are a few sets for each level, so their share gets smaller as the store grows. On a store
-//! of 1,250 tables, 2 to 7 % of the live bytes were dead in sets on average, and 12 % at worst
-//! (`tests/it/sealdb_loads.rs`). The bound holds while levels are compacted: no merge is begun for
-//! what is dead in sets.
+//! of 1,250 tables, less than 8 % of the live bytes are dead in sets on average, and less than 15 %
+//! at worst (`tests/it/sealdb_loads.rs`). The bound holds while levels are compacted: no merge is
+//! begun for what is dead in sets.
 //!
 //! State: that of [`Leveled`]. A victim out of turn moves no pointer. Plans beside others
-//! ([`Compaction::pick_beside`]) go by pointer, whatever `victim` says; so do not manual
-//! compactions, which are [`Leveled`]'s.
+//! ([`Compaction::pick_beside`]) go by pointer, whatever `victim` says. Manual compactions are
+//! those of [`Leveled`].
 
 use std::collections::BTreeMap;
 

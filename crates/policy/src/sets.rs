@@ -3,8 +3,7 @@
 //!
 //! [`rests`] finds the sets by the tables that are left of them, in whatever levels these are. A
 //! set belongs to the uppermost level that has a table of it. What was deleted of a set is known
-//! from its first size, which each of its tables remembers. A set without tables is not found: its
-//! space is free.
+//! from its first size, which each of its tables remembers. A set without tables is not found.
 
 use terrace_env::ByteCount;
 

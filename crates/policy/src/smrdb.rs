@@ -2,17 +2,17 @@
 //! key-value data store for shingled magnetic recording disks", SYSTOR '15, and the first author's
 //! thesis, section 3.2.3, "SMR-friendly Organization and Compaction"). A band is a table.
 //!
-//! Level 0 holds a run for each flush, mostly of one band, and for each ingest that found no deeper
-//! place. Level 1 is mostly ordered: its bands may overlap. The score of level 0 is its runs over
-//! `level0_runs`. That of level 1 is the most bands that one of its bands overlaps, over
-//! `overlap_bands`. The level with the higher score is compacted, if that is at least 1.
+//! Level 0 holds the runs of new data. Level 1 is mostly ordered: its bands may overlap. The score
+//! of level 0 is its runs over `level0_runs`. That of level 1 is the most bands that one of its
+//! bands overlaps, over `overlap_bands`. The level with the higher score is compacted, if that is
+//! at least 1.
 //!
 //! 1. Take runs of level 0: the oldest one, and then newer ones that overlap it, up to
 //!    `level0_slow`. Pass over a newer run if it overlaps an older one that was passed over, so
 //!    that the older one does not come to lie above it.
 //! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap what was taken.
 //!    If there is none, and only one run was taken, its bands move to level 1 by metadata alone,
-//!    unless one of them is mostly tombstones.
+//!    unless at least half of the entries of one of them are tombstones.
 //! 3. Within level 1, the candidates are the band that overlaps the most others, and those others.
 //!    A band that lies under no newer one is left out.
 //! 4. Prune the candidates to the least sequential one ([`sequentiality`]), and add all newer bands
@@ -37,18 +37,11 @@
 //! # Where the thesis is silent, and what is not there
 //! - The threshold of step 1: it is `level0_slow`, because more runs are there only while writers
 //!   are held back.
-//! - The trigger of level 1, `overlap_bands`. With random writes, a merge with level 0 leaves some
-//!   five bands that each overlap a fifth of the level, however large that is. What is then written
-//!   depends on the trigger as a share of the level's bands: with `n` bands, about `2 + 0.43 n /
-//!   overlap_bands` bytes for one, with 140 bands as with 500. With a fixed number, large stores
-//!   rewrite without measure; with a fixed share, their reads meet more and more bands. The own
-//!   value is twice the square root of `n`. See the golden `metrics-bands.txt`.
-//! - How large a store may become. With the own value, bytes written for one grow with the square
-//!   root of `n`, because each band of a flush has keys of all bands of level 1. In LevelDB's
-//!   organisation they grow with the logarithm of `n`. Random writes of 500, 1,000 and 2,000 bands,
-//!   replayed as in that golden with 600,000 keys, make 9.5, 12.8 and 16.8 here, and 11.3, 12.9
-//!   and 14.7 under `smrdb-leveled`. From about 1,000 bands on, two levels have no advantage in
-//!   what is written, unless `overlap_bands` grows with `n`.
+//! - The trigger of level 1, `overlap_bands`. With random writes, what is written depends on the
+//!   trigger as a share of the `n` bands of the level: with a fixed trigger about `2 + 0.43 n /
+//!   overlap_bands` bytes for one, with 140 bands as with 500 (golden `metrics-bands.txt`). With a
+//!   fixed number, large stores rewrite without measure; with a fixed share, their reads meet more
+//!   and more bands. By default the trigger is twice the square root of `n`.
 //! - Which level goes first. The score is LevelDB's.
 //! - Bands of level 1 are moved to older runs by metadata alone where this makes runs fewer,
 //!   because a scan looks into every run. This comes before all merges.
@@ -120,7 +113,7 @@ impl Bands {
     /// A decider with these parameters.
     ///
     /// # Panics
-    /// When a parameter is zero.
+    /// When `level0_runs`, `level0_slow`, `overlap_bands`, `table_size` or `capacity` is zero.
     #[must_use]
     pub fn new(options: BandsOptions) -> Self {
         let BandsOptions { level0_runs, level0_slow, overlap_bands, table_size, .. } = options;

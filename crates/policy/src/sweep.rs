@@ -16,8 +16,8 @@
 //! 5. Outputs end at `CP(i)`, at `CP(i+1)` and at the next `CP(i)`. What lies behind the next
 //!    `CP(i)` is the *tail*, which the next compaction of level `i` usually consumes. So it goes to
 //!    zones of its own stream, the T-zone (without `tzone`: to the level's stream).
-//! 6. One worker writes the merge (`in_order`). So a zone holds one interval of keys, and dies
-//!    whole behind the pointer, except for what is said below.
+//! 6. One worker writes the merge, unless `in_order` is off. So a zone holds one interval of keys,
+//!    and dies whole behind the pointer, except for what is said below.
 //!
 //! # Where the slides are silent
 //! - Tables that overlap nothing move down by metadata alone. If more than a quarter of the entries
@@ -31,10 +31,10 @@
 //!   written again and again.
 //! - With the last table of level `i`, the rest of level `i+1` is carried along if it is smaller
 //!   than a zone.
-//! - Some compactions ignore the pointer: those of level 0, of tables with many tombstones, manual
-//!   ones, those that merge runs of another system's layout, and those for lack of space.
-//!   [`Leveled`] chooses them. They carry nothing along, and may leave holes in zones. Their
-//!   outputs end at the pointers as well.
+//! - Compactions that do not belong to a sweep are those of [`Leveled`]: of level 0, of tables with
+//!   many tombstones, manual ones, those that merge runs of another system's layout, and those for
+//!   lack of space. They carry nothing along, and may leave holes in zones. Their outputs end at
+//!   the pointers as well.
 //!
 //! One plan is under way at a time. The state is the pointers.
 

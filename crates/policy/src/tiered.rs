@@ -1,4 +1,4 @@
-//! Tiered compaction over one leveled last level: few rewrites, but more runs to read. Every level
+//! Tiered compaction over one leveled last level: few rewrites, but more runs to read. A level
 //! above the last holds runs as they came, newest first.
 //!
 //! 1. Of the levels above the last, the one with the most runs goes down as a whole, if it has at
@@ -63,7 +63,8 @@ impl Tiered {
     /// A decider with these parameters.
     ///
     /// # Panics
-    /// When there are fewer than two levels, or less than two runs would go down.
+    /// When there are fewer than 2 or more than 64 levels, when fewer than two runs would go down,
+    /// or when `table_size` is zero.
     #[must_use]
     pub fn new(options: TieredOptions) -> Self {
         assert!((2..=64).contains(&options.levels), "2 to 64 levels, not {}", options.levels);

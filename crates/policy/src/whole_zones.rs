@@ -2,9 +2,9 @@
 //! shares them with no other (BlueFS, sections 2.3 and 4, "Data placement"). When such a table is
 //! deleted, its zones are empty.
 //!
-//! 1. A table of level 0 goes on where the one before it ended, from zone to zone. Its size is not
-//!    known before, because of compression. Tables of level 0 that share a zone often die nearly
-//!    together. If level 0 lies *apart*, each of them opens a free zone instead, as in the paper.
+//! 1. A table of level 0 goes on where others of its level and stream ended, from zone to zone.
+//!    Tables of level 0 that share a zone often die nearly together. If level 0 lies *apart*, each
+//!    of them opens a free zone instead, as in the paper.
 //! 2. Another table goes to the zone with the least room that holds the rest of it, behind tables
 //!    of its own stream and level. So small tables share a zone, and each of them is whole in it.
 //! 3. If there is no such zone, or the size of the rest is not known, the table opens a free zone,

@@ -1,11 +1,10 @@
 //! [`ZonesView`]: where the tables of a tree lie, and how full their zones are.
 //!
 //! A decider that looks at zones gets a [`ZonesSource`] when it is made, and asks it during a
-//! choice. The engine itself knows nothing of zones.
+//! choice. Files that lie in no zone, or are gone, are not in the view.
 //!
 //! Reclaim may move data during a choice. So a view may be out of date, and may mix several
 //! moments. A view may influence which tables a plan takes, but not whether the plan is legal.
-//! Files that lie in no zone, or are gone, are not in the view.
 //!
 //! A source may take locks of the file system: call it with no lock held.
 

@@ -1,26 +1,24 @@
 //! Gear compaction as the authors' code does it, as far as that is known.
 //!
 //! 1. A compaction begins as in LevelDB, in the level with the highest score of at least 1. Of
-//!    level 0 it takes the runs that are due. Of another level it takes the table at the pointer,
-//!    with its neighbours ([`LeveledOptions::growth`]). These merge with all that they overlap in
-//!    the next level, i, in its window or not.
+//!    level 0 it takes the oldest run and those that overlap it. Of another level it takes the
+//!    table at the pointer, with its neighbours ([`LeveledOptions::growth`]). These merge with all
+//!    that they overlap in the next level, i, in its window or not.
 //! 2. Level i + 1 joins if level i is full, and level i + 1 has 1/k of the limit *of level i*. Both
 //!    count before the merge.
 //! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones: the
 //!    number of its zones divided by k (`windows`), rounded down. It is chosen anew when some of
 //!    its zones hold no more of it, or when it should have more zones.
-//! 4. Data out of the range of level i + 1 is dumped there if all of it makes a table. Otherwise it
-//!    stays. This also happens where level i + 1 does not join.
+//! 4. Data that lies over no table of level i + 1 is dumped there or stays, by [`Gaps::Together`].
+//!    This also happens where level i + 1 does not join.
 //! 5. If the level of step 1 is not level 0, the following is tried before the merge: a zone of the
 //!    level goes down unread if no table in it overlaps the next level, it holds no other level's
 //!    tables, and at most a quarter of it is unwritten. Then there is no merge.
 //!
-//! So most compactions take tables outside of windows, and zones of all levels have dead tables in
-//! them. Zones become empty by chance.
-//!
 //! # Not known of the code, and chosen here
 //! - A level without a table has no range, so nothing is dumped into it.
-//! - Outputs are cut where they overlap ten tables of the level behind, as LevelDB's are.
+//! - Outputs are cut where they overlap `overlap_tables` tables of the level behind, counted as
+//!   LevelDB counts.
 //! - A table in no known zone is a zone of its own, and does not go down by step 5.
 //!
 //! [`LeveledOptions::growth`]: crate::LeveledOptions::growth

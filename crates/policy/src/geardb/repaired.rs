@@ -5,20 +5,21 @@
 //!   its bound (below).
 //! - The oldest run of level 0 moves to level 1 unread if it overlaps nothing in levels 0 and 1,
 //!   unless more than a quarter of the entries of one of its tables are tombstones.
-//! - A whole zone of a level above its limit goes down unread ([`Gear::zone_down`]): this is how
-//!   sequential loads go down (section 4).
+//! - A zone of a level above its limit goes down unread, if it is full, overlaps nothing in the
+//!   next level, and holds no tables of other levels ([`Gear::zone_down`]). So sequential loads go
+//!   down.
 //!
 //! # What is repaired
 //! - By algorithm 1 as printed, a level without a full window does not join, and the level above
 //!   grows without bound. Here a level of at most 1/k of its limit is all window.
-//! - The last tables of a window may overlap no input, so that their zones never become empty. When
-//!   a window is nearly empty, the next zones join it. After more than k compactions in a row that
-//!   overlapped nothing of the window, it is replaced by zones whose tables overlap the input. Its
-//!   remaining tables wait for their next turn.
-//! - A level may hold more than its limit, because 1/k of what passes stays in each. Where it
-//!   exceeds its bound, a gear compaction begins there ([`Gear::overfull`]). It does not wait for
-//!   the window of the next level: a window that it does not overlap is replaced at once. Tables
-//!   that wait to go down with their zone are not counted.
+//! - The last tables of a window may overlap no input, so that their zones do not become empty.
+//!   When a window is nearly empty, the next zones join it. After more than k compactions in a row
+//!   that overlapped nothing of the window, it is replaced by zones whose tables overlap the input.
+//!   Its remaining tables wait for their next turn.
+//! - A level may hold more than its limit, because windows leave data in it. Where it exceeds its
+//!   bound, a gear compaction begins there ([`Gear::overfull`]). It does not wait for the window of
+//!   the next level: a window that it does not overlap is replaced at once. Tables that wait to go
+//!   down with their zone are not counted.
 //! - Data left in zones whose window was replaced is rewritten when a level lies in more zones than
 //!   its tables, its window and an allowance need ([`Gear::gather`]).
 //! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):

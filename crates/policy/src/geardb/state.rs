@@ -2,16 +2,17 @@
 //! have had their turn.
 //!
 //! A window is stored as *id ranges*: the tables of one zone whose file ids lie between two bounds.
-//! File ids are not reused. So an id range of a zone that was emptied holds none of the tables that
-//! are written to the zone later. A table that reclaim has moved has left its window, unless an id
-//! range of its new zone happens to hold its id.
+//! A later table has a larger id. So an id range of a zone that was emptied holds none of the
+//! tables that are written to the zone later. A table that reclaim has moved has left its window,
+//! unless an id range of its new zone happens to hold its id.
 //!
 //! Encoded, with the bytes of each field, integers little-endian:
 //! - version (1), the largest table id when the last merge of level 0 was chosen (8; only the
 //!   variant `repaired` sets it), number of levels (1);
 //! - per level: the turn (8), the end of the round (8), misses (1), number of id ranges (4), and
 //!   per id range its zone (4), first id (8) and last id (8);
-//! - the pointers of leveled compaction, with their length (4); empty unless the variant is `code`.
+//! - the pointers of leveled compaction, with their length (4) before them; empty unless the
+//!   variant `code` has set them.
 //!
 //! Zone 2^32 - 1 means no zone. State that is not understood counts as none: windows are chosen
 //! anew.

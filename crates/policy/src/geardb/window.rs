@@ -1,15 +1,16 @@
 //! [`Window`]: the compaction window of a level (section 3.2), as the tables of the level that gear
 //! compactions may take.
 //!
-//! 1. It is a group of zones. The variant says how many zones ([`Window::of_oldest`]) or how many
-//!    bytes of tables ([`Window::turn_on`]), and whether it takes the last zone whole or in part.
+//! 1. A window is a whole level, or a group of its zones. The variant says how many zones
+//!    ([`Window::of_oldest`]) or how many bytes of tables ([`Window::turn_on`]), and whether it
+//!    takes the last zone whole or in part.
 //! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again.
 //!    What is written during a round waits for the next one. If too few zones are left in a round,
 //!    others join, oldest first. [`Window::of_oldest`] knows no rounds.
 //! 3. When all its tables are compacted, a zone that it had whole holds little of the level that is
 //!    live: ends of tables that begin in another zone, and what was written or moved there since.
 //!
-//! A window is remembered by the zones and ids of its tables: see [`state`](super::state).
+//! A group is remembered by the zones and ids of its tables: see [`state`](super::state).
 
 use std::collections::BTreeSet;
 

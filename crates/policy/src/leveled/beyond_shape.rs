@@ -1,8 +1,9 @@
 //! Steps 5, 7 and 8 of leveled compaction: what is compacted though no level is over its target.
 //!
-//! Tables that are mostly tombstones go down. At rest, level 0 is merged where that is cheap. If
-//! space is short, any table with a tombstone goes down, then level 0, then tables that lie over
-//! others. Each function chooses one compaction, and `merging` makes the plan.
+//! - Tables of whose entries at least half are tombstones go down.
+//! - At rest, level 0 is merged where that is cheap.
+//! - If space is short, a table with any tombstone goes down, then level 0, then tables that lie
+//!   over others.
 
 use super::Leveled;
 use crate::compaction::{Choice, Urgency};

@@ -1,9 +1,8 @@
 //! The parameters of leveled compaction, and the two rules for slowing writers ([`Throttle`]).
 //!
-//! [`LeveledOptions`] says what each parameter does. By default, the numbers are LevelDB's, with
-//! tables of 16 MiB and a level 1 of 64 MiB; but writers are slowed by [`Throttle::Paced`], and
-//! what LevelDB does beyond the basic rules is off. `Leveled::new` refuses zeros, and fewer than 2
-//! or more than 64 levels.
+//! [`LeveledOptions`] says what each parameter does. By default, the limits and the factor are
+//! LevelDB's, with tables of 16 MiB and a level 1 of 64 MiB. Writers are slowed by
+//! [`Throttle::Paced`] by default, and what [`Leveled`](super::Leveled) marks as an option is off.
 
 use terrace_env::ByteCount;
 

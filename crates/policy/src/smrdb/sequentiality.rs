@@ -4,12 +4,13 @@
 //!
 //! 1. Every band is divided into parts of equal bytes by its [`Histogram`](crate::Histogram). Where
 //!    in a part the bytes lie is not known: half of them count at either end of it.
-//! 2. A part of `w` bytes into whose range of keys other bands bring `f` bytes stays in place by
-//!    `w / (w + f)`.
+//! 2. A part of `w` bytes into whose range of keys other bands bring `f` bytes stays in place by `w
+//!    / (w + f)`.
 //! 3. The sequentiality of a band is the mean of its parts: from 0 to 1, and 1 if no bytes of
 //!    another band count within its range.
 //!
-//! So a band with one far key loses one part and not all, as with the ranges of whole bands.
+//! So a band with one far key loses one part. If the ranges of whole bands were compared, it would
+//! lose all of them.
 //!
 //! A band without a histogram, of another system, is one part. All bands of all levels count, also
 //! those of level 0.
@@ -23,15 +24,15 @@
 //! | 95 % of writes to 1 % of the keys | 4.12, 4.59 | 4.4, 6.1 |
 //! | in order, but one key in forty is any | 6.65, 6.16 | 3.0, 2.4 |
 //!
-//! - Random keys: more is written for fewer tables to a key. With histograms and 40 overlaps as
-//!   the trigger both are smaller than without histograms: 7.47 and 8.3.
+//! - Random keys: more is written for fewer tables to a key. With histograms and 40 overlaps as the
+//!   trigger both are smaller than without histograms: 7.47 and 8.3.
 //! - Hot keys: both are smaller. Most bytes of a band lie in a small part of its range, which a
 //!   range alone does not show.
 //! - Far keys: both are larger. A band with one far key overlaps all bands up to it and is merged
 //!   because of that sooner or later, but its score is high, so that others are merged before it.
 //!
-//! Cost: of each histogram only every n-th boundary is used, so that all together have about 65,536
-//! at most. With bands of 40 MB and keys of 16 bytes that is all of them up to 13 GB.
+//! Cost: of each histogram only every n-th boundary is used, so that all together have about
+//! [`BOUNDARIES_MAX`] at most.
 
 use std::ops::Range;
 

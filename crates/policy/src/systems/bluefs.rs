@@ -1,18 +1,17 @@
 //! `bluefs`: a table owns whole zones (Aghayev et al., "Reconciling LSM-Trees with Modern Hard
 //! Drives using BlueFS", CMU-PDL-19-102).
 //!
-//! 1. Tables are as large as zones (section 2.3), and a table is assigned complete zones (section
+//! 1. Tables are about as large as zones (section 2.3). A table is assigned complete zones (section
 //!    4, "Data placement"). See [`WholeZones`].
 //! 2. Compaction is leveled, see [`Leveled`]. In the paper it is RocksDB's.
 //! 3. When a table that shares no zone is deleted, its zones hold nothing and are free. As long as
 //!    enough zones are free, nothing is moved.
-//! 4. Logs and the journal go to sequential zones of their own (sections 3.3 and 4).
 //!
 //! # Where it departs from the paper
 //! Flushed tables follow one another across zones here. In the paper they get complete zones as
 //! well. But a memtable as large as a zone makes a smaller table, so part of each such zone would
-//! be empty. Tables of level 0 that share a zone die nearly together, because level 0 is merged as
-//! a whole (section 2.1). `level0_apart=on` is the paper's way.
+//! be empty. Tables of level 0 that share a zone often die nearly together, because a compaction of
+//! level 0 takes those that overlap. `level0_apart=on` is the paper's way.
 //!
 //! # Where the paper is silent
 //! - On a device without zones, a table lies in one run of blocks, by the [fit](crate::Fit) of the
@@ -22,24 +21,13 @@
 //!   one level.
 //! - Small tables of one level share a zone, each of them whole. The zone is empty when the last of
 //!   them is deleted.
-//! - Without a free zone, tables share what room there is. A greedy collector works when somebody
-//!   waits for space, or few zones are spare ([`Greedy`]).
-//! - What another system wrote stays as it is, until it is compacted or collected.
+//! - Without a free zone, tables share what room there is. A greedy collector works when space is
+//!   wanted, or few zones are spare ([`Greedy`]).
+//! - Tables that another system wrote stay where they are, until they are compacted or collected.
 //!
-//! # Where the rest of the paper is
-//! File system and engine have these properties for all systems:
-//!
-//! - superblock in a conventional zone, and a journal as the only copy of metadata (section 4):
-//!   `fs`, `superblock/` and `journal/`;
-//! - a log whose records have their length in line and are padded to blocks, so that a synchronous
-//!   insert is one write (sections 3.3 and 4): `fs`, `frame/` and `file/log_writer.rs`;
-//! - logs allocated before they are needed (section 4): `lsm`, `writing/preallocated_log.rs`;
-//! - asynchronous writes in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs` and
-//!   `file/data_writer.rs`;
-//! - large compaction reads (section 5.1): `lsm`, `table/read_ahead.rs`;
-//! - a write-through cache of tables (sections 4 and 5.5): `fs`, `cache/`.
-//!
-//! Not here: extents in conventional zones for small files that are overwritten (section 4).
+//! # Not in this row
+//! The rest of the paper is a file system: its superblock, journal, logs and cache. `fs` and `lsm`
+//! have such parts for all systems.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //!    [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; 4 in section 3.2), and
 //!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
-//! 3. When the last table of a window has been compacted, the zones that were wholly in the window
-//!    are empty, unless another level shares them or a table reaches into them from a zone beside.
+//! 3. When the tables of a window have been compacted, zones that were wholly in the window are
+//!    nearly or wholly empty.
 //! 4. Tables and levels have LevelDB's sizes (section 5), see [`leveldb`].
 //!
 //! # Variants
@@ -20,7 +20,7 @@
 //!   stores that another variant has filled.
 //!
 //! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
-//! `moves_together=1`), unless parameters say otherwise.
+//! `moves_together=1`). Parameters that are given replace these values.
 //!
 //! # Where the paper is silent
 //! - One worker writes a merge, so that a level writes to one zone.
@@ -29,8 +29,8 @@
 //! - A level needs more zones than its tables fill: for its window, for parts of zones, and for the
 //!   zone that is written. A small store may be full although much of it is dead. Then writers
 //!   wait, and a collector empties zones for them ([`LastResort`]).
-//! - Only `repaired` rewrites tables in zones that another system has mixed, where a level lies in
-//!   too many zones.
+//! - `repaired` rewrites tables in zones that another system has mixed, where a level lies in too
+//!   many zones. The other variants do not.
 
 use std::sync::Arc;
 

@@ -6,8 +6,7 @@
 //!    [`Leveled`](crate::Leveled) and [`leveldb`].
 //! 2. On a device without zones, a table's place in free space follows from the parameter `fit`,
 //!    and the blocks of a deleted table can be used again. There is no collector.
-//! 3. On a device with zones, tables are placed and collected as in `leveldb-greedy`. So every
-//!    store can be opened under this row.
+//! 3. On a device with zones, tables are placed and collected as in `leveldb-greedy`.
 //!
 //! An ordinary disk and a drive-managed shingled one have the same row, because LevelDB makes the
 //! same choices on both. The row has a name of its own so that results on a disk do not name a

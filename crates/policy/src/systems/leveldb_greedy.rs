@@ -7,16 +7,17 @@
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
 //! 3. The collector is due when less than 20 % of the zones are free, when few are spare
-//!    ([`Supply::spare_min`](crate::Supply::spare_min)), or when a writer waits. It empties the
-//!    zone with the fewest live bytes ("passive" collection). See [`Greedy`].
+//!    ([`Supply::spare_min`](crate::Supply::spare_min)), or when space is wanted, for example by a
+//!    writer that waits. It empties the zone with the fewest live bytes ("passive" collection). See
+//!    [`Greedy`].
 //!
 //! # Where the paper is silent
 //! - Several jobs may write at once. Then several zones are open, each with tables of all levels.
 //! - Moved data and logs go to zones of their own, where that is possible. The paper keeps its log
 //!   elsewhere.
-//! - While nobody waits for space, a zone is emptied only if a tenth of it comes free (`gain_min`).
-//!   Otherwise a store that is more than 80 % valid would copy without end. When a writer waits,
-//!   any zone that gives something is emptied.
+//! - While space is not wanted, a zone is emptied only if a tenth of it comes free (`gain_min`).
+//!   Otherwise a store that is more than 80 % valid would copy without end. When space is wanted, a
+//!   zone that gives anything may be emptied.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //!
 //! 1. Compaction is LevelDB's, see [`Leveled`] and [`leveldb`].
 //! 2. What a merge writes into level 2 or a deeper level is a set (section III-A): its tables are
-//!    written one behind the other, as one placement group ([`Merge::set`](crate::Merge::set)).
-//!    There are no sets in levels 0 and 1.
+//!    to be written one behind the other ([`Merge::set`](crate::Merge::set)). There are no sets in
+//!    levels 0 and 1.
 //! 3. Placement and collector are those of `leveldb-disk`.
 //!
 //! The paper does not say whether LevelDB with sets prefers sets with dead tables as victims. Here

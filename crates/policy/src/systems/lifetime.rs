@@ -6,13 +6,13 @@
 //!    pointer.
 //! 2. Each level has its own open zone, which merges fill with one interval of keys after the
 //!    other. What the next compaction will consume goes to the T-zone. See [`ByLifetime`].
-//! 3. Most zones die whole behind the pointer, so there is no regular collector. When a writer
-//!    waits for space, or a client asks for it, the zone with the fewest live bytes is emptied
-//!    ([`LastResort`]).
+//! 3. Most zones die whole behind the pointer, so there is no regular collector. When space is
+//!    wanted, the zone with the fewest live bytes is emptied ([`LastResort`]).
 //!
-//! Dead data stays in a zone until the pointer has passed all tables of the zone. With random
-//! writes this is up to a quarter of the live data, besides some zones for each level
-//! (`tests/it/lifetime_loads.rs`). With a load that stays with few keys for long, it may be more.
+//! Dead data stays in a zone until the pointer has passed all tables of the zone. In replays of
+//! uniform, skewed and mixed loads this is at most a quarter of the live data, and four zones for
+//! each level (`tests/it/lifetime_loads.rs`). With a load that stays with few keys for long, it may
+//! be more.
 //!
 //! # Where the slides are silent
 //! - The limit of step 3 of [`Sweep`]: one further table (`extra_tables`).

@@ -5,15 +5,15 @@
 //! |---|---|
 //! | one for each system | its algorithm in words, and its parts in one constant, `PARTS` |
 //! | `leveldb` | what most systems have of LevelDB |
-//! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
-//! | `parts` | the parts of a row |
 //! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
-//! | `text` | systems as text |
+//! | `parts` | the parts of a row |
 //! | `shape` | the store that parameters are fitted to |
+//! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
+//! | `text` | systems as text |
 //!
-//! A store may be opened under another system, or with other parameters, each time. So every
-//! decider must accept every legal tree, and any state of its own system. The name of a system is
-//! stored on the medium: do not reuse the name of a removed one.
+//! A store may be opened under another system, or with other parameters, each time. So a decider
+//! must accept every legal tree, and any state of its own system. The name of a system is stored on
+//! the medium: do not reuse the name of a removed one.
 
 mod bluefs;
 mod geardb;

@@ -1,9 +1,10 @@
 //! [`Parameter`]: a parameter of systems: its name, kind and range, the reason for the range, and
 //! how it is read and written as text.
 //!
-//! Reading text checks the range. [`System::check`] checks a [`System`] that a program makes by
-//! setting fields. A parameter that a row does not have is neither read, written nor checked,
-//! except that [`System::check`] looks at the order of the `level0_` parameters in every row.
+//! [`Parameter::read`] refuses text that is no value of the kind, and values out of the range.
+//! [`Parameter::check`] does the same for a [`System`] that a program makes by setting fields.
+//! Conditions between several parameters, or between a parameter and the store, are in
+//! [`System::check`].
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

@@ -2,7 +2,8 @@
 //! functions that make its deciders.
 //!
 //! The functions must be pure: the same system and store give the same deciders, because a store
-//! that is opened again has to go on where it was. They check nothing: [`System::check`] does.
+//! that is opened again has to go on where it was. They do not check the parameters:
+//! [`System::check`] does.
 
 use std::sync::Arc;
 

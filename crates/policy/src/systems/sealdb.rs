@@ -2,16 +2,15 @@
 //! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
 //!
 //! 1. Compaction is LevelDB's; its outputs in levels 2 and deeper are sets. [`Sealdb`] says what
-//!    the paper leaves open, and what is done about it. Tables, memtables and levels have LevelDB's
-//!    sizes (section IV; [`leveldb`]).
-//! 2. Dynamic bands (section III-B) are made by the file system. On a device of raw shingled
-//!    tracks, a set is appended behind the written tracks, or goes into a free run that holds the
-//!    set and a guard. Neighbouring free runs are one; `fit` chooses among the runs. The collector
-//!    has nothing to do there.
+//!    the paper leaves open, and what is done about it. Tables and levels have LevelDB's sizes
+//!    (section IV; [`leveldb`]).
+//! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard behind a
+//!    set where a write would destroy what lies there. The parameter `fit` says into which free run
+//!    a set goes. There is nothing to collect on such a device.
 //! 3. On fixed bands or an ordinary disk, the row is "LevelDB with sets" of figure 14, except for
 //!    the choice of victims and for where sets end (`whole_inputs`).
 //! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
-//!    zones. So a store on any device can be opened under this row.
+//!    zones.
 //!
 //! The paper's own row is `sealdb:victim=set,whole_inputs=on,fit=best`.
 //!
@@ -26,9 +25,7 @@
 //! |---|---|---|
 //! | 40 GB, 16 GiB (`sealdb/fig13`) | 19.6 %, 11.4 | 13.4 %, 11.4 |
 //! | 16 GB, 5 GiB, 70 % used (`sealdb/fits`) | 15.8 %, 9.5 | 9.6 %, 9.5 |
-//! | 16 GB, 3.75 GiB, 92 % used | 19.4 %, 18.0 | 14.1 %, 9.8 |
-//!
-//! LevelDB's own order of victims, with whole tables, writes 12.5 in the first of these.
+//! | 16 GB, 3.75 GiB, 92 % used (`sealdb/fits`) | 19.4 %, 18.0 | 14.1 %, 9.8 |
 
 use std::sync::Arc;
 

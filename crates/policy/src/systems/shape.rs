@@ -1,8 +1,7 @@
 //! [`StoreShape`]: sizes of a store, from which a system derives sizes of tables and levels that no
-//! parameter gives.
+//! parameter gives, and how much data the store has room for.
 //!
-//! It is taken anew at each opening. For example, with other memtables the new tables of a store
-//! may have another size; existing tables stay as they are.
+//! It is no part of the store: with other memtables at the next opening, the shape is another one.
 
 use terrace_env::ByteCount;
 

@@ -14,8 +14,6 @@
 //!    3.2.3): with higher values, less is rewritten, and reads meet more bands. `overlap_bands`
 //!    does the same for level 1.
 //!
-//! As in the thesis, writes go to a log first; it is the engine's.
-//!
 //! # Where the thesis is silent
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
 //!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.

@@ -8,11 +8,9 @@
 //!    with tables that are smaller than a band.
 //! 2. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]. Several levels have
 //!    no overlap within them, except for level 0. A compaction starts at four runs in level 0, and
-//!    writers are slowed from eight on. A compaction rewrites every band of the next level that it
+//!    writers are slowed from eight on. A merge rewrites each band of the next level that it
 //!    overlaps, even if it brings only one key to it.
 //! 3. When a table that shares its band with no other is deleted, the band is free.
-//!
-//! As in the thesis, writes go to a log first; it is the engine's.
 //!
 //! # Where it departs from LevelDB
 //! - Flushes go to level 0; LevelDB may put them into level 2 (`flush_level`). Tables of level 0

@@ -2,7 +2,7 @@
 //!
 //! Parameters with the row's own value are not written. A parameter that is left out gets the row's
 //! own value, as the reading version of the program has it. Errors are: an unknown system, a
-//! parameter that its row does not have, and a value out of the parameter's range. If a parameter
+//! parameter that its row does not have, and a value that the parameter cannot have. If a parameter
 //! comes twice, the last one counts.
 
 use std::collections::BTreeSet;

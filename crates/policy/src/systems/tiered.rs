@@ -9,7 +9,7 @@
 //! 3. The number of levels is the largest at which the deepest tier, when it is full, is at most an
 //!    eighth of the store, but at least two. A smaller tier would cause more rewrites of the last
 //!    run. A larger one would hide more entries.
-//! 4. A greedy collector works when somebody waits for space, or few zones are spare ([`Greedy`]).
+//! 4. A greedy collector works when space is wanted, or few zones are spare ([`Greedy`]).
 //!
 //! Cost: a read may have to look into many runs, and tiers hide entries that take space.
 
