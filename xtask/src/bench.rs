@@ -1,8 +1,8 @@
-//! `cargo xtask bench NAME`: the benchmarks whose numbers the documents quote.
+//! `cargo xtask bench NAME`: runs a benchmark and prints its numbers on standard output. They
+//! depend on the machine, so run nothing else meanwhile.
 //!
 //! `mount` and `pick` are examples of the crates that they measure, run in a release build. Words
-//! after `--` are handed to the example. `reference` has a file of its own. The numbers go to
-//! standard output. They depend on the machine, so run nothing else meanwhile.
+//! after `--` are handed to the example. `reference` is in a file of its own.
 
 use crate::workspace::Workspace;
 use crate::{reference, step};

@@ -1,11 +1,10 @@
 //! `cargo xtask figure`: runs one figure of the papers in full, at scale 1/64, and compares the
-//! trace hash of every run with `crates/lab/tests/golden/figure.txt`.
+//! trace hash of each run with `crates/lab/tests/golden/figure.txt`.
 //!
 //! Results that are kept in `target/lab` by the same engine are not made again. A trace hash covers
 //! the requests that a drive gets, with their times. So the comparison fails if a change alters
 //! what a system writes or reads in this figure, or when. Where the change is meant, `cargo xtask
-//! figure --regenerate` writes the file anew; the page of `cargo xtask series` then has to be made
-//! again.
+//! figure --regenerate` writes the file anew.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

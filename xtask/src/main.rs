@@ -1,10 +1,10 @@
-//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`.
+//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`. This file
+//! parses the command line; each chore has a file or folder of its own, and `ci` is a sequence of
+//! others.
 //!
-//! `cargo xtask ci` runs everything that CI checks, so that a developer can find the same faults. A
-//! chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
-//! `test` and `ci` go on after a step that failed, and fail at the end; but a file that `tidy` and
-//! `ci` cannot read ends them at once. This file knows the command line; each chore has a file or
-//! folder of its own.
+//! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
+//! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
+//! project cannot be listed or read, `tidy` and `ci` end at once.
 
 mod bench;
 mod figure;

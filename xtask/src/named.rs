@@ -1,8 +1,8 @@
-//! Running those tests of a crate whose names contain a word.
+//! Runs those tests of a crate whose names contain a word.
 //!
-//! cargo reports success if the word matches no test, so a misspelt word would go unnoticed.
-//! Callers therefore call [`Named::find`] first: it fails if there is no such test. [`Named::run`]
-//! by itself does not check this.
+//! cargo reports success if the word matches no test, so a misspelt word would go unnoticed. So
+//! call [`Named::find`] first: it fails if there is no such test. [`Named::run`] by itself does not
+//! check this.
 
 use std::process::Command;
 

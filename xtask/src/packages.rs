@@ -1,8 +1,8 @@
-//! Packages of the operating system that the full suite needs, beyond the Rust toolchain.
+//! Packages of the operating system that the tests need, beyond the Rust toolchain.
 //!
-//! Each entry of the list has a program that the package brings, and the reason why the suite needs
-//! it. A package whose program is not on the path is installed with apt. Without apt, an error
-//! names the package. Nothing asks a question: where sudo wants a password, the step fails.
+//! Each entry of the list ([`NEEDED`]) has a program that the package brings, and the reason why it
+//! is needed. A package whose program is not on the path is installed with apt. Without apt, an
+//! error names the package. Nothing asks a question: where sudo wants a password, the step fails.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,10 @@
-//! `cargo xtask bench reference`: compares Terrace with other engines, and prints the tables of
-//! `docs/benchmarks.md`.
+//! `cargo xtask bench reference`: measures the costs of Terrace beside those of other engines, and
+//! prints the tables of `docs/benchmarks.md`. With `--write` it also puts them into the page.
 //!
 //! The benchmark is repeated in two setups: a drive in memory, and a directory. The directory
 //! (`--dir`) must be one in memory, which is not checked. A table shows the median of the runs, and
-//! the range from the least to the most. The other engines' numbers are those that `terrace bench
-//! --reference` prints. The page is changed only with `--write`.
+//! the range from the least to the most. The other engines are not run: their numbers are those
+//! that `terrace bench --reference` prints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

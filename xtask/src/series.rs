@@ -1,13 +1,11 @@
-//! `cargo xtask series`: runs every experiment at scale 1/16 and writes the page
-//! `docs/reproduction.md`.
+//! `cargo xtask series`: runs all experiments at scale 1/16 and writes the page
+//! `docs/reproduction.md`. [`smoke`] runs them with less work, to see whether they work.
 //!
 //! With names of experiments, those are run and printed, and the page stays as it is. With another
 //! `--scale`, the page is written for that scale.
 //!
-//! A series takes hours, and may be interrupted at any time. The outcome of each finished run is
-//! kept in `target/lab`, under a name that includes a hash of the engine's sources. So the next
-//! call goes on from there, as long as the engine is the same. CI runs the same commands with less
-//! work.
+//! A series takes hours, and may be interrupted. Outcomes of runs are kept in `target/lab`, so the
+//! next call goes on from there, as long as the engine is the same.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

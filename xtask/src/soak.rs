@@ -1,10 +1,9 @@
 //! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds, round after
 //! round. It ends with the first round that fails, or that ends after N minutes.
 //!
-//! A recipe names tests that take their seeds from `terrace_env::test_seeds`. After each round, the
-//! number of the next one is written to `target/soak/NAME.json`. So the next soak goes on there;
-//! `--round` makes it start with another. Run one soak of a recipe at a time, as this file is not
-//! locked. The output of a failed test names its seed, and with it the command that repeats it.
+//! After each round, the number of the next one is written to `target/soak/NAME.json`. So the next
+//! soak goes on there; `--round` makes it start with another. Run one soak of a recipe at a time,
+//! as this file is not locked.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The project on disk: its root, its files, and calls of cargo in it.
 //!
-//! The root is the directory that this program was built from. The files are the regular files that
-//! git does not ignore, whether they are committed or new. Commands of [`Workspace::cargo`] start
-//! in the root, so relative paths count from there.
+//! The root is that of the sources that this program was built from. The files are the regular
+//! files below it that ignore files such as `.gitignore` do not exclude, whether they are committed
+//! or new. Commands of [`Workspace::cargo`] start in the root, so relative paths count from there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
 //! [`Finding`]: one violation of a rule. It has the file and line, what the rule expects, and what
-//! was found. Findings are ordered by file and line.
+//! was found. Findings are ordered by file, then by line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
-//! Check of dependencies: a crate depends on crates of lower layers.
+//! Check of dependencies between the crates of the workspace: a crate depends on crates of lower
+//! layers.
 //!
 //! The table of layers is a copy of that in ARCHITECTURE.md, kept by hand. A member of the
-//! workspace that is not in it is a finding, except for xtask itself, which no member may depend
-//! on. A normal or build dependency must point to a lower layer. So crates of one layer, such as
-//! zone and policy, do not know each other; their tests may. Crates from outside the project are
-//! free.
+//! workspace that is not in it is a finding, except for xtask; a crate with a layer that depends on
+//! xtask is one, too. A normal or build dependency must point to a lower layer, one of tests to the
+//! same layer or a lower one. So crates of one layer, such as zone and policy, do not know each
+//! other, but their tests may. Crates from outside the workspace are not checked.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
-//! Check of links in Markdown that point into the repository: the file they name must exist.
+//! Check of links and images in Markdown that point into the repository: the file they name must
+//! exist.
 //!
-//! Links to other hosts are not followed. Of a link to a heading, the file is looked for and the
-//! heading is not. The file is looked for on the disk, so one that git does not know counts as
-//! well.
+//! Links with a colon, such as those to other hosts, are not followed. Of a link to a heading, the
+//! file is looked for and the heading is not. The file is looked for on the disk, so one that git
+//! does not know counts as well.
 
 use std::path::Path;
 

@@ -2,18 +2,17 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `run` | the checks in their order |
-//! | `layers` | which crate may depend on which |
-//! | `names`, `index` | names of files; files that hold nothing but lists |
-//! | `text`, `openings` | heads, lengths, marks of unfinished work; first words of comments |
-//! | `source` | lints that are silenced, tests that are switched off |
-//! | `retired` | words that the glossary has given up |
-//! | `links` | links of pages in Markdown |
 //! | `finding` | one violation |
+//! | `index`, `names` | files that hold nothing but lists; names of files |
+//! | `layers` | which crate may depend on which |
+//! | `links` | links of pages in Markdown |
+//! | `openings`, `text` | first words of comments; heads, lengths, marks of unfinished work |
+//! | `retired` | words that the glossary has given up |
+//! | `run` | the checks in their order |
+//! | `source` | lints that are silenced, tests that are switched off |
 //!
-//! Each check is in its own file, with a test that shows it can fail. Most are pure functions over
-//! the text of a file; `links` looks at the disk, and `layers` at what cargo says about the
-//! workspace. Formatting, lints and documentation are left to cargo's own tools, which `run` calls.
+//! A check reads and returns findings; `run` prints them. Formatting, lints and documentation are
+//! left to cargo's own tools, which `run` calls.
 
 mod finding;
 mod index;

@@ -1,8 +1,8 @@
 //! Check of names: files and directories are named after their subject.
 //!
-//! Names such as `util` and `common` are refused: such a file collects parts that have no subject
-//! in common. They are also refused as a word of a longer name, as in `common_types`. The check
-//! looks at Rust files and the directories on their paths.
+//! Names such as `util` and `common` ([`DRAWERS`]) are refused: such a file collects parts that
+//! have no subject in common. They are also refused as a word of a longer name, as in
+//! `common_types`. The check looks at Rust files and the directories on their paths.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Check of the first words of doc comments: a comment begins with the name of its subject, not
-//! with a clause that stands for it.
+//! Check of the first words of doc comments, heads included: a comment begins with the name of its
+//! subject, not with a clause that stands for it.
 //!
 //! "What a compaction reads." leaves open what kind of thing that is; "Inputs of a compaction."
 //! says it. The words of [`OPENINGS`] are refused as the first word of a comment.

@@ -1,8 +1,8 @@
-//! Check of Rust sources: lints silenced by `allow` (`expect` is accepted), unfinished code, and
-//! tests switched off without a reason are findings.
+//! Check of Rust sources: findings are lints silenced by `allow` (`expect` is accepted), unfinished
+//! code (`todo!`, `unimplemented!`), and tests that are ignored without a reason.
 //!
-//! The check reads the syntax tree, so a word in a comment or a string is no finding. Inside macro
-//! calls it looks at the tokens.
+//! The check reads the syntax tree, so a word in a comment or a string is no finding. In the
+//! arguments of macro calls it looks at the tokens, for unfinished code.
 
 use std::path::Path;
 

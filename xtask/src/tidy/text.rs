@@ -1,5 +1,5 @@
-//! Check of texts, without regard to syntax. Each Rust source begins with a head, and neither the
-//! file nor its lines are too long. No text file has marks of unfinished work, paths of a
+//! Check of texts, without regard to syntax. A Rust source must begin with a head, and have at most
+//! 800 lines of at most 100 columns. A text file must not have marks of unfinished work, paths of a
 //! developer's machine, or words about how it was made. A mark counts as a word of its own, the
 //! others anywhere in a line.
 

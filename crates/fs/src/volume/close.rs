@@ -1,4 +1,4 @@
-//! Closing of logs: tells the journal where the unsealed logs end.
+//! Closing of logs: tells the journal where every log ends.
 //!
 //! Why: a log ends where its frames stop being valid. This alone does not tell a torn tail from
 //! damage to acknowledged frames. A recorded end does.

@@ -3,11 +3,12 @@
 //!
 //! - [`fn@measure`] does one job on a model, in virtual time, as fio does on a real drive. `load`
 //!   makes its requests.
-//! - [`fn@sweep`] measures a grid of patterns, sizes, depths and places.
 //! - [`fn@validate`] repeats the published measurements and compares.
+//! - [`fn@sweep`] measures a grid of patterns, sizes, depths and places.
 //! - [`Validation`] prints comparisons and sweeps as tables.
 //!
-//! Call these outside of simulations: each measurement starts its own.
+//! Results are the same on every machine. Call all of this outside of simulations: each measurement
+//! starts its own.
 
 mod load;
 mod measure;

@@ -1,8 +1,7 @@
 //! [`Chooser`]: chooses the record of the next operation, in order or by a distribution.
 //!
 //! A chooser may have a state, so each sequence of operations needs its own. The number of records
-//! may grow between choices. While it does not change, `Shuffled` takes each record once in a
-//! round.
+//! may grow between choices. While it does not grow, `Shuffled` takes each record once in a round.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,4 @@
-//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see,
-//! and deletes that hide older entries elsewhere.
+//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see.
 //!
 //! The snapshots divide the sequence numbers into stripes: a stripe ends with the sequence of a
 //! snapshot, which still belongs to it.

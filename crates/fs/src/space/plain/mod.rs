@@ -1,4 +1,5 @@
-//! The pool of a device without zones, plain or of shingled tracks. Its regions are runs of blocks.
+//! The pool of a device without zones, plain or of shingled tracks. A region is a run of blocks of
+//! any length.
 //!
 //! | part | what it does |
 //! |---|---|
