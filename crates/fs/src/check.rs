@@ -3,16 +3,16 @@
 //! | what | how |
 //! |---|---|
 //! | superblocks and journal | found and replayed, as a mount does |
-//! | extents | in sequential zones that are written so far, outside superblock and journal |
+//! | extents | each in the written part of a sequential zone, outside superblock and journal |
 //! | blocks | no block belongs to two files |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | extents of files that are no logs are read, and compared with known checksums |
 //! | logs | frames are read and verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! On a device without zones, an extent has to be outside superblock and journal. An extent is
-//! written so far if it ends at or before the zone's write pointer or, where the pointer means
-//! nothing, the zone's capacity.
+//! The written part of a zone ends at the write pointer or, where the pointer means nothing, at the
+//! zone's capacity. On a device without zones, an extent only has to be outside superblock and
+//! journal.
 //!
 //! Damage is listed, with the region and a byte offset. The check leaves a log or an extent at its
 //! first error, and goes on with the next. If the store cannot be assembled, because its journal is

@@ -10,7 +10,7 @@
 //!    find what is free from the catalog and the journal's stretches. Extents that cannot be right
 //!    end the mount; for example, if those of one zone are longer together than what is written
 //!    there. If one extent reaches behind the write pointer, the medium has lost data: the mount
-//!    goes on, and does not write that zone again.
+//!    goes on, and does not write to that zone.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
 //!    Finish further ones if too many are active.
 //! 6. For writing, mark the devices if there are several (`pairing`).

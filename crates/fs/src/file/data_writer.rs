@@ -14,8 +14,8 @@
 //!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
-//! - A later append, rest, sync or `finish` returns the error of a write, and so do the calls after
-//!   it.
+//! - The error of a write is returned by the append, rest, sync or `finish` that finds it, and by
+//!   those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
 //!   taken, and a failed write that found no other place: these end the writer.
 //!

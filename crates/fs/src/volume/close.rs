@@ -5,8 +5,8 @@
 //!
 //! [`record_ends`](Volume::record_ends) records how far the unsealed logs are durable, and that the
 //! store is closed. If a log has a writer, or its writer has failed, or it ends within an append,
-//! the store is not recorded as closed. Nothing is recorded if the flush of the logs or the commit
-//! fails. A store that is not recorded as closed is treated as after a crash.
+//! the store is not recorded as closed. If the flush of the logs fails, nothing is recorded. A
+//! store that is not recorded as closed is treated as after a crash.
 //!
 //! [`fresh`] makes the records of logs that are durable further than the catalog knows, for any
 //! commit.

@@ -16,8 +16,8 @@
 //!   last write is on the medium, and so whether the zones that it frees are free.
 //!
 //! # Threads
-//! One lock around the counts, not held over a device call. A zone that is being reset or finished
-//! is leased meanwhile, or the journal's.
+//! One lock around the counts, not held over a device call. Once the store is mounted, a zone that
+//! is being reset or finished is leased meanwhile, or the journal's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Random requests to the pool of a device without zones. A list of the blocks that are taken, and
 //! the pool's audit, check that no block is given to two, that none is forgotten, and that on
-//! shingled tracks no write harms one. Another test breaks the counts and expects the audit to
-//! tell.
+//! shingled tracks no write harms one. Another test gives the audit a list that is wrong and
+//! expects it to tell.
 
 use std::ops::Range;
 use std::sync::Arc;
