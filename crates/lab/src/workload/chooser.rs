@@ -29,7 +29,7 @@ pub enum Chooser {
         /// Seed of the order.
         seed: u64,
     },
-    /// Each as often as any other.
+    /// Each with the same chance.
     Uniform,
     /// By Zipf's distribution, the popular ones scattered: YCSB's `zipfian`.
     Zipfian(ScrambledZipfian),

@@ -25,7 +25,7 @@ pub enum Preset {
     /// Inserts all records in the order of their keys.
     FillSeq,
     /// As many writes as there are records, each of a random one: some are written several times,
-    /// and a third never.
+    /// and more than a third never.
     FillRandom,
     /// Writes each record once, in random order.
     FillUniqueRandom,
