@@ -1,18 +1,17 @@
 //! [`DeviceTime`]: where the time of a modelled drive went, by cause. It has two kinds of time that
 //! do not add up to each other:
 //!
-//! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap if
-//!   several requests are under way. A write that the cache takes at once has almost none. A
-//!   request counts when its completion is decided, also if it is refused.
-//! - [`Work`] is time of the mechanism. A cached write counts here when it reaches the medium;
-//!   where writes of several causes have become one range of the cache, the range has one cause.
-//!   The work of an SSD is summed over its dies; it counts when the dies take it, which can be
-//!   ahead of the clock.
+//! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests: before the drive
+//!   begins to serve them, and from then until they complete. The times of requests that are under
+//!   way together overlap. A request is added when its completion is decided, also if it is
+//!   refused.
+//! - [`Work`] is time of the mechanism: the head of a disk, or the dies of an SSD, summed over all
+//!   dies. A write that waits in a disk's cache is added when the head writes it.
 //!
 //! Drives with a [translation layer](super::Translated) also count bytes: what the host wrote, and
 //! what the medium took for it.
 //!
-//! All counters begin at zero when the model is set. Plain values.
+//! New counters are zero. Plain values, without locks.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! [`Drive`]: a real drive as data: geometry, parameters and published measurements, read from a
-//! small file. It makes the geometry of an emulated drive and the model of its times, at a
+//! small file. It makes the geometry of an emulated drive and the timing model for it, at a
 //! [`Scale`].
 //!
 //! [`Drive::find`] takes the name of a drive that comes with the project, or the path of a TOML
-//! file. [`Drive::parse`] refuses a file with values that a drive cannot have, such as an average
-//! seek that is longer than the full one; the models expect such values to be absent.
+//! file. [`Drive::parse`] refuses a file with values that it knows to be impossible, such as an
+//! average seek that is longer than the full one.
 //!
 //! A drive that has no zones in reality is given some by its file. [`Drive::is_zoned`] tells
 //! whether the real drive has zones.

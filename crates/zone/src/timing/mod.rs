@@ -18,8 +18,8 @@
 //! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a plain
 //! device of blocks of 4 KiB. `docs/drives.md` has the formulas, and what is not modelled.
 //!
-//! Results are the same on every machine: times are whole nanoseconds, and floating point is used
-//! for few values, with operations that IEEE 754 rounds exactly.
+//! Times are whole nanoseconds. Where floating point is used, the operations are those that IEEE
+//! 754 rounds exactly, so that results do not depend on the machine.
 //!
 //! A model is called with the emulated drive's lock held, at times that do not go back.
 

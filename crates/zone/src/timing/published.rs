@@ -1,8 +1,8 @@
 //! [`Published`]: a published measurement of a real drive, as a drive file states it: the [`Job`]
-//! that was measured, and the resulting [`Metric`].
+//! that was measured, the resulting [`Metric`], and the source.
 //!
-//! This module runs no job. A drive file may leave out size, depth, region and written share of a
-//! job. Defaults are 0 bytes, depth 1, the whole drive and 0 %.
+//! This module runs no job. A drive file may leave out the size, depth, region and written share of
+//! a job. They are then 0 bytes, depth 1, the whole drive and 0 %.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
-//! [`Span`], [`Rate`] and [`Size`]: values with units as drive files write them, such as `8.2 ms`
-//! or `180 MB/s`. [`Sourced`] adds where a value is from.
+//! [`Span`], [`Rate`] and [`Size`]: values with units as drive files write them, such as `8.2 ms`,
+//! `180 MB/s` or `256MiB`. [`Sourced`] adds where a value is from.
 //!
-//! Spans are rounded to whole nanoseconds, rates to whole bytes per second. A text with a negative
-//! value, or one of 10^18 or more, is refused as a span or a rate.
+//! Spans are rounded to whole nanoseconds, rates to whole bytes per second. Text with a negative
+//! value, or one of 10^18 nanoseconds or bytes per second or more, is refused as a span or a rate.
 
 use std::fmt;
 use std::str::FromStr;

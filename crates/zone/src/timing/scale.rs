@@ -1,14 +1,12 @@
-//! [`Scale`]: how much smaller than the real one a modelled drive is. The small drive is to behave
-//! like the large one.
+//! [`Scale`]: how much smaller than the real one a modelled drive is, so that experiments take less
+//! time and memory. The small drive is to behave like the large one.
 //!
 //! At `1/n` the sizes of a drive are an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
-//! what else shrinks: delays or bandwidths. Blocks do not shrink, nor do counts: zones, dies,
-//! commands in a queue. The append limit stays unless it exceeds a zone.
+//! what else is divided by n: delays or bandwidths. Blocks do not shrink, nor do counts, such as
+//! those of zones, dies, or commands in a queue.
 //!
-//! Sizes are rounded down: those of zones to whole physical blocks, those of a translation layer to
-//! whole blocks of 4 KiB. If nothing is left of a zone, the scale is refused. Some sizes have a
-//! least value: 512 bytes for pages and program units of flash, 4 KiB for what a disk's cache
-//! writes at once and for the sizes of a translation layer.
+//! Quotients are rounded down. The code that uses a scale may round further, to whole blocks, or
+//! keep a least value. The text of a scale has no mode: it is read as [`ScaleMode::Delays`].
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,15 +1,16 @@
-//! [`WriteBuffer`]: the write cache of a disk. It holds *dirty ranges*: parts of the platters that
-//! the head has still to write.
+//! [`WriteBuffer`]: the write cache of a modelled disk. It holds *dirty ranges*: parts of the
+//! platters that the head has still to write. It keeps ranges, not bytes.
 //!
 //! - A write that begins where a range of the same cause ends is joined to it. So a sequential
-//!   stream is one range.
+//!   stream of one cause is one range.
 //! - A write that overlaps ranges is merged with them, whatever their causes are. The new range has
 //!   the cause of the write.
-//! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers below
-//!   its own. Once a flush waits, a write that only touches an older range begins a new one.
+//! - A range has the number of its oldest write, so that a flush can wait for the ranges with
+//!   numbers below its own. While a flush waits, a write that only touches a range that is older
+//!   than the flush begins a new one.
 //!
-//! A read is answered from the cache if one range holds all of it. No bytes are kept. The model
-//! gives the times, and decides which writes there is room for.
+//! The buffer can tell whether one range holds all bytes of a read. The caller decides which writes
+//! there is room for, and gives the times.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
-//! Calls that a translation layer makes on a [`Disk`]: reads and writes of its own, for which the
-//! controller takes no time, and work of the head that the layer has timed itself.
+//! The calls that a translation layer makes on a [`Disk`]: reads and writes of its own, for which
+//! the controller takes no time; transfers from and to the host; and work of the head that the
+//! layer has timed itself.
 //!
-//! Addresses are bytes of the disk. Times of calls must not go back.
+//! Addresses are bytes of the disk, times are nanoseconds. Times of calls must not go back.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The model of a hard disk: a head that moves, platters that turn, a cache and a queue.
+//! The timing model of a hard disk: a head that moves, platters that turn, a cache and a queue.
 //!
 //! | part | content |
 //! |---|---|

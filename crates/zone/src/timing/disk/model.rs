@@ -1,4 +1,5 @@
-//! [`Disk`]: chooses the next action of a disk's head, and computes when commands complete.
+//! [`Disk`]: the timing model of a hard disk. It chooses the next action of the head, and computes
+//! when commands complete.
 //!
 //! 1. Each command takes the controller for its overhead, one after the other.
 //! 2. A read that a cache can answer completes when its bytes have gone over the cable. Another
@@ -6,17 +7,17 @@
 //! 3. A write is acknowledged when it is in the write cache and its bytes have come over the cable.
 //!    If the cache is full, it waits first. A forced write completes when the head has written it,
 //!    and the bytes before it in its dirty range. Without a write cache, every write is forced.
-//! 4. When the head is free, it takes the read or dirty range that it reaches first (seek, settling
-//!    and rotation together), unless another one has been passed over too often. Dirty ranges take
-//!    part if a forced write or a flush waits for them, if a write waits for room, from the time
-//!    the cache is half full until it is down to a quarter, or if there has been nothing to read
-//!    for a while.
+//! 4. When the head is free, it takes the candidate that it reaches first (seek, settling and
+//!    rotation together), unless another one has been passed over too often. Candidates are the
+//!    first reads of the queue, and some dirty ranges. Dirty ranges take part if a forced write or
+//!    a flush waits for them, if a write waits for room, from the time the cache is more than half
+//!    full until it is down to a quarter, or if there has been nothing to read for a while.
 //! 5. After a read the head reads on, until it has something else to do or is a segment's size
 //!    ahead of the host.
 //! 6. A flush completes when everything is written that the cache held when the flush came. Later
 //!    reads that need the head wait for the flush.
 //! 7. Operations on zones take the controller, not the head. A reset drops the dirty ranges that
-//!    lie in the zone, except those for which a forced write waits.
+//!    lie wholly in the zone, except those for which a forced write waits.
 //!
 //! The model chooses an action when the head is free, from what has been submitted by then: see
 //! [`Timing`]. The work of an idle disk is caught up with at the next call.

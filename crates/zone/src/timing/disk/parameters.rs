@@ -1,7 +1,9 @@
 //! [`DiskParameters`]: the parameters of a disk, as a drive file states them.
+//! [`DiskParameters::settings`] converts them to a scale and to plain units.
 //!
-//! [`DiskParameters::flaw`] finds values that a disk cannot have. The model expects that there is
-//! none.
+//! [`DiskParameters::flaw`] returns the first value that it finds impossible for a disk: of the
+//! inner rate, the seek times, the revolutions, and the place of conventional zones. The model
+//! expects that there is none.
 
 use serde::Deserialize;
 

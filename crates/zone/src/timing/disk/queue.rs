@@ -1,8 +1,9 @@
-//! [`Queue`]: commands that wait: reads for the head, writes for room in the write cache, and
-//! flushes for the cache to reach the medium.
+//! [`Queue`]: the commands of a modelled disk that wait: reads for the head, writes for room in the
+//! write cache, and flushes for the cache to reach the medium.
 //!
-//! Each kind is kept in the order of submission. Reads behind the first flush are not eligible, nor
-//! those beyond the drive's queue depth. The model takes writes from the front.
+//! Each kind is kept in the order of submission. [`Queue::eligible`] gives the reads that the drive
+//! may choose among: as many as its queue is deep, and none that came after a flush that still
+//! waits.
 
 use std::collections::VecDeque;
 

@@ -13,8 +13,8 @@
 //! Distances are shares of the full stroke. Three published values fix the curve: `a` is the
 //! track-to-track time, `t(1)` the full stroke, and `k` is such that the mean over all pairs of
 //! cylinders is the published average. The mean grows with `k`, so `k` is found by bisection. It
-//! exists if the average is between a third and 8/15 of the way from `a` to `t(1)`; drive files
-//! with other values are refused.
+//! exists if the average is between a third and 8/15 of the way from `a` to `t(1)`. This is not
+//! checked here.
 
 /// Steps of the bisection: more than a double can tell apart.
 const STEPS: usize = 60;

@@ -1,5 +1,5 @@
-//! [`Segments`]: the read cache of a disk: ranges that were read, and the range that the head is
-//! reading ahead.
+//! [`Segments`]: the read cache of a modelled disk: ranges that were read, and the range that the
+//! head is reading ahead. It keeps ranges, not bytes.
 //!
 //! After a read the head reads on, until it is a segment's size ahead of the host or has something
 //! else to do. The cache holds the last bytes that it read on its way, at most a segment's size. A
@@ -12,7 +12,7 @@
 //!
 //! A write drops the segments that it overlaps. If it overlaps bytes that the head has read ahead,
 //! these are dropped and the head stops. If it overlaps only what the head has not come to, the
-//! head stops before it. No bytes are kept here, only ranges.
+//! head stops before it.
 
 use super::surface::Surface;
 

@@ -1,5 +1,5 @@
-//! [`Surface`]: where a byte lies on the platters, and how long head and platters take to get to
-//! it.
+//! [`Surface`]: where a byte lies on the platters of a disk, and how long head and platters take to
+//! get to it.
 //!
 //! # Layout
 //! Tracks are numbered from the outside inwards, all heads of a cylinder before the next cylinder.
@@ -13,8 +13,8 @@
 //! one of the platters: [`Surface::physical`] converts.
 //!
 //! # Time
-//! The angle of the platters is `now mod revolution`, whatever the head does. Angles are measured
-//! in nanoseconds of a revolution.
+//! The angle of the platters is `now mod revolution`, whatever the head does. Angles and times are
+//! in nanoseconds.
 
 use super::parameters::Settings;
 use super::seek::SeekCurve;

@@ -1,12 +1,12 @@
-//! [`Dies`]: the dies and channels of an SSD, and when each of them is free.
+//! [`Dies`]: the dies and channels of a modelled SSD, and when each of them is free.
 //!
-//! - A die does one thing at a time. A channel carries one transfer at a time, in the order of the
-//!   calls.
-//! - Programs and erases of a die queue behind each other. Reads queue among themselves and go
-//!   first: a read waits for the end of the program under way, or until that is suspended, and
-//!   pushes back all programs that have not ended.
-//! - The model keeps only the end of all programs of a die. So it assumes that the one under way
-//!   takes as long as any program, also if it is an erase.
+//! - A channel carries one transfer at a time, in the order of the calls. Die `d` is on channel `d`
+//!   modulo the number of channels.
+//! - Programs and erases of a die queue behind each other, and behind the reads that it has taken.
+//!   Reads queue among themselves and go before programs: a read waits for the end of the program
+//!   under way, or until that is suspended, and pushes back the programs that have not ended.
+//! - Of the programs of a die only the end of the last one is kept. So the one under way is assumed
+//!   to take as long as any program, also if it is an erase.
 //! - A die keeps the page that it read last until it is given a program or an erase. Reads of this
 //!   page need no second read operation.
 //! - A write may be reported as ended at a time that a later read then delays. This is not

@@ -1,14 +1,15 @@
-//! The model of a ZNS SSD: dies behind channels, a controller, a link and a write buffer.
+//! The timing model of an SSD: dies behind channels, a controller, a link to the host and a write
+//! buffer. It is made for ZNS SSDs.
 //!
 //! | part | content |
 //! |---|---|
 //! | `parameters` | the parameters in a drive file |
 //! | `dies` | what each die and channel is busy with |
-//! | `model` | joins them: when commands complete |
-//! | `plain` | the same as an SSD that is written anywhere |
+//! | `model` | joins them: when the commands of a ZNS SSD complete |
+//! | `plain` | the same for an SSD without zones, which is written anywhere |
 //!
-//! A drive file that gives an SSD conventional zones is refused. The times of calls must not go
-//! back.
+//! Zones are sequential: the parameters of a drive with conventional zones are refused. The times
+//! of calls must not go back.
 
 mod dies;
 mod model;

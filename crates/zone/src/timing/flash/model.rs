@@ -3,12 +3,12 @@
 //! - *Layout.* A zone is given to a group of dies and striped over them by program units: unit `u`
 //!   of zone `z` lies on die `(u + z) mod dies_per_zone` of the group.
 //! - *Write.* It takes the controller and the link, waits for room in the write buffer, and is
-//!   acknowledged. A program unit goes to its die when the zone has all bytes of it, or is full or
-//!   finished. If the buffer does not survive power cuts, a forced write also programs a unit that
-//!   is not full, and waits until its units are programmed. A zone takes one append at a time, each
-//!   for a while.
+//!   acknowledged; this takes longer if the zone is not open. A program unit goes to its die when
+//!   the zone has all bytes of it, or is full or finished. If the buffer does not survive power
+//!   cuts, a forced write also programs a unit that is not full, and waits until its units are
+//!   programmed. A zone takes one append at a time, each for a while.
 //! - *Read.* It takes the controller, and then for each page the die, the channel and the link.
-//!   Pages that have not gone to their die come from the buffer.
+//!   Pages that have not gone to their die come from the buffer, over the link alone.
 //! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
 //!   other commands later: each die erases its blocks before the next program of the zone on it.
 //! - *Finish.* It takes a fixed time, and the time to program the rest of the zone. Finishes go one

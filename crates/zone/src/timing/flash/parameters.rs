@@ -1,7 +1,9 @@
 //! [`FlashParameters`]: the parameters of an SSD, as a drive file states them.
+//! [`FlashParameters::settings`] converts them to a scale and to plain units.
 //!
-//! [`FlashParameters::flaw`] finds values that an SSD cannot have. The model expects that there is
-//! none.
+//! [`FlashParameters::flaw`] returns the first value that it finds impossible for an SSD: of the
+//! dies, the dies of a zone, the page and the program unit, or conventional zones. The model
+//! expects that there is none.
 
 use serde::Deserialize;
 

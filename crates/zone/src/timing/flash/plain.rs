@@ -1,10 +1,11 @@
-//! [`PlainFlash`]: an SSD that is written anywhere, on the dies of a [`Flash`].
+//! [`PlainFlash`]: the timing model of an SSD without zones, which is written anywhere, on the dies
+//! of a [`Flash`].
 //!
-//! The model puts all writes into one stream over all dies, in the order of their arrival. It
-//! always has erased blocks and never collects garbage, so it stands for a drive that is far from
-//! full, such as one for logs. A read goes to a die by its address; the write buffer does not
-//! answer reads. Writes and flushes take the same times as those of a zone that is open. There are
-//! no operations on zones.
+//! All writes go into one stream over all dies, in the order of their arrival. There are always
+//! erased blocks, and no garbage is collected: so it stands for a drive that is far from full, such
+//! as one for logs. A read goes to a die by its address; the write buffer does not answer reads.
+//! Writes and flushes take the same times as those of an open zone. Operations on zones are not
+//! expected.
 
 use terrace_env::{Time, ZoneId};
 

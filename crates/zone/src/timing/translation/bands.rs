@@ -1,7 +1,9 @@
-//! [`Bands`]: how far each shingled band is written, and the bursts that are open.
+//! [`Bands`]: how far each shingled band of a drive is written, and its open burst, if it has one.
+//! A *burst* is a set of changes of one band that the drive holds in its buffer.
 //!
-//! Addresses are bytes of the drive. Except for [`Bands::pieces`], calls take ranges within one
-//! band. No bytes are kept. The model gives the times, and decides when a burst ends.
+//! Addresses are bytes of the drive. A range that is given to a call lies within one band, except
+//! for [`Bands::pieces`], which cuts a range at the borders of bands. It keeps ranges, not bytes.
+//! The caller gives the times, and decides when a burst ends.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

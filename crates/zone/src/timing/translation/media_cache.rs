@@ -1,9 +1,10 @@
-//! [`MediaCache`]: the persistent cache of a drive: a log at the outer diameter, with a map of what
-//! is in it.
+//! [`MediaCache`]: the persistent cache of a drive with a translation layer: a log on the disk,
+//! with a map of what is in it. It keeps places, no bytes and no times.
 //!
-//! Entries follow one another; at its end the log begins again at the start. Bytes that are
-//! overwritten or cleaned are free again, wherever they lie. (Real logs can reuse only their oldest
-//! end. That is not modelled.) Only places are kept, no bytes, and no times.
+//! Entries follow one another; at its end the log begins again at the start. There is room as long
+//! as the valid bytes fit, wherever they lie: bytes that are overwritten or cleaned are free again.
+//! (Real logs can reuse only their oldest end. That is not modelled.) An empty cache has room for
+//! any entry.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

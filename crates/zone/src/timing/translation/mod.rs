@@ -1,4 +1,5 @@
-//! Translation layers: disks of shingled bands that take writes anywhere, and pay for it.
+//! Translation layers: the timing model of disks of shingled bands that take writes anywhere, and
+//! pay for it.
 //!
 //! A band is written front to back. To change bytes in it, the drive reads the band, changes it,
 //! and writes it again. [`Translated`] wraps the model of a [`Disk`](super::Disk), whose head does
@@ -6,11 +7,10 @@
 //! host put them.
 //!
 //! # Fixed bands
-//! 1. A write that begins at or behind the end of what was written of its band *appends*: it goes
-//!    to the disk as it is. Gaps stay.
+//! 1. A write that begins at or behind the end of what was written of its band, and finds no burst
+//!    there, *appends*: it goes to the disk as it is. Gaps stay.
 //! 2. Another write goes to the drive's buffer. It opens a *burst* of its band, or joins it, and
-//!    completes when the buffer has it. While a band has a burst, all writes to it join the burst.
-//!    A read that a burst holds whole is served from the buffer.
+//!    completes when the buffer has it. A read that a burst holds whole is served from the buffer.
 //! 3. A burst ends when more than `open_bands` bands have one (then the least recently written one
 //!    ends), when its band was not written for `burst_idle`, or when the buffer needs room. The
 //!    band is then rewritten: it is read, unless all of it has changed, and written. With `rewrite
@@ -42,8 +42,8 @@
 //! | `rewriter` | reading and writing bands on the disk |
 //! | `model` | joins them |
 //!
-//! Not modelled: the drive's map and its journal, guard tracks between bands, and defects. A power
-//! cut drops the buffer, and the drive is at rest. The persistent cache stays.
+//! A power cut drops the buffer; the persistent cache stays. Not modelled: the drive's map and its
+//! journal, guard tracks between bands, and defects.
 
 mod bands;
 mod media_cache;

@@ -1,5 +1,5 @@
-//! [`Translated`]: a disk behind a translation layer. The head of the [module](super) has the
-//! rules.
+//! [`Translated`]: the timing model of a disk behind a translation layer. The head of the
+//! [module](super) has the rules.
 //!
 //! The layer has events of its own: a step of a rewrite ends, a burst was not written for
 //! `burst_idle`, the host has asked nothing for `idle`. Each call first carries out the events that

@@ -1,7 +1,8 @@
 //! [`TranslationParameters`]: the parameters of a translation layer, as a drive file states them.
+//! [`TranslationParameters::settings`] converts them to a scale and to plain units.
 //!
-//! [`TranslationParameters::flaw`] finds values that a drive cannot have. The model expects that
-//! there is none.
+//! [`TranslationParameters::flaw`] returns the first value that it finds impossible: of the band,
+//! the buffer, the open bands, and the size of the cache. The model expects that there is none.
 
 use serde::Deserialize;
 use terrace_env::ByteCount;

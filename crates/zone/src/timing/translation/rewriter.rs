@@ -1,8 +1,9 @@
-//! [`Rewriter`]: rewrites bands on the disk, one after the other, in the order in which the jobs
-//! were given.
+//! [`Rewriter`]: rewrites shingled bands on a modelled disk, one after the other, in the order in
+//! which the jobs were given.
 //!
 //! A job first reads in pieces, each when the one before has been read, so that the host's reads
-//! come between them. Then it writes everything by one request, and ends when the medium has it.
+//! can come between them. Then it writes everything by one request, and ends when the medium has
+//! it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! [`Streams`]: tells writes of sequential streams from others. A drive sends streams past its
-//! persistent cache.
+//! [`Streams`]: tells how long the sequential stream is that a write belongs to, so that long
+//! streams can go past the persistent cache of a drive.
 //!
 //! It remembers the [`STREAMS_MAX`] streams that were written last. A write that begins where one
 //! of them ends goes on with it. Any other write begins a stream.

@@ -1,4 +1,5 @@
-//! Tests of translation layers: what is rewritten, when, and for how much of the head's time.
+//! Tests of translation layers: when bands are rewritten or cleaned, what is written to the medium,
+//! and how much time it takes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
