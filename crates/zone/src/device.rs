@@ -1,18 +1,16 @@
-//! [`Device`]: the contract between a device and its users.
+//! [`Device`]: the contract between a device and its users. Its rules follow ZBC, ZAC and NVMe ZNS.
 //!
-//! The rules are those of ZBC, ZAC and NVMe ZNS, as the Linux block layer shows them.
-//!
-//! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks. A
-//!   write opens the zone implicitly, unless it is open already. The pointer moves by what was
-//!   written; at the capacity the zone is full. A conventional zone is written anywhere, in whole
-//!   logical blocks.
+//! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks. The
+//!   pointer moves by what was written; at the capacity the zone is full. A write that does not
+//!   fill the zone opens it implicitly, unless it is open already. A conventional zone is written
+//!   anywhere, in whole logical blocks.
 //! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
 //!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
 //!   closes all open zones.
 //! - *Reset and finish.* Reset empties a sequential zone, and finish makes it full.
 //! - *Failed zones.* A zone can become read-only or offline. No request makes it writable again.
 //! - *Reading.* A read or a write stays within one zone. A read below the pointer returns what was
-//!   written, unless a power cut has taken it or the block is bad. A read beyond the pointer
+//!   written, unless a power cut has taken it or the block is damaged. A read beyond the pointer
 //!   returns zeros, or 0xff on some devices. An offline zone cannot be read.
 //! - *Durability.* A completed write is *volatile* until a flush that covers it completes, unless
 //!   it was forced (`fua`). Resets and finishes are volatile, too. A power cut keeps, drops or

@@ -1,9 +1,9 @@
 //! [`DeviceLayer`]: a device on top of another one, from which it differs in some calls.
 //!
-//! A layer names the device below it. Of the four calls for the geometry, reports, submissions and
-//! waits it implements those in which the two devices differ; the others go to the device below.
-//! Claims always go there. `read`, `write`, `append` and `control` of a layer are made of its
-//! submissions and waits.
+//! A layer names the device below it. Of the four calls `geometry`, `report`, `submit` and `wait`
+//! it implements those in which the two devices differ; the others go to the device below. So does
+//! `users`, for claims. `read`, `write`, `append` and `control` of a layer are made of its own
+//! `submit` and `wait`.
 //!
 //! If a layer hands out tickets of its own, its `wait` must take them. Threads: as for the device
 //! below.

@@ -1,20 +1,21 @@
 //! [`DeviceError`]: errors of devices, and of the images that emulated drives are kept in.
 //!
-//! - An error that names a broken rule of the device, such as
-//!   [`NotAtWritePointer`](DeviceError::NotAtWritePointer): the request has changed nothing.
+//! - The request breaks a rule of the device, or the device was opened for reading only
+//!   ([`ReadOnlyDevice`](DeviceError::ReadOnlyDevice)): it has changed nothing. After
+//!   [`ZoneReadOnly`](DeviceError::ZoneReadOnly) and [`ZoneOffline`](DeviceError::ZoneOffline) the
+//!   zone will not be writable again.
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
 //!   [`HostFull`](DeviceError::HostFull): a part of a write may have been done. To try again in a
 //!   sequential zone, write at the pointer that the zone's report gives.
 //! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): what had
 //!   completed since the last flush may be lost. After `HostSync`, the image takes no changes until
 //!   it is opened again.
-//! - [`ZoneReadOnly`](DeviceError::ZoneReadOnly), [`ZoneOffline`](DeviceError::ZoneOffline): the
-//!   zone will not be writable again.
 //! - [`PowerLost`](DeviceError::PowerLost): requests and reports fail until the power is back.
-//! - [`InUse`](DeviceError::InUse), [`NotAnImage`](DeviceError::NotAnImage),
-//!   [`BadImage`](DeviceError::BadImage): an image could not be made or opened.
-//! - [`Unmounted`](DeviceError::Unmounted): a store returns it to handles that are used after it
-//!   was unmounted. Devices do not.
+//! - [`Geometry`](DeviceError::Geometry), [`InUse`](DeviceError::InUse),
+//!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage), and also `Host`
+//!   and `HostFull`: an image could not be made or opened.
+//! - [`Unmounted`](DeviceError::Unmounted) is for handles of a store that has been unmounted.
+//!   Devices do not return it.
 
 use std::sync::Arc;
 

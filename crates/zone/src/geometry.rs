@@ -1,9 +1,9 @@
-//! [`Geometry`]: the shape of a device, with its [`Layout`] and its [`Tracks`]. Plain values,
-//! without I/O.
+//! [`Geometry`]: the shape of a device: sizes, limits, zones. Its [`Layout`] says how blocks may be
+//! written; [`Tracks`] is the shape of shingled tracks. Plain values, without I/O.
 //!
-//! A geometry can be made field by field. [`Geometry::validate`] checks it. The other methods
-//! expect a valid shape, and a zone below [`Geometry::zones`]. Blocks are logical blocks, unless a
-//! name says otherwise.
+//! A geometry can be made field by field. [`Geometry::validate`] checks it. Methods that are asked
+//! about zones or blocks expect a valid shape, and a zone below [`Geometry::zones`]. Blocks are
+//! logical blocks, unless a name says otherwise.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Layer 1: devices, zoned, plain and of shingled tracks.
+//! Layer 1: block devices: zoned, plain, and of shingled tracks.
 //!
 //! - [`Device`] is the contract that back-ends keep. [`Geometry`] is the shape of a device,
 //!   [`DeviceError`] its errors.
@@ -7,9 +7,9 @@
 //! - [`timing`] has real drives as data, and models of when they complete requests. A model can be
 //!   attached to an emulator.
 //! - [`DeviceLayer`] changes single calls of another device.
-//! - [`conformance`] is a suite of rules. Any back-end can be tested with it.
+//! - [`conformance`] is a suite of rules that a back-end can be tested with.
 //!
-//! This crate does not know files or keys.
+//! This crate does not know files of a store, nor keys.
 //!
 //! A device may be called from any number of actors. An emulator must not be called from within its
 //! own observer or timing model. No lock of [`sync`](terrace_env::sync) may be held over a report,

@@ -1,8 +1,8 @@
 //! [`Ranges`]: a set of `u64` numbers, kept as disjoint ranges.
 //!
 //! Ranges that touch are joined, so a set that grows at one end is one range. With `n` ranges in
-//! the set, a call takes O(log n) time, and as much again for each range that it replaces or
-//! returns. No I/O.
+//! the set, to insert, remove, split or query takes O((k + 1) log n) time, where k is the number of
+//! ranges that the call replaces or returns.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

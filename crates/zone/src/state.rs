@@ -4,8 +4,8 @@
 //! The table holds states and write pointers, and no bytes. A `plan_*` function checks a request
 //! and returns an error, or the [`Transition`] that the request causes; `plan_read` returns where
 //! the read lies, because a read changes nothing. [`ZoneTable::apply`] carries a transition out;
-//! the table must not change in between. [`ZoneTable::set`] checks no rule: it is for states that
-//! were found on a medium or forced. No I/O, no locks.
+//! the table must not change in between. [`ZoneTable::set`] checks no rule of devices: it is for
+//! states that were found on a medium or forced. No I/O, no locks.
 //!
 //! ZBC and NVMe leave some rules to the device. Here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is

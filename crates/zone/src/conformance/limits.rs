@@ -1,8 +1,9 @@
-//! Conformance rules about how many zones may be open and active: at the open limit a write closes
-//! an implicitly open zone, but not an explicitly open one; beyond the limits requests are refused.
+//! Conformance rules about how many zones may be open and active. At the open limit a write closes
+//! an implicitly open zone to make room, but not an explicitly open one. Without room the request
+//! is refused. When a zone is finished, reset or filled, another one can be opened.
 //!
-//! A rule passes at once if the device does not have its limit. Otherwise it fills all slots and
-//! then needs further sequential zones; the head of [`conformance`](super) says how many.
+//! A rule passes at once if the device does not have the limit that the rule is about. Otherwise
+//! the rule fills all slots, and then needs up to three further sequential zones.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

@@ -1,12 +1,12 @@
-//! The conformance suite: rules of [`Device`](crate::Device) that any back-end can be tested with.
+//! The conformance suite: rules of [`Device`](crate::Device) that a back-end can be tested with.
 //!
 //! - [`run`] makes a new device for each shape of [`geometries`] and each rule of the shape's
 //!   layout, and tries the rule on it. The caller gives the function that makes devices.
-//! - [`run_reopening`] does the same, and has the device closed and opened again at many points.
+//! - [`run_reopening`] does the same, and has the device closed and opened again between requests.
 //! - [`check`] tries the rules on one device, for instance a real drive. What the device holds is
 //!   lost.
 //!
-//! Zoned devices, plain ones and those of shingled tracks have rules of their own. Not covered:
+//! Which rules are tried depends on the layout: zoned, plain, or shingled tracks. Not covered:
 //! power cuts, durability, failed zones, and calls from several actors.
 //!
 //! | part | content |
@@ -29,7 +29,8 @@
 //! write pointer may read as zeros or as 0xff, for example. In others it expects that of
 //! [`ZoneTable`](crate::ZoneTable): closing an empty zone must fail, for example.
 //!
-//! A broken rule is a panic. Its name and the shape of the device are printed to standard error.
+//! A broken rule is a panic. Its name, and what device it was tried on, is printed to standard
+//! error.
 
 mod limits;
 mod plain;

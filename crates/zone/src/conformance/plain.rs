@@ -1,8 +1,8 @@
 //! Conformance rules of plain devices: blocks are overwritten in place, a request may be as long as
 //! the device, requests keep their order, and appends and writes of broken blocks are refused.
 //!
-//! Some of them are also tried on shingled tracks. A rule needs 6 physical blocks, and memory for
-//! the whole device.
+//! All but the first of these are also tried on shingled tracks. The rules need up to 6 physical
+//! blocks, and memory for the whole device.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -1,4 +1,4 @@
-//! The conformance rules of each layout, and the functions that try them on devices.
+//! The lists of conformance rules, one for each layout, and the functions that try them on devices.
 //!
 //! [`run`] and [`run_reopening`] make a new device for each shape and each rule of its layout.
 //! [`check`] tries the rules of one device's layout on it, and empties it before each rule. The

@@ -1,7 +1,8 @@
 //! Conformance rules about the shape of a device: what it reports, and requests that do not fit it.
 //!
-//! Such requests must be refused with the right error, and must change nothing. That is checked by
-//! the reports of all zones and the last blocks of conventional zones.
+//! Requests that do not fit must be refused with the right error. After refused reads, writes,
+//! appends and zone operations, the reports of all zones must be as before, and so must the last
+//! physical block of each conventional zone.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -1,5 +1,5 @@
-//! The shapes of devices on which the conformance rules are tried. Each device is small, because
-//! rules fill it.
+//! The shapes of devices on which the conformance rules are tried. Each has less than 1 MiB,
+//! because rules fill the device.
 
 use terrace_env::ByteCount;
 

@@ -1,7 +1,8 @@
-//! Conformance rules of shingled tracks: a write destroys the tracks behind it, and nothing else.
+//! Conformance rules of shingled tracks: a write destroys the next tracks behind it, as many as the
+//! shape of the device says, and nothing else.
 //!
-//! - A pass from front to back reads back.
-//! - A guard before valid blocks protects them.
+//! - A pass over the device from front to back reads back.
+//! - A guard, tracks left unused before valid blocks, protects these blocks.
 //! - A destroyed block does not read as what it held: it reads as other bytes, or with a medium
 //!   error. It is there again once it is written.
 //!

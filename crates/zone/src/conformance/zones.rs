@@ -1,5 +1,6 @@
-//! Conformance rules about opening, closing, finishing and resetting zones. Conventional zones and
-//! devices without zones refuse these operations.
+//! Conformance rules about opening, closing, finishing and resetting sequential zones, and that
+//! conventional zones refuse these operations. A device without zones counts as one conventional
+//! zone.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

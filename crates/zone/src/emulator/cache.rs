@@ -1,18 +1,18 @@
-//! [`Cache`]: the volatile write cache of an emulated drive: changes that a power cut may still
+//! [`Cache`]: the volatile write cache of an emulated drive: which changes a power cut may still
 //! take back.
 //!
-//! - *Sequential zones.* Bytes go to the medium at once. The cache remembers which ranges are
-//!   volatile. This is enough because a sequential zone is not overwritten: a reset leaves the old
-//!   bytes on the medium until the reset is durable, at the latest with the next write to the zone.
+//! - *Sequential zones.* Bytes go to the medium at once, and the cache remembers which ranges are
+//!   volatile. That is enough because a sequential zone is not overwritten: after a reset the old
+//!   bytes stay on the medium until the reset is durable.
 //! - *Conventional zones* are overwritten in place, so the cache keeps the old bytes. Plain devices
 //!   and shingled tracks count as one conventional zone. Of tracks it also keeps what writes have
 //!   destroyed.
 //!
 //! A change is *in flight* until an actor has waited for it, then it is *complete*. A flush that
 //! has been waited for makes durable what was complete when the flush was submitted. Real drives
-//! often make more durable; code must not rely on that.
+//! may make more durable.
 //!
-//! Other changes become durable without a flush: a forced write once it is complete, a reset with
+//! Some changes become durable without a flush: a forced write once it is complete, a reset with
 //! the next write to its zone, and all changes of a zone that fails. If the old bytes of
 //! conventional zones exceed [`UNDO_BYTES_MAX`], all complete overwrites become durable, as on a
 //! drive whose cache is full.

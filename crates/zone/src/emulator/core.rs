@@ -11,7 +11,7 @@
 //! 5. Check the rules of the device.
 //! 6. Apply faults.
 //! 7. Carry out the request.
-//! 8. Count it, if it succeeded so far.
+//! 8. Count it.
 //! 9. Ask the timing model, if there is one, when the request completes.
 //!
 //! Nothing here waits for a time or for a sync; the caller holds the drive's lock. For an image,

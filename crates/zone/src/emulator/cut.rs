@@ -1,6 +1,7 @@
-//! [`PowerCut`]: decides what a power cut, or a failed flush, leaves of the volatile changes.
+//! [`PowerCut`]: decides what a power cut, or a failed flush, leaves of the volatile changes of a
+//! drive.
 //!
-//! - [`DropUnflushed`](PowerCut::DropUnflushed) loses everything volatile, except where the active
+//! - [`DropUnflushed`](PowerCut::DropUnflushed) loses what is volatile, except where the active
 //!   limit forbids it (below).
 //! - [`KeepAll`](PowerCut::KeepAll) loses nothing.
 //! - [`Prefixes`](PowerCut::Prefixes) and [`Blocks`](PowerCut::Blocks) draw at random, for each
@@ -14,11 +15,12 @@
 //! *Conventional zones* have no holes: each physical block is as one of the volatile overwrites
 //! left it, or as it was before them. On shingled tracks a block may also be destroyed. If no block
 //! of a write was kept, the write destroyed nothing. Otherwise each block that it destroyed is old
-//! or destroyed, by itself. A written block that held nothing before reads as destroyed, and not as
-//! zeros, if its write is not kept.
+//! or destroyed, by itself. On tracks, a written block that held nothing before reads as destroyed,
+//! and not as zeros, if its write is not kept.
 //!
 //! Open zones are closed; those that hold nothing become empty. The active limit also holds after a
-//! cut: if undoing a change would make too many zones active, the zone stays as it was.
+//! cut: where undoing changes would make too many zones active, a zone keeps the state and the
+//! pointer that it had.
 //!
 //! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller must not
 //! complete them. The caller holds the drive's lock.

@@ -1,10 +1,9 @@
-//! [`destroyed`]: the bytes that destroyed blocks read as. They look random, and depend on their
-//! address alone.
+//! [`destroyed`]: the bytes that destroyed blocks of shingled tracks read as. They look random, and
+//! depend only on their byte offset on the device.
 //!
-//! They are not zeros, because a reader may take zeros for space that was never written. A checksum
-//! of 32 bits fits them by chance only, once in 2^32. The same address always gives the same bytes,
-//! so a simulation repeats itself, and two readers of a destroyed block agree. See
-//! docs/decisions/0024.
+//! They are not zeros, because a reader may take zeros for space that was never written. They match
+//! a 32-bit checksum only by chance, about once in 2^32. The same offset gives the same bytes, so a
+//! simulation repeats itself. The reasons are in docs/decisions/0024.
 
 /// Bytes to a word, the unit of the pattern.
 const WORD: u64 = 8;

@@ -1,8 +1,6 @@
 //! [`Drive`]: zone states, volatile cache and medium of an emulated drive, and how a request
 //! changes them.
 //!
-//! Requests take effect in the order of submission. Flushes take effect when they complete.
-//!
 //! 1. [`Drive::plan`] checks a request.
 //! 2. [`Drive::carry_out`] carries it out. Between the two calls the drive must not change.
 //! 3. When an actor has waited for the request, the caller passes the request's [`Effect`] to

@@ -1,14 +1,13 @@
-//! [`Drives`]: the emulated drives of one store, at least one. They can be copied, watched and cut
-//! together.
+//! [`Drives`]: the emulated drives of one store, which can be copied, watched and cut together.
 //!
-//! - [`Drives::set_observer`] calls an observer before each request that changes one of the drives,
-//!   with copies of all drives.
+//! - [`Drives::set_observer`] has an observer called with copies of all drives when one of them
+//!   gets a request other than a read, before the request is carried out or found to break a rule.
 //! - [`Snapshots`] are such copies. In them the power can be cut for all drives or for one.
 //! - [`Drives::power_cut`] cuts one drive after the other, up to the first error.
 //!
-//! Watch drives in memory only, and only in a simulation: the observer of one drive copies the
-//! others and takes their locks, so two threads could deadlock. The other calls may come from any
-//! actor.
+//! [`Drives::first`] panics if there is no drive. Watch drives in memory only, and only in a
+//! simulation: the observer of one drive copies the others and takes their locks, so two threads
+//! could deadlock. The other calls may come from any actor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

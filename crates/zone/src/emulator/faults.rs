@@ -1,4 +1,5 @@
-//! [`FaultPlan`]: which faults an emulated drive has, and when.
+//! [`FaultPlan`]: which faults an emulated drive has, and when. Requests fail by number or by
+//! chance.
 //!
 //! - A read fails with a medium error. The next read may succeed.
 //! - A write fails with a medium error. Its first blocks may be written, and the pointer moved by
@@ -13,10 +14,10 @@
 //!   writes to the start of a zone fail.
 //! - Zones fail: a group of zones becomes read-only or offline.
 //!
-//! Requests are counted from when the plan is given to the drive. For most faults, a request that
-//! fails for another reason before is not counted. The failure of zones counts all requests but
-//! reads, also those that break a rule. A full disk counts writes that keep the rules, without
-//! those of the journal and the superblock.
+//! Counting begins when the plan is given to the drive. A fault of one kind of request counts the
+//! requests of that kind, and of its zone if it names one, that have not failed for another reason
+//! before. The failure of zones counts requests other than reads, also those that break a rule. A
+//! full disk counts writes that keep the rules, without those of the journal and the superblock.
 //!
 //! The plan does nothing itself: the drive asks it, under the drive's lock.
 

@@ -2,13 +2,13 @@
 //! without zones, a block device of the host. `docs/format/image.md` has the layout.
 //!
 //! Zone states are written to the file as they change, so the image survives the process. A lock on
-//! the file admits one writer or any number of readers; an open that does not get it fails with
-//! [`DeviceError::InUse`].
+//! the file admits one writer or any number of readers; an open that does not get the lock fails
+//! with [`DeviceError::InUse`].
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. What is found
 //! then must be what a power cut of the drive could leave, unless the drive is unsynced. Besides
-//! syncing for flushes and forced writes, two rules ensure this:
+//! syncing for flushes and forced writes, two rules serve this:
 //! - A zone with a pending reset is not written again before the reset is on the host's disk.
 //!   Otherwise the zone could be found full, without its durable bytes.
 //! - A zone becomes active only if the active limit would hold even if all zone states were lost
@@ -23,12 +23,13 @@
 //!
 //! # A full disk of the host
 //! Behind forced writes in a sequential zone some space is kept allocated, where the host's file
-//! system can do that. So journal and logs go on for a while. A request without room fails with
-//! [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails for good.
+//! system can do that, so that such writes go on for a while on a full disk. A request without room
+//! fails with [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails
+//! for good.
 //!
 //! # Threads
-//! The caller holds the drive's lock. No call here waits for a sync, except for
-//! [`FileMedium::create`].
+//! The caller holds the drive's lock, except where it makes or opens an image. Of the calls here,
+//! those that make an image wait for a sync.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

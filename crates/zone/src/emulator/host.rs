@@ -1,15 +1,17 @@
-//! [`Host`]: the file of an image, and what of it has reached the host's disk.
+//! [`Host`]: the file of an image on the host, and which of its changes have reached the host's
+//! disk.
 //!
-//! 1. Each write to the file and each punched hole has a number. A flush or a forced write of the
-//!    drive has to *reach* the number that was the last when it was carried out.
-//! 2. An actor that has to reach a number syncs the file, unless the number is reached. If another
-//!    actor is syncing, it waits for that sync and looks again. A sync reaches all changes that
-//!    were made before it began. So flushes that come together share a sync.
+//! 1. Each write to the file and each punched hole is a change, and has a number. A caller that
+//!    needs changes on the disk has to *reach* the number of the last of them.
+//! 2. A caller that has to reach a number syncs the file, unless the number is reached. If another
+//!    caller is syncing, it waits for that sync and looks again. A sync reaches all changes that
+//!    were made before it began. So callers that come together can share a sync.
 //! 3. A failed sync is not repeated: the host may have dropped the bytes, and would then report
 //!    success. From then on [`Host::check`] and [`Host::reach`] fail with
 //!    [`DeviceError::HostSync`].
 //!
-//! After [`Host::leave_unsynced`] nothing is synced: a power cut of the host may leave anything.
+//! After [`Host::leave_unsynced`] no sync is begun, and [`Host::reach`] succeeds at once: a power
+//! cut of the host may then leave anything.
 //!
 //! # Threads
 //! Any number. [`Host::reach`] waits for the host's disk, so it must be called without a lock. The

@@ -1,5 +1,5 @@
-//! [`HostFile`]: the file of the host that holds an image. It has few calls, so that tests can
-//! simulate power cuts of the host behind it.
+//! [`HostFile`]: the file of the host that holds an image, as a trait with few calls, so that tests
+//! can put a simulated file in its place. [`File`] implements it.
 //!
 //! Several actors may call at once. A successful sync makes durable the changes that had returned
 //! before it began. A write or punch that fails may have changed something. Callers read and write

@@ -1,12 +1,13 @@
-//! [`Medium`]: keeps the bytes of an emulated drive, in memory or in a file.
+//! [`Medium`]: keeps the bytes of an emulated drive, in memory or in an image.
 //!
-//! A medium knows no rules. Bytes are addressed by zone, and by their offset in the zone. Bytes
-//! that were never written, or were erased, read as zeros, with two exceptions. On a file system
-//! that cannot punch holes, an erased zone keeps its bytes; the drive does not read them. On a
-//! block device of the host, bytes that were never written are those that were there before.
+//! A medium knows no rules of devices. Bytes are addressed by zone, and by their offset in the
+//! zone. Bytes that were never written, or were erased, read as zeros, with two exceptions. On a
+//! file system that cannot punch holes, an erased zone keeps its bytes; the drive does not read
+//! them. On a block device of the host, bytes that were never written are those that were there
+//! before.
 //!
-//! A medium does not know which bytes a power cut may take back: [`cache`](super::cache) knows. The
-//! caller holds the drive's lock. Nothing here waits for the host's disk to sync.
+//! A medium does not know which bytes a power cut may take back. The caller holds the drive's lock.
+//! Nothing here waits for the host's disk to sync.
 
 use std::sync::Arc;
 

@@ -2,13 +2,13 @@
 //! allocated when they are written. Bytes that were never written read as zeros.
 //!
 //! - A chunk that was written front to back with one repeated byte is kept as that byte. So a drive
-//!   that is filled with constant bytes takes next to no memory.
-//! - A chunk that was destroyed as a whole takes no memory: its bytes follow from its address.
+//!   that is filled with constant bytes takes little memory.
+//! - A chunk that one call destroys as a whole takes no memory: its bytes follow from its address.
 //! - A copy of the medium shares all chunks with the original. The first write to a zone after the
 //!   copy copies the zone's list of chunks. A write copies the shared chunks that it changes.
 //! - After [`MemoryMedium::remember`], the chunks of an erased zone are kept until it is erased
 //!   again: a power cut can then bring back bytes of the zone's earlier life.
-//! - Up to [`SPARE_MAX`] other chunks that are no longer needed are kept, to be used again.
+//! - Up to [`SPARE_MAX`] chunks that are no longer needed are kept, to be used again.
 //!
 //! The caller holds the drive's lock.
 

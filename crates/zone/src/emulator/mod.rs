@@ -26,12 +26,9 @@
 //! - A write is complete, for the flush that follows and for a power cut, once an actor has waited
 //!   for it. A forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
-//! - Tracks that a write destroys are destroyed at once, and read as [`destroyed()`] bytes. What
-//!   was never written keeps its zeros, and so do pages of an image that hold zeros only. The bytes
-//!   of a write are never destroyed by an earlier one, in whatever order the two become durable.
-//! - The destruction is as volatile as the write. A power cut that keeps no block of the write
-//!   brings the destroyed blocks back. A power cut that keeps some may bring back any of them. (A
-//!   written block that held nothing before reads as destroyed if its write is not kept.)
+//! - Tracks that a write destroys read as [`destroyed()`] bytes, and a power cut can bring them
+//!   back as long as the write is volatile. What was never written keeps its zeros, and so do pages
+//!   of an image that hold zeros only.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
 //! - A power cut of the *host* leaves in an image what a power cut of the drive could leave; the
 //!   head of `file` has the exceptions. An image that is used [unsynced](Emulator::unsynced) may

@@ -1,4 +1,5 @@
 //! [`Overwrite`]: what a write in place has changed, as long as a power cut may take it back.
+//! [`Progress`] tells how far the write has come.
 //!
 //! A write to a conventional zone, a plain device or shingled tracks leaves overwrites for the
 //! bytes that it wrote. On shingled tracks it leaves others for the bytes that it destroyed, its
@@ -6,7 +7,7 @@
 //!
 //! An overwrite holds a copy of the old bytes. On shingled tracks, bytes where nothing was written,
 //! or where the bytes were destroyed already, are not copied: [`Old::Zeros`] says only how many
-//! there are. Plain values: the cache keeps them, and the module `cut` applies them.
+//! there are. These are plain values, without locks or I/O.
 
 use std::ops::Range;
 use std::sync::Arc;

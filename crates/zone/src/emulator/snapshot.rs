@@ -1,12 +1,12 @@
 //! [`Snapshot`]: a copy of an emulated drive in the midst of its work, for crash tests.
 //!
-//! An observer takes a snapshot from its [`Event`], just before a request changes the drive;
-//! `Emulator::snapshot` takes one between requests. [`Snapshot::cut`] returns the drive as a power
-//! cut at that moment leaves it. A snapshot may be cut any number of times.
+//! An observer takes a snapshot from its [`Event`], just before a request is carried out;
+//! [`Emulator::snapshot`] takes one between requests. [`Snapshot::cut`] returns the drive as a
+//! power cut at that moment leaves it. A snapshot may be cut any number of times.
 //!
-//! A snapshot of a drive in memory shares its bytes with the drive: it costs little. A snapshot of
-//! an image copies all bytes that its zones hold. The drive after a cut is in memory and powered
-//! on. It has no faults, no observer and no timing model.
+//! A snapshot of a drive in memory shares its bytes with the drive. A snapshot of an image copies
+//! its conventional zones, and of the others what is written. The drive after a cut is in memory
+//! and powered on. It has no faults, no observer and no timing model.
 
 use terrace_env::IoBuf;
 use terrace_env::random::Random;

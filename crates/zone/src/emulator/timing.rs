@@ -1,19 +1,18 @@
 //! [`Timing`]: the trait by which an emulated drive asks a model when its requests complete. A
-//! model changes the time of requests, not their effect.
+//! model changes the time of requests, not their effect. [`RandomLatency`] is a simple model.
 //!
 //! The drive tells the model of each request that is submitted, refused ones included, as a
-//! [`Command`]. The model answers at once when the command completes ([`Progress::Decided`]), or
+//! [`Command`]. The model answers when the command completes ([`Progress::Decided`]), or that it
 //! decides later ([`Progress::Undecided`]). Example: a disk chooses among queued commands when its
-//! head is free, and better ones may come until then. An undecided answer names the time to ask
-//! again.
+//! head is free, and better ones may come until then. An undecided answer names a time in the
+//! future at which to ask again.
 //!
 //! A model is called with the drive's lock held: it must not wait, and must not use the drive.
 //!
 //! # Same seed, same history
 //! A model gets the commands in the order of submission, at times that do not go back. It must
 //! answer from these alone, and from a seed of its own. A decision that is due at some time takes
-//! into account what was submitted before that time, and nothing later. It is not taken back. An
-//! undecided answer names a time in the future.
+//! into account what was submitted before that time, and nothing later. It is not taken back.
 
 use std::time::Duration;
 

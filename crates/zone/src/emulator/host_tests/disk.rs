@@ -1,4 +1,5 @@
-//! A simulated file of the host. It counts its syncs, can be full, and can lose its power.
+//! [`Disk`]: a simulated file of the host. It counts its syncs and the bytes written to it. A test
+//! can make it full or slow, fail its next sync, and cut its power.
 
 use std::io;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Power cuts of the host under images of shingled tracks: each block is as it was, as it was
-//! written, or destroyed.
+//! Power cuts of the host under images of shingled tracks: each block is found in one of the states
+//! that it had since it was last durable: as it was, as a write left it, or destroyed.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::{ByteCount, Lba};
