@@ -3,9 +3,9 @@
 //!
 //! - Opening starts the actors of the background jobs; closing or dropping the engine ends them. An
 //!   engine that is opened for reading only starts none.
-//! - An open engine has a claim on its store. A store has one engine that writes, or any number
-//!   that only read.
-//! - A call runs in the thread of its caller. It may wait for the device and for jobs.
+//! - An open engine has a claim on its store. At a time, a store has one engine that writes, or any
+//!   number that only read.
+//! - A call may wait for the device and for jobs.
 //! - If a job has panicked, the call or drop that ends the jobs panics too, unless its thread is
 //!   panicking already.
 //!

@@ -1,7 +1,9 @@
 //! Limits of the engine's options, each with the reason for it.
 //!
 //! A limit is for one option alone. Options within their limits can still ask for more than the
-//! memory budget has; [`EngineOptions::fitted`](crate::EngineOptions::fitted) deals with that.
+//! memory budget has: [`EngineOptions::check`](crate::EngineOptions::check) refuses too many
+//! memtables, and [`EngineOptions::fitted`](crate::EngineOptions::fitted) makes `memtable_size` and
+//! `io_size` smaller.
 
 use terrace_env::{ByteCount, Limit};
 use terrace_policy::System;

@@ -1,4 +1,5 @@
-//! Resuming after a failure. A failure stops all writes and jobs until a client calls `resume`:
+//! Resuming after a failure: [`Shared::resume`] lets writes and jobs go on that a failure has
+//! stopped.
 //!
 //! 1. The call takes the lead of the writes, so that no write comes between.
 //! 2. It clears the failure, so that the jobs begin again with what they had not committed.
@@ -6,10 +7,10 @@
 //!    including writes that were never synced.
 //! 4. It waits for that, and begins a new log.
 //!
-//! If the engine has not failed, nothing happens. If step 3 or 4 fails, the engine has failed
-//! again. One exception: if space is short, the engine has not failed, and the next write tries
-//! step 4 again. The engine cannot be resumed after a panic, or after a commit that could not be
-//! shown to readers.
+//! If the engine has not failed, nothing happens. If step 4 fails for lack of space, the engine has
+//! not failed, and the next write tries the step again; another error of the store stops it again.
+//! The engine cannot be resumed after a panic, or after a commit that could not be shown to
+//! readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 

@@ -1,6 +1,6 @@
 //! [`Shared`]: what the engine's actors share, and how they tell each other of changes.
 //!
-//! What actors wait for has an owner, with private fields, one lock and one condition:
+//! These owners have one lock and one condition each, at which actors wait:
 //!
 //! | owner | of |
 //! |---|---|

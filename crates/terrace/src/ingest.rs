@@ -1,9 +1,10 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
 //! - Keys come in order, each once, key space by key space in the order in which these were made. A
-//!   key that is out of order, too long, with a value that is too long, or of a dropped key space
-//!   is refused and left out, and the ingest goes on.
-//! - Nothing is visible before [`Ingest::finish`]. After that all of it is, and is durable.
+//!   key is refused and left out if it is out of order, if it or its value is too long, or if its
+//!   key space was dropped; the ingest goes on.
+//! - Nothing is visible before [`Ingest::finish`]. If that succeeds, all of it is visible and
+//!   durable.
 //! - Space for the tables is taken while keys come. If there is too little, and after any other
 //!   error of the medium, the ingest has ended and leaves nothing behind.
 //!

@@ -1,5 +1,5 @@
-//! [`Board`]: decides which task a compaction's actor gets next, and holds the clients that wait
-//! for compactions.
+//! [`Board`]: decides which task a compaction's actor gets next, and is where clients wait for
+//! compactions.
 //!
 //! An actor gets the first of these tasks that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.

@@ -6,7 +6,7 @@
 //!   ([`super::delete_only`]). If there were any, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has
-//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] failures in a row. Other
+//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] such failures in a row. Other
 //!   errors stop the engine.
 //! - When the engine closes or fails, a merge that is under way is dropped. Instalments that are
 //!   committed stay.

@@ -6,10 +6,10 @@
 //! 2. The segment's own range tombstones cover its whole key range, nothing in it is newer than
 //!    they are, and nothing older lies below it.
 //!
-//! A segment that overlaps the claim of a plan under way stays ([`Claims`]). For this the caller
-//! must take the claims before the version, and have the turn to choose. A segment that only
-//! snapshots keep is noted at the board, which has it looked at again when the oldest snapshot
-//! ends.
+//! A segment stays if a plan that is under way has a claim on it ([`Claims`]). For this the caller
+//! must take the claims before the version, and have the turn to choose. If only snapshots keep
+//! segments from being dropped, that is noted at the board, so that they are looked at again when
+//! the oldest snapshot ends.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};

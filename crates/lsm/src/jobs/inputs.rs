@@ -4,7 +4,7 @@
 //!
 //! [`find`] panics if a part is not in the version. So the caller must have checked the plan, and
 //! have kept its parts in the tree since, by the plan's claim or the turn to choose. If a part is
-//! smaller than its segment, [`find`] reads the table's index to learn the size; it may wait for
+//! smaller than its segment, [`find`] needs the table's index to learn the size; it may wait for
 //! the device, so its caller holds no lock. Nothing here changes the tree.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,8 +3,9 @@
 //!
 //! 1. The decider answers for the tree as it is now. An answer that the tree does not allow is an
 //!    error.
-//! 2. If anything goes below level 0, the [`board`](super::board) is asked to admit it. It refuses
-//!    if a plan that is under way, or other new data, is in the way.
+//! 2. If anything goes below level 0, the [`board`](super::board) is asked to admit it. This waits
+//!    while an actor of compaction has the turn to choose. The board refuses if a plan that is
+//!    under way, or other new data, is in the way.
 //! 3. The answer is checked again, because the tree may have changed meanwhile.
 //! 4. If the data is admitted, no compaction begins until the returned [`Admitted`] is dropped. The
 //!    caller must keep it until its commit.
@@ -12,8 +13,6 @@
 //! If the board refuses, or the second check fails, all of the data goes on top of level 0. A flush
 //! that could not reserve its space goes there, too: it may have to wait for a compaction, and so
 //! must not keep compactions from beginning.
-//!
-//! The caller waits here while an actor of compaction has the turn to choose.
 
 use std::sync::Arc;
 

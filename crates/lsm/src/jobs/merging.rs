@@ -3,9 +3,9 @@
 //! 1. The compaction's actor begins subcompactions, and workers carry them out. With one worker, or
 //!    one subcompaction, the actor does the work itself. If the outputs are to lie in key order on
 //!    the device, or are a [set](super::set), one subcompaction follows the other.
-//! 2. The actor commits each subcompaction by itself, as an instalment, in key order: the outputs
-//!    are added to the tree, the merged keys are taken from the inputs, and the moves of the plan
-//!    that lie in its range are made.
+//! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
+//!    the tree, the merged keys are taken from the inputs, and the moves of the plan that lie in
+//!    its range are made.
 //! 3. The decider's state is committed with the last instalment, unless a part of the merge was
 //!    left undone or a later choice has committed its state.
 //!

@@ -1,4 +1,5 @@
-//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see.
+//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see,
+//! and deletes that hide older entries elsewhere.
 //!
 //! The snapshots divide the sequence numbers into stripes: a stripe ends with the sequence of a
 //! snapshot, which still belongs to it.

@@ -6,12 +6,13 @@
 //! deletes can free space.
 //!
 //! # Lack of space
-//! 1. A job or a writer that finds no space notes it here. [`needs_compaction`] then says that the
-//!    decider is to be asked for what frees space.
+//! 1. A job or a writer that finds no space notes it here ([`note`](SpacePressure::note)).
+//!    [`needs_compaction`](SpacePressure::needs_compaction) then says that the decider is to be
+//!    asked for what frees space.
 //! 2. The lack ends with the next change of the tree: then space may have come free.
 //! 3. If the decider knows nothing that frees space, or a compaction that is due finds no space
-//!    either, that is noted for this tree. From then until the tree changes, [`lack_in_vain`]
-//!    returns the error, and a writer need not wait.
+//!    either, that is noted for this tree. From then until the tree changes,
+//!    [`lack_in_vain`](SpacePressure::lack_in_vain) returns the error, and a writer need not wait.
 //! 4. When the oldest snapshot ends, the notes of step 3 are taken back, because jobs may drop
 //!    more.
 //!
@@ -19,9 +20,6 @@
 //! can also come free without a change of the tree. Example: a reader ends.
 //!
 //! Any thread. One lock and one condition.
-//!
-//! [`needs_compaction`]: SpacePressure::needs_compaction [`lack_in_vain`]:
-//! SpacePressure::lack_in_vain
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //!
 //! | share | how large |
 //! |---|---|
-//! | memtables | `memtable_size`, for one more than `memtables_max`; at most 3/4 of the budget |
+//! | memtables | `memtable_size` times one more than `memtables_max`; at most 3/4 of the budget |
 //! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
 //! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
 //! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |

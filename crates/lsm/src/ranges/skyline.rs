@@ -5,8 +5,7 @@
 //!   in its range: it is *painted* over them. A skyline is a row of key ranges with one sequence
 //!   number each.
 //! - The row is a treap that shares nodes with the rows before it. Painting makes a new skyline and
-//!   copies the paths to the two ends of the range, so it is cheap to keep a skyline for each
-//!   tombstone.
+//!   copies the paths to the two ends of the range. So a skyline can be kept for each tombstone.
 //! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
 //! Any number of threads; no locks and no I/O.

@@ -6,8 +6,8 @@
 //!   not applied.
 //! - A table is opened when the walk comes to it. A job that goes forward submits the first read of
 //!   the next table earlier, while it consumes the end of the present one, if memory is there.
-//! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that a range tombstone
-//!   hides, without opening them.
+//! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that are older than a
+//!   range tombstone and lie in its range, without opening them.
 //! - If memory is short, the value may have been given back ([`RunCursor::park`]):
 //!   [`RunCursor::ready`] reads it again.
 //! - After an error the cursor is of no use until the next seek.

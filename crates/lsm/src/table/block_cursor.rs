@@ -94,7 +94,7 @@ impl BlockCursor {
         (self.at == 0, self.next >= self.block.entries_end)
     }
 
-    /// How large the block is, where it is in memory.
+    /// The block's contents; empty if they are not in memory.
     pub(super) fn contents(&self) -> &Bytes {
         &self.block.contents
     }

@@ -4,8 +4,8 @@
 //!   one after the other need one read. A single read keeps no block.
 //! - Reads of further blocks can be submitted before the keys are looked up. Each is waited for
 //!   when its block is needed. The caller must bound their number, and with it the memory.
-//! - Reads that were submitted and not taken, as after an error, are waited for when this is
-//!   dropped.
+//! - Reads may have been submitted and not taken, as after an error. To drop them may wait for the
+//!   device.
 //!
 //! Used by one actor at a time, without a lock.
 

@@ -2,7 +2,7 @@
 //! reads is a *section*.
 //!
 //! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
-//!   the longer it goes on. Both read less if memory is short.
+//!   the longer it goes on. Sections of data are smaller if memory is short.
 //! - While a walk forward consumes one section, the read of the next one can be under way. A job
 //!   submits a section of data early, and none of an index; a scan submits the next section once
 //!   its sections have their largest size. If memory is short, or the walk may end before the next

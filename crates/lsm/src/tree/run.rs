@@ -4,8 +4,8 @@
 //!   that stay ([`Chunked`]).
 //! - [`Run::check_change`] tells whether such a change would make segments overlap. [`Run::new`]
 //!   and [`Run::changed`] check nothing: their caller must give segments without overlap.
-//! - A search may open a table and read from the device, so its caller holds no lock. `None` means
-//!   that an older run may know the key.
+//! - A search ([`Run::get`]) may open a table and read from the device, so its caller holds no
+//!   lock. If it finds nothing, an older run may know the key.
 //!
 //! Threads: any number read a run without a lock.
 

@@ -19,8 +19,9 @@
 //!
 //! # Threads
 //! The actor makes, seals and deletes logs. The leader of the writes asks for a next log, takes it,
-//! or overtakes it. A flush lets go of the log that it has deleted. One lock, held over no call to
-//! the store. A lack of space is no error of the actor; any other error stops all writes.
+//! overtakes it or calls it off. A flush lets go of the log that it has deleted. One lock, held
+//! over no call to the store. A lack of space is no error of the actor; any other error stops all
+//! writes.
 
 use std::sync::Arc;
 
