@@ -6,11 +6,11 @@
 //!    `Db::verify` reads its tables. This step ends at the first damage.
 //!
 //! The command fails with exit code 3 if step 1 found problems, or if step 2 found damage; what was
-//! found before is printed first. After another error, such as a drive that cannot be read, only
-//! the error is printed.
+//! found before is printed first. If a step cannot be carried out, as with a drive that cannot be
+//! read, only the error is printed.
 //!
-//! What a crash leaves behind (files that nothing names, a store that was not closed) is printed
-//! and is no problem.
+//! What a crash leaves behind, such as files that nothing names, is printed and is no problem. The
+//! same holds for a store that was not closed.
 
 use serde::Serialize;
 use terrace::StoreError;

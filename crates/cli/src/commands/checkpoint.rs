@@ -1,6 +1,6 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store, as of one moment, into an empty drive or
-//! directory, and verifies the checksums of its tables and logs on the way. The source is opened
-//! for reading only.
+//! directory, and verifies the checksums of its tables on the way. The source is opened for reading
+//! only.
 //!
 //! - A target that does not exist is made: a directory if the source is one or the name ends with
 //!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`

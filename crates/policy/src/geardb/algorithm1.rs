@@ -1,6 +1,6 @@
 //! Algorithm 1 as the paper prints it (section 3.3), without repairs.
 //!
-//! 1. A compaction begins when level 0 has its number of runs. The oldest run, and those that
+//! 1. A compaction begins when level 0 has `level0_runs` runs. The oldest run, and those that
 //!    overlap it, merge with what they overlap in level 1, which is all window.
 //! 2. Level i + 1 joins if level i reaches its limit with what the merge brings, and level i + 1
 //!    has 1/k of its own limit, which is the size of its window (equation 2).

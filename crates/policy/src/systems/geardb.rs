@@ -1,8 +1,8 @@
 //! `geardb`: gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store
 //! on HM-SMR Drives with Gear Compaction", FAST '19).
 //!
-//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1). See
-//!    [`LevelSeparated`].
+//! 1. As long as zones can be opened, a table goes to a zone of its level, and each level writes to
+//!    one zone (section 3.1). See [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; 4 in section 3.2), and
 //!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
 //! 3. When the tables of a window have been compacted, zones that were wholly in the window are
