@@ -1,12 +1,13 @@
-//! Layer 4: tests and measurements of the whole store.
+//! Tests and measurements of the whole store: layer 4 of the workspace, above the library
+//! `terrace`.
 //!
 //! - Correctness: [`crash`] cuts the power, damages blocks and files, and makes operations fail.
 //!   [`model`] plays scripts of operations and compares the store with ordered maps.
 //!   [`linearizability`] judges the answers that threads got.
-//! - Load: [`workload`] generates the operations of clients and verifies the answers.
-//!   [`arrivals`] says when requests arrive, and describes it by statistics.
-//! - Cost: [mod@bench] measures operations in real time. [`drives`] compares the timing models of
-//!   drives with published measurements.
+//! - Load: [`workload`] generates the operations of clients and verifies the answers. [`arrivals`]
+//!   says when requests arrive, and describes it by statistics.
+//! - Cost: [mod@bench] measures time, processor time and memory. [`drives`] compares the timing
+//!   models of drives with published measurements.
 //! - Reproduction: [`experiment`] describes the figures of papers as data. [`run`] carries out one
 //!   run in virtual time, [`series`] many runs. [`plot`] draws the outcomes, and a [`report`]
 //!   compares them with the papers.

@@ -14,8 +14,8 @@
 //!
 //! Limits: the key holds nothing at first, and all calls have returned. A write that failed, and
 //! may or may not have happened, cannot be expressed. Two calls also overlap if one ends at the
-//! very time at which the other starts. The number of explanations depends on how many calls are
-//! under way at once, not on the length of the history.
+//! very time at which the other starts. The more calls are under way at once, the more explanations
+//! there can be.
 
 use std::collections::BTreeSet;
 

@@ -3,12 +3,11 @@
 //!
 //! - [`fn@measure`] does one job on a model, in virtual time, as fio does on a real drive. `load`
 //!   makes its requests.
-//! - [`fn@validate`] repeats the published measurements and compares.
 //! - [`fn@sweep`] measures a grid of patterns, sizes, depths and places.
+//! - [`fn@validate`] repeats the published measurements and compares.
 //! - [`Validation`] prints comparisons and sweeps as tables.
 //!
-//! Results are the same on every machine. Call all of this outside of simulations: each measurement
-//! starts its own.
+//! Call these outside of simulations: each measurement starts its own.
 
 mod load;
 mod measure;

@@ -1,8 +1,9 @@
 //! [`fn@sweep`]: measures a drive over a grid of patterns, request sizes, depths and places. The
-//! patterns are sequential reads and writes, random reads, and on disks random writes.
+//! patterns are sequential reads, sequential writes, random reads, and on disks random writes.
 //!
 //! Disks are measured at their outer, middle and inner zones, flash at one place. On a zoned disk
-//! random writes go to conventional zones; a zoned disk without any ends the sweep with an error.
+//! random writes go to conventional zones instead; a zoned disk without any ends the sweep with an
+//! error.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Drive, Job, Media, Pattern, Region};
@@ -25,7 +26,7 @@ impl Grid {
         Self { sizes: vec![ByteCount::kib(4), ByteCount::mib(1)], depths: vec![1, 32] }
     }
 
-    /// Every size and depth that is a usual one.
+    /// Usual sizes and depths.
     #[must_use]
     pub fn full() -> Self {
         Self {

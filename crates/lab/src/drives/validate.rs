@@ -1,7 +1,7 @@
 //! [`fn@validate`]: repeats the published measurements of a drive on its model, and compares.
 //!
-//! A model holds if it is off by at most [`DEVIATION_MAX`] of the published value. A model that is
-//! farther off is no error: the caller asks [`Comparison::holds`].
+//! A comparison holds if the model is off by at most [`DEVIATION_MAX`] of the published value. A
+//! model that is farther off is no error: ask [`Comparison::holds`].
 
 use terrace_zone::timing::{Drive, Metric, Published};
 

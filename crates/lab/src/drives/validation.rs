@@ -1,5 +1,5 @@
-//! [`Validation`]: comparisons and sweeps of drives, printed as tables in Markdown. A comparison in
-//! which the model is too far off is marked.
+//! [`Validation`]: comparisons and sweeps of drives, printed as tables in Markdown. A comparison
+//! that does not hold is marked `(off)`.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Checks the values of an experiment whose file already has the right form: unknown names,
-//! impossible numbers. Reports the first flaw found.
+//! Checks the values of an experiment whose file already has the right form, and reports the first
+//! flaw found, such as an unknown name, a name given twice, or an impossible number.
 //!
-//! Two things are checked later, when a run is planned: the settings of the store, and what depends
-//! on the scale, such as tables that become too small.
+//! It does not check the settings of the store, nor what depends on the scale of a run, such as
+//! tables that become too small.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

@@ -1,6 +1,8 @@
-//! [`Experiment`]: the description of an experiment, as its file gives it.
+//! [`Experiment`]: the description of an experiment, as its file gives it: drive, store, systems,
+//! phases, variants, plots and claims.
 //!
-//! Sizes, counts and times are those of the full drive, whatever the scale of a run.
+//! Sizes, counts and times are given for the full drive, not for the scale of a run. A setting that
+//! is left out is `None`, unless its field states a default.
 
 use std::collections::BTreeMap;
 use std::fmt;

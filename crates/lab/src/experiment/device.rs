@@ -1,6 +1,6 @@
 //! [`DeviceDescription`]: the kind of device that holds the tables in an experiment. Zones and
-//! shingled tracks are made of the experiment's drive. A plain disk is made of this drive or of
-//! another. A disk that hides its bands is always another drive.
+//! shingled tracks are made of the experiment's drive, a plain disk of this drive or of one that is
+//! named, and a disk that hides its bands of one that is named.
 //!
 //! Sizes are those of the full drive.
 

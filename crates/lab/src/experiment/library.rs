@@ -1,9 +1,9 @@
 //! Finds experiments by name or by path. The files of the project's own experiments are compiled
 //! in.
 //!
-//! A name such as `geardb/fig3` is one of the project's experiments; `geardb/all` means those of a
-//! paper, `all` means all of them. Anything else is taken as the path of a file, and the experiment
-//! is named after the file.
+//! A name such as `geardb/fig3` is one of the project's experiments; `geardb/all` means those under
+//! `geardb/`, `all` means all of the project's. Anything else is taken as the path of a file, and
+//! the experiment is named after the file, without its extension.
 
 use std::path::Path;
 

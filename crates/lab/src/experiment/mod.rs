@@ -1,18 +1,19 @@
-//! Experiments as data: a small file lists runs and plots. They redraw a figure of a paper, or
-//! answer a question about one.
+//! Experiments as data: a small file lists runs and plots. The project's own files redraw figures
+//! of papers, or answer questions about them.
 //!
 //! | part | what it says |
 //! |---|---|
-//! | [`Experiment`] | the whole file: drive, store, phases, systems, variants |
+//! | [`Experiment`] | the whole file: drive, store, systems, phases, variants, plots, claims |
+//! | [`DeviceDescription`] | the kind of device that holds the tables |
 //! | [`Plot`] | what is drawn |
 //! | [`Claim`] | a value that a paper states, and our metric to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
-//! Sizes, counts and times are those of the full drive. A run at scale `1/n` makes them smaller by
-//! the rules of `run::scaling`. `docs/experiments.md` describes the form of the file.
+//! Sizes, counts and times are those of the full drive. `docs/experiments.md` describes the form of
+//! the file.
 //!
-//! A file is checked when it is read (`parse`, `check`, `position`). Wrong settings of the store,
-//! and a scale that is too small, are found later, when a run is planned.
+//! A file is checked when it is read (`parse`, `check`, `position`), except for the settings of the
+//! store, and for what depends on the scale of a run.
 
 mod check;
 mod claim;

@@ -1,7 +1,7 @@
 //! Reads an [`Experiment`] from the text of its file, or refuses it at the first error.
 //!
-//! An error in the text names line and column. If the file has the right form, the error says what
-//! was expected and what was found. Otherwise it has the message of the TOML library.
+//! An error in the text comes with line and column. If the file has the right form, the error says
+//! what was expected and what was found. Otherwise it has the message of the TOML library.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

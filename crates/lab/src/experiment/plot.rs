@@ -1,6 +1,5 @@
-//! [`Plot`]: the kinds of plots that an experiment can ask for. `crate::plot` draws them.
-//!
-//! Names of series and metrics are texts here; `check` refuses those that do not exist.
+//! [`Plot`]: the kinds of plots that an experiment can ask for. This file does not draw them, and
+//! does not check that the series and metrics that they name exist.
 
 use serde::Deserialize;
 

@@ -1,8 +1,8 @@
 //! [`Position`]: line and column in an experiment's file, counted from 1.
 //!
 //! It is found for a byte, or for the path of a field such as `plot[0].series[1]`. If the field is
-//! missing, it is the position of the innermost table or array around it, or the beginning of the
-//! file. [`field_at`] goes the other way: from a byte to the path of its field.
+//! missing, it is the position of the innermost value of the path that is there, or the beginning
+//! of the file. [`field_at`] goes the other way: from a byte to the path of its field.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! [`Contents`]: what a store is expected to hold, as plain ordered maps.
 //!
 //! After a power cut the newest batches that are not durable may be gone: the store may hold what
-//! any prefix of these batches leaves. The player says when everything is durable. Key spaces count
-//! as durable at once.
+//! any prefix of these batches leaves. The caller says when everything is durable; a new key space
+//! counts as durable at once. After a recovery, so does what was found.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Model test: plays lists of operations on a store on emulated drives, and compares the answers
 //! with ordered maps.
 //!
-//! A [`script`](script()) of operations is drawn from a seed. It says nothing about the store, so
-//! the same script can be played under many [`Setting`]s: a metamorphic test. [`shrink()`] makes a
-//! script that fails shorter.
+//! A [`script`](script()) of operations is drawn from a seed. It names neither drives nor options,
+//! except by number, so the same script can be played under many [`Setting`]s: a metamorphic test.
+//! [`shrink()`] makes a script that fails shorter.
 //!
 //! | file | content |
 //! |---|---|

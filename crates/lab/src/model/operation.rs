@@ -1,8 +1,8 @@
 //! [`Operation`]: the operations of a script.
 //!
-//! They name key spaces, snapshots, cursors and options by number. A number is taken modulo how
-//! many of its kind there are, so that a script can still be played when some operations are left
-//! out. For example, with two snapshots the numbers 0 and 2 mean the same one. If there is no
+//! They name keys, key spaces, snapshots, cursors and options by number. A number is taken modulo
+//! how many of its kind there are, so that a script can still be played when some operations are
+//! left out. For example, with two snapshots the numbers 0 and 2 mean the same one. If there is no
 //! snapshot, a read sees the newest state; if there is no cursor, a walk does nothing.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use terrace::Bounds;
 use terrace_zone::PowerCut;
 
-/// How many keys there are in each key space.
+/// How many numbers of keys there are; some mean the same key.
 pub(super) const KEYS: u16 = 150;
 
 /// A key by its number.

@@ -2,12 +2,16 @@
 //! answers.
 //!
 //! A write, a flush, a compaction, a new key space, or waiting for the jobs may fail for lack of
-//! space. It must then change nothing. Any other error is a failure. So is lack of space in the
-//! other operations.
+//! space. It must then leave the contents as they were. Any other error is a failure. So is lack of
+//! space in the other operations.
 //!
-//! All entries of all key spaces are compared after every opening and at the end. The file system's
+//! All entries of all key spaces are read and compared after every opening and at the end. After a
+//! power cut, writes that were not durable may be missing, the newest first. The file system's
 //! check must be clean whenever the store was closed or the power was cut. After a close, the file
 //! system's own counts must be right as well.
+//!
+//! At most 4 snapshots and 4 cursors are kept: a new one then replaces the oldest. With 4 key
+//! spaces, no other is made.
 //!
 //! Must run inside a simulation.
 

@@ -1,8 +1,9 @@
 //! [`Setting`]: where and how a script is played: the drive, sometimes a second drive for journal
-//! and logs, the longest time of a request, and one or more sets of options.
+//! and logs, how they are formatted, the longest time of a request, and one or more sets of
+//! options.
 //!
-//! The store is opened with the first set of options. Operations that open it again choose a set by
-//! number.
+//! The store is first opened with the first set of options. Operations that open it again choose a
+//! set by number.
 //!
 //! [`Setting::metamorphic`] has fixed settings, under all of which a script of kind `Determined`
 //! must read back the same. [`Setting::any`] draws a setting from a seed: its drive may be so small

@@ -5,8 +5,8 @@
 //! 2. Do the same with the changes of each batch.
 //!
 //! The script given must fail, and a script must always fail or always pass. The result may fail
-//! for another reason than the script given. A shorter one may exist, also because the caller
-//! limits how often scripts are played.
+//! for another reason than the script given. A shorter one may exist, also because the number of
+//! plays is limited.
 
 use super::operation::Operation;
 

@@ -1,9 +1,10 @@
 //! Plots of addresses on a device without zones: what each merge wrote (SEALDB's figures 2 and 11),
 //! and the free runs at the end that are shorter than a usual write (its figure 13).
 //!
-//! A merge is drawn as vertical lines, one for each piece that it wrote, over its number. A free
-//! run is a vertical line over its address, as high as the run is long. Panels of all systems have
-//! the same scale. If a run has kept only some of its merges, these are drawn.
+//! A merge is drawn as vertical lines over its number, one for each piece that it wrote; pieces too
+//! short to be seen are drawn longer. A free run is a vertical line over its address, as high as
+//! the run is long. The panels of a plot have the same axes. Merges whose pieces the outcome does
+//! not hold are not drawn.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

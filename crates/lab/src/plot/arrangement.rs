@@ -1,8 +1,8 @@
 //! [`Arrangement`]: the outcomes of one experiment, sorted into settings (a variant and a phase)
-//! and systems, in the order of its description.
+//! and systems, in the order of its description. Names that the description lacks come last.
 //!
-//! A system has the same number in all settings, also where an outcome is missing. The number
-//! decides its colour. Outcomes of other experiments are left out.
+//! A system has the same number in all settings, also where an outcome is missing. So a plot can
+//! give it the same colour everywhere. Outcomes of other experiments are left out.
 
 use crate::experiment::Experiment;
 use crate::run::Outcome;

@@ -1,9 +1,10 @@
-//! Plots of arrivals over time and of their autocorrelation, after the thesis's figures 4.6 to 4.9.
+//! Plots of arrivals over time and of their autocorrelation, after figures 4.6 to 4.9 of
+//! Pitchumani's thesis, "Data Management for Storage on Shingled Disks".
 //!
 //! Three panels show the rate over all of the time, over a hundredth of it and over a
-//! ten-thousandth. Each has as many bins, so traffic that looks smooth in one panel can show bursts
-//! in another. The two parts begin a quarter into the time. Two more panels show the
-//! autocorrelation of the arrivals in a bin, and of the gaps. A panel without data says so.
+//! ten-thousandth. Each has 300 bins, so traffic that looks smooth in one panel can show bursts in
+//! another. The two parts begin a quarter into the time. Two more panels show the autocorrelation
+//! of the arrivals in a bin, and of the gaps.
 
 use std::time::Duration;
 

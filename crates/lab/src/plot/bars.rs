@@ -1,4 +1,4 @@
-//! Plot of metrics as bars: one bar for each run, one below the other, with the name of the run's
+//! Plot of metrics as bars: one bar for each outcome, one below the other, with the name of its
 //! system above the bar. Several settings have a heading each.
 //!
 //! Several metrics are stacked in one bar. They should have the same unit: the value beside the bar

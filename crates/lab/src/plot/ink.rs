@@ -4,7 +4,7 @@
 //! colours as numbers. So each ink is drawn in a number of its own, and [`attributes`] then
 //! replaces these numbers by classes of the style sheet.
 //!
-//! The style sheet has eight series. Series 8 looks like series 0 again.
+//! There are classes for eight series. Series 8 looks like series 0 again.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! [`Legend`]: what the lines, points and areas of a plot stand for. It is drawn above the plot.
+//! [`Legend`]: what the lines, points and areas of a plot stand for.
 //!
-//! A name that is wider than the drawing is cut. [`point`] draws the point of a series, in its
-//! shape, for legends and plots.
+//! A name that is wider than the drawing is cut. [`point`] draws the point of a series, in one of
+//! five shapes, for legends and plots.
 
 use plotters::element::{PathElement, Polygon, Rectangle};
 use plotters::style::Color;

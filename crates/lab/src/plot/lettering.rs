@@ -1,7 +1,7 @@
 //! Text in drawings: sizes, styles, and an estimate of its width.
 //!
-//! The reader's browser chooses the typeface, so the width can only be estimated. The estimate
-//! rather errs on the large side.
+//! The reader's browser chooses the typeface, so the width can only be estimated. The estimate is
+//! meant to be too large rather than too small. Control characters are drawn as spaces.
 
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, TextStyle};

@@ -1,7 +1,7 @@
-//! Plot of how long each merge of a phase took, in the order in which the merges ended (GearDB's
-//! figure 15).
+//! Plot of how long each merge of a phase took, in the order of the outcome's list (GearDB's figure
+//! 15).
 //!
-//! Each run has a panel. All panels have the same axes, so that runs can be compared.
+//! Each outcome has a panel. The panels have the same axes, so that runs can be compared.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

@@ -9,12 +9,13 @@
 //! | [`draw`] | draws a [`Plot`](crate::experiment::Plot); file `picture` |
 //! | [`findings`] | the results of a plot in words, where there are some |
 //! | [`draw_arrivals`] | arrivals over time, and their autocorrelation; file `arrivals` |
+//! | [`PlotError`] | why a plot cannot be drawn |
 //! | [`Svg`] | a drawing, for a page or as a file |
 //! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
-//! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
+//! | [`Label`], [`Unit`], [`number`] | names of metrics in words, and values as people read them |
 //! | `arrangement` | outcomes in the order of the experiment |
-//! | `addresses`, `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
-//! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that the kinds share |
+//! | `addresses`, `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | kinds of plots |
+//! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that kinds share |
 //!
 //! The `plotters` library draws shapes, axes and texts.
 

@@ -1,7 +1,8 @@
-//! The colours of drawings and of the page around them: one scheme for light, one for dark.
+//! The colours of drawings and of the page around them: one scheme for light, one for dark. Also
+//! the dashes and hatches of series.
 //!
 //! The colours of series were chosen to be told apart, also by readers with protanopia or
-//! deuteranopia. No test checks that. Tests check that text and series can be seen on their ground,
+//! deuteranopia. No test checks that. Tests check the contrast of text and series to their ground,
 //! and that each series has its own dashes.
 
 use std::fmt::Write as _;

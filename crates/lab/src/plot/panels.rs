@@ -1,9 +1,9 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
 //!
-//! A line joins its points in the order given. A line with very many points must go from left to
-//! right. It is thinned: in each of several hundred columns, its least and its greatest point are
-//! drawn. Marked points are all drawn, but a text beside a point is left out where there is no
-//! space for it. A line of a single point is seen only if its points are marked.
+//! A line joins its points in the order given. A line of more than 720 points must go from left to
+//! right. It is thinned: in each of 360 columns, its least and its greatest point are drawn. Marked
+//! points are all drawn, but a text beside a point is left out where there is no space for it. A
+//! line of a single point is seen only if its points are marked.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;

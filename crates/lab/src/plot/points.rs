@@ -1,8 +1,8 @@
-//! Plot of one metric over another: a point for each run that has both.
+//! Plot of one metric over another: a point for each outcome that has both.
 //!
-//! Lines join the runs of one row of systems, such as `bluefs` with several values of a parameter,
-//! in the order of the experiment. If a row has several systems in one setting, each setting has a
-//! line of its own.
+//! Lines join the outcomes of systems that differ in parameters or settings alone, such as `bluefs`
+//! with several values of a parameter, in the order of the experiment. A setting with several of
+//! these systems has a line of its own.
 
 use super::arrangement::{Arrangement, row};
 use super::axis::Axis;

@@ -5,8 +5,8 @@
 //! The constant is one of two things: a parameter in the text of the other systems, such as
 //! `free_min` in `leveldb-greedy:free_min=20`, or the number at the beginning of a variant's name.
 //!
-//! Runs without the constant are left out. So are runs whose metric is missing, and runs of the
-//! other systems whose metric is zero.
+//! Runs of the other systems without the constant are left out. So are runs whose metric is missing
+//! or not finite, and runs of the other systems whose metric is zero.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};

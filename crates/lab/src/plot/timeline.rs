@@ -1,8 +1,8 @@
 //! Plot of series over time, or over the share of a phase's operations that are done.
 //!
 //! With several systems there is a panel for each series and setting, and a line for each system.
-//! With one system a line is a series: neighbouring series with the same unit share a panel, as in
-//! BlueFS's figure 12.
+//! With one system a line is a series: neighbouring series with the same unit share a panel in each
+//! setting, as in BlueFS's figure 12. Without outcomes there is an empty panel for each series.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;

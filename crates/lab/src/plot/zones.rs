@@ -1,7 +1,7 @@
-//! Plot of how full zones are at the end of a phase: sorted, or as a cumulative distribution.
+//! Plot of how full the zones of a device are at the end of a phase: sorted by their valid share,
+//! or as a cumulative distribution of it. Each setting has a panel, and each system a line.
 //!
-//! The share of a zone is its valid bytes over its capacity. The outcomes hold no empty zones and
-//! no zones of logs alone.
+//! The zones are those that an outcome lists.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

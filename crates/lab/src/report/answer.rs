@@ -1,7 +1,7 @@
 //! [`Answer`]: a claim of a paper, the value that our runs have for it, and the verdict.
 //!
-//! Our value agrees with the published one if it is within [`BAND`] of it. The outcomes that are
-//! given must be those of the claim's experiment.
+//! Our value agrees with the published one if it is off by at most [`BAND`] of it. The outcomes
+//! that are given must be those of the claim's experiment.
 
 use serde::Serialize;
 

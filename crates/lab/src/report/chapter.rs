@@ -1,8 +1,8 @@
-//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and which
-//! of its runs have no result.
+//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and what
+//! is known of each of its runs.
 //!
-//! From these it makes the answers to the paper's claims, the plots, and remarks on runs without a
-//! result of this engine. `page` and `markdown` print them.
+//! From these it makes the answers to the paper's claims, the plots with their findings, and
+//! remarks on runs without a result of this engine.
 
 use serde::Serialize;
 use terrace_zone::timing::Scale;

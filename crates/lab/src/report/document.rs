@@ -1,8 +1,7 @@
-//! [`Report`]: experiments with their outcomes, at one scale and from one seed. `page` and
-//! `markdown` print it.
+//! [`Report`]: experiments with their outcomes, at one scale and from one seed.
 //!
 //! An experiment may have a smallest scale at which it still says something. If the report's scale
-//! is smaller, the experiment is shown at its own.
+//! is smaller, the experiment's chapter is at its own.
 
 use super::{Answer, Chapter};
 use crate::experiment::names;

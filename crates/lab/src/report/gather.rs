@@ -1,7 +1,8 @@
 //! Gathers the kept results of the experiments that a report is about. It runs nothing.
 //!
 //! A run without a result is no error. Nor is a result of another engine, or a damaged one. The
-//! report then says so. An experiment that is unknown or cannot be planned is an error.
+//! report then says so. An experiment is an error if it is unknown, its file is wrong, or it cannot
+//! be planned.
 
 use terrace_zone::timing::Scale;
 

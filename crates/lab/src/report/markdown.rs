@@ -1,7 +1,8 @@
 //! Prints a report as Markdown.
 //!
 //! Plots are links to picture files in a directory that the caller names; without a directory there
-//! are none. The caller writes these files, under the names that [`Chapter::plot_file`] gives.
+//! are none. This file does not write the pictures. Their names are those of
+//! [`Chapter::plot_file`].
 
 use std::fmt::Write as _;
 

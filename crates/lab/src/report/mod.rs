@@ -3,12 +3,11 @@
 //! | part | content |
 //! |---|---|
 //! | [`Report`] | experiments with their outcomes; `gather` reads the kept results |
-//! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the rows of both |
-//! | [`Chapter`] | an experiment, its outcomes, and the runs that have none |
-//! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio |
+//! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the runs for both |
+//! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
+//! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio, and whether they agree |
 //!
-//! A report names neither the day nor the machine on which it was made. The same request, results
-//! and program give the same bytes.
+//! The same request, results and program give the same bytes.
 
 mod answer;
 mod chapter;

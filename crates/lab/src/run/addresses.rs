@@ -1,15 +1,14 @@
 //! [`Addresses`]: where tables lie on a device without zones: what each merge of a phase wrote, and
 //! the free runs at the end of the phase (SEALDB's figures 2, 11 and 13; MSST '18).
 //!
-//! - Merges are numbered in the order in which they end. Trivial moves, delete-only compactions and
-//!   merges that failed are not counted. What a merge writes one behind the other is one *piece*.
-//! - To bound memory, every second merge is forgotten when there are more than [`PIECES_MAX`]
-//!   pieces, and again if there are still more. Merge 0 is kept, however many pieces it has. Of the
-//!   free runs, the shortest [`FREE_MAX`] are kept.
-//! - Merges that run side by side are not told apart: what they write counts for the one that ends
-//!   next.
+//! - Merges are numbered in the order in which they end. What a merge writes one behind the other
+//!   is one *piece*. Merges that run side by side are not told apart: what they write counts for
+//!   the one that ends next.
+//! - To bound memory, the pieces of every second merge are forgotten when there are more than
+//!   [`PIECES_MAX`] pieces, and again if there are still more. The pieces of merge 0 are kept,
+//!   however many they are. Of the free runs, the shortest [`FREE_MAX`] are kept.
 //!
-//! A device with zones has none of this. Addresses and lengths are those of the full drive.
+//! Addresses and lengths are those of the full drive, in MiB.
 
 use std::ops::Range;
 

@@ -3,13 +3,13 @@
 //! - *Zones*: those of the experiment's drive, scaled.
 //! - *Bands*: zones of another size, behind a conventional zone for the superblock.
 //! - *Plain*: an ordinary disk, written anywhere, with the times of the experiment's drive.
-//! - *Disk*: the same with the times of another drive, which has a file of its own.
+//! - *Disk*: the same with the times of another drive that is named, and that must be an ordinary
+//!   disk.
+//! - *Drive-managed*: a disk that hides shingled bands, with the times of another drive that is
+//!   named.
 //! - *Tracks*: raw shingled tracks.
-//! - *Drive-managed*: a disk that hides shingled bands. It has a file of its own, and its times are
-//!   from this file.
 //!
-//! Zones, bands and tracks have the times of the experiment's drive. All kinds have about as much
-//! space as the run's zones on the experiment's drive.
+//! Zones, bands and tracks have the times of the experiment's drive.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;

@@ -1,7 +1,7 @@
 //! Errors of runs: [`PlanError`] if an experiment cannot be planned, [`RunError`] if a run fails.
 //!
-//! A run can also fail with a [`PlanError`], as [`RunError::Plan`]: the file of its drive may have
-//! changed since the run was planned.
+//! A run can also fail with a [`PlanError`], as [`RunError::Plan`], for example because the file of
+//! its drive has changed since the run was planned.
 
 use std::io;
 

@@ -1,10 +1,9 @@
 //! [`Jobs`]: a listener of the engine that counts flushes and merges under way, and notes how long
-//! each merge took, unless it failed. On a device without zones it also tells the notes of
-//! `addresses` when such a merge has ended.
+//! each merge took. On a device without zones it also tells the notes of `addresses` when a merge
+//! has ended. A merge that came to nothing is only counted while it is under way.
 //!
-//! Trivial moves and delete-only compactions are not counted: the engine tells no listener of them.
-//! Register it before any job begins: it does not count jobs that were under way before. The engine
-//! may call it from any thread.
+//! Register it before any job begins: it does not count jobs that were under way before. It may be
+//! shared between threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,20 +1,18 @@
-//! The size of a run's log device: a plain device in memory for the journal and all logs. It is
-//! used also where log and metadata lie in other zones of the drive.
+//! The size of a run's log device: a plain device in memory for the journal and all logs, where
+//! these are not among the tables.
 //!
 //! The device should not become full: the engine would end a log early, and the run would differ
-//! from one with a larger device. So the size is a generous estimate of what lies on it at once.
-//! Blocks that were never written take no memory, so a large device costs nothing.
+//! from one with a larger device. So the size is a generous estimate of what lies on it at once:
 //!
-//! - *Logs.* Each memtable has a log: the active one, [`memtables_max`](StorePlan::memtables_max)
-//!   immutable ones and the one that was just flushed. The next log is preallocated, larger than
-//!   the log before it.
+//! - *Logs.* There is one for the active memtable, [`memtables_max`](StorePlan::memtables_max) for
+//!   immutable ones, one that was just flushed, and the next one. Each counts three times its
+//!   bytes, because space for a log is claimed before it is written.
 //! - *Padding.* What is written at once is padded to a block. If entries may be written alone, each
 //!   counts a block more than its bytes: if some writes are synced, if the log has a buffer, if it
 //!   is not [gathered](LogWrites::Gathered) and has no chunks, or if a phase that writes also
-//!   reads. Otherwise padding counts as half of the entries.
-//! - *Journal.* It holds several snapshots. A snapshot has a record for each table, with its
-//!   smallest and largest key. Tables are counted as a quarter of the usual size, because a
-//!   compaction may end them early.
+//!   reads. Otherwise padding counts as half of the entries and a block.
+//! - *Journal.* It counts four snapshots. A snapshot has a record for each table, with keys. Tables
+//!   are counted as a quarter of the usual size, because a compaction may end them early.
 
 use terrace::{ByteCount, System};
 

@@ -7,16 +7,13 @@
 //! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
-//! A log without chunks may also have a buffer, as SMRDB's has: after so many bytes without a sync,
-//! the append waits for one. A longer append is divided, so that there is a sync to each buffer at
-//! every scale.
+//! A log without chunks may also have a buffer, as SMRDB's has: when so many bytes were appended
+//! since the last sync, the append waits for one. A longer append is divided.
 //!
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //! With a buffer, a power cut may leave a part of a batch.
 //!
-//! [`Forced`]: LogWrites::Forced
-//! [`Gathered`]: LogWrites::Gathered
-//! [`Waiting`]: LogWrites::Waiting
+//! [`Forced`]: LogWrites::Forced [`Gathered`]: LogWrites::Gathered [`Waiting`]: LogWrites::Waiting
 //! [`Journaled`]: LogWrites::Journaled
 
 use std::sync::Arc;

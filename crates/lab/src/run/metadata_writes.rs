@@ -5,19 +5,18 @@
 //! manifest. [`ByFile`] adds the writes of metadata that this takes. The engine's own transaction
 //! stands for the manifest's new record. Behind it, `ByFile` commits once more for each table that
 //! was sealed, as `fsync` of the table writes the file system's journal. If the transaction seals
-//! or annotates any table, it commits once more for the manifest, which has grown. Each commit is a
-//! forced write to our journal.
+//! or annotates any table, it commits once more for the manifest, which has grown.
 //!
 //! Nothing is added for the creation of a log and for the deletion of files: those engines do not
-//! sync them, and their file systems write them together with the next commit.
+//! sync them.
 //!
 //! The further commits repeat the annotation of the transaction's first table. They come before the
-//! engine learns that its own transaction has succeeded. If that table is gone, they stop.
+//! engine learns that its own transaction has succeeded, and an error of theirs is returned for it.
+//! If that table is gone, they stop.
 //!
 //! For runs only. Threads: as for the store below.
 //!
-//! [`Together`]: MetadataWrites::Together
-//! [`ByFile`]: MetadataWrites::ByFile
+//! [`Together`]: MetadataWrites::Together [`ByFile`]: MetadataWrites::ByFile
 
 use std::sync::Arc;
 

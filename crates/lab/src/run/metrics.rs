@@ -1,6 +1,6 @@
 //! [`Metrics`]: the metrics of a phase, by which runs are compared.
 //!
-//! Times, and sizes of requests, are converted to the full drive. A delay of one operation by the
+//! Times, and sizes in bytes, are converted to the full drive. A delay of one operation by the
 //! throttle is not converted: it is as long on the full drive. Counts of zones are those of the
 //! scaled run. Some metrics are absent where there is nothing to measure, such as read
 //! amplification if nothing was read.

@@ -1,5 +1,5 @@
-//! Runs: a system, a modelled drive and a workload, in virtual time. The metrics of a run are the
-//! same on every machine.
+//! Runs: a system, a modelled drive and a workload, in virtual time. The metrics of a run do not
+//! depend on how fast the machine is.
 //!
 //! A [`RunPlan`] holds what a run depends on, beside the program. [`carry_out()`] carries it out
 //! with the engine itself: clients, flushes, compactions and reclaim are actors on a virtual clock,
@@ -17,6 +17,7 @@
 //! | `sampler`, `sample` | values at even times |
 //! | `addresses` | where tables lie on a device without zones |
 //! | `metrics`, `outcome`, `names` | what comes of a phase, and its names |
+//! | `error` | why a plan or a run fails |
 //!
 //! A run is a simulation on one thread. Samples and readings take no virtual time and send no
 //! request, so measuring does not change a run.

@@ -1,8 +1,8 @@
 //! The names of metrics and series that an experiment can ask for, such as
 //! `write_amplification.total`. They are the names that these have in the JSON.
 //!
-//! The JSON has more, such as waits, and levels deeper than 7 where a tree has them. An experiment
-//! cannot ask for those.
+//! The JSON has more, such as waits, and levels deeper than 7 where a tree has them. They are not
+//! among these names.
 
 use std::collections::BTreeMap;
 

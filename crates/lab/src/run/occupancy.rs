@@ -1,13 +1,12 @@
 //! [`Occupancy`]: how much of the store's space is in use at a moment.
 //!
 //! *Valid* bytes are those of tables that the tree refers to. *Live* bytes are those of the newest
-//! versions of records, uncompressed; the sampler corrects them where values are compressed. Both
-//! are compared with the space in use:
+//! versions of records, uncompressed. Both are compared with the space in use:
 //!
-//! - With zones, it is the capacity of all zones in which files have live or pinned bytes. Zones of
+//! - With zones, it is the capacity of the zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.
-//! - Without zones, it is what is not free, plus *fragments*, as [`FreeSpace`] has them: free runs
-//!   that are too short to be useful.
+//! - Without zones, as long as something is free, it is what is not free, plus *fragments*, as
+//!   [`FreeSpace`] has them: free runs that are too short to be useful.
 
 use terrace::{Db, Fs};
 use terrace_env::store::StoreError;

@@ -1,6 +1,7 @@
-//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs.
+//! [`Outcome`]: the result of a phase of a run: metrics, samples, merges, zones, addresses and
+//! costs.
 //!
-//! For the same plan and engine an outcome is the same on every machine, except for its costs.
+//! The costs depend on the machine. Everything else follows from the plan and the engine.
 
 use std::ops::AddAssign;
 

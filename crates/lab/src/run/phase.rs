@@ -1,8 +1,9 @@
 //! [`PhasePlan`]: the work of clients in one phase, with defaults filled in and scaled.
 //!
-//! A plan is refused if a name in it is unknown, if a size of keys or values is outside of its
-//! limits or the scale makes values too small, or if there are more clients than operations. All
-//! phases of a run must have keys of one size.
+//! A phase cannot be planned if its workload, chooser, sizes or arrivals cannot be read, if a size
+//! of keys or values is outside of its limits or the scale makes values too small, or if there are
+//! no clients or more clients than operations. A run has at least one phase, and all of its phases
+//! have keys of one size.
 
 use std::fmt::Display;
 use std::str::FromStr;

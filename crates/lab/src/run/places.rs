@@ -13,8 +13,8 @@
 //!   store has more than half.
 //!
 //! Only the times of these writes are modelled: the emulated drive of the tables does not see them,
-//! and so does not enforce the rules of zones. A place that is too small for the log device is
-//! refused.
+//! and so does not enforce the rules of zones. Other zones are refused if they are too small for
+//! the log device, or if the tables lie in bands or on tracks.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;

@@ -1,8 +1,9 @@
 //! [`RunPlan`]: what a run depends on beside the program, as plain values, already scaled.
 //!
 //! With the same engine, equal plans give the same outcomes except for their costs. Each drive is
-//! in the plan as a name and a hash of its parameters: if its file has changed, the run is refused.
-//! [`RunPlan::new`] refuses an experiment that cannot be run at the scale asked for.
+//! in the plan as a name and a hash of its parameters; [`find_unchanged`] refuses a drive whose
+//! file has changed since. [`RunPlan::new`] refuses an experiment that cannot be run at the scale
+//! asked for.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};

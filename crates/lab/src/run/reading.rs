@@ -1,7 +1,7 @@
 //! [`Reading`]: the counters of engine and drives at a moment. [`Interval`]: the differences
 //! between two readings of one run, the earlier first.
 //!
-//! Requests to a log device that stands for zones of the drive count as requests to the drive.
+//! Requests to a log device for what lies in zones of the drive count as requests to the drive.
 //! Times are those of the run, not of the full drive. Taking a reading costs no virtual time.
 
 use std::collections::BTreeMap;

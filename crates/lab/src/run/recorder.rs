@@ -1,5 +1,5 @@
-//! [`Recorder`]: records every request to the drive with its times. It sits between the emulated
-//! drive and the model of its times. A log device that takes time has a recorder, too.
+//! [`Recorder`]: records the requests to a drive with their times. It sits between the emulated
+//! drive and the model of its times.
 //!
 //! A request is added to a hash of 64 bits when the model decides when it completes. If two runs
 //! have the same hash, they have almost surely sent the same requests at the same times. Requests
@@ -7,12 +7,12 @@
 //!
 //! > submitted start end cause kind block blocks flags
 //!
-//! The flags are `f` for a forced write, `a` for an append, `!` for a refused request, and `b` for
-//! a request to the log device's own drive. The recorder also counts forced writes and flushes, and
-//! tells the notes of `addresses` where merges write.
+//! The flags are `b` for a request to the log device's own drive, `f` for a forced write, `a` for
+//! an append, and `!` for a refused request. The recorder also counts forced writes and flushes,
+//! and tells the notes of `addresses` where merges write.
 //!
-//! If a line cannot be written, the text ends there, and the run fails at its end. A request that
-//! is lost in a power cut before its completion is decided is not recorded.
+//! If a line cannot be written, the text ends there, and [`Trace::finish`] returns the error. A
+//! request that is lost in a power cut before its completion is decided is not recorded.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,7 +1,5 @@
 //! [`Sample`]: values of a run at one moment of a phase, such as throughput since the sample
-//! before.
-//!
-//! Samples are taken at even intervals, and a last one at the end of the phase.
+//! before. [`ZoneShare`]: how full a zone is at the end of a phase.
 
 use std::collections::BTreeMap;
 

@@ -6,6 +6,7 @@
 //! | mechanical delays, page times | an n-th | as they are |
 //! | bandwidths | as they are | an n-th |
 //! | operations, records | an n-th | as many |
+//! | records of one scan | as many | as many |
 //! | keys and values | as they are | an n-th, both together |
 //! | blocks of tables | as they are | a root-n-th |
 //! | rates of arrivals | as they are | as they are |
@@ -13,8 +14,9 @@
 //! | a second of the run is, on the full drive | n seconds | a second |
 //! | a second that the throttle delays one operation is | a second | a second |
 //!
-//! In both modes the ratios of transfer to seek times stay the same. Some sizes have a least value.
-//! A zone, a band, a memtable, a table or a memory that would shrink below 16 KiB is refused.
+//! In both modes, requests that shrink to an n-th keep the ratio of transfer to seek time. Some
+//! sizes have a least value. A zone, a band, a memtable, a table or a memory that would shrink
+//! below 16 KiB is refused.
 //!
 //! The throttle's delay of one operation follows from its bytes, so it is not scaled. In mode
 //! `delays` there are an n-th of the operations, so the delays of all together are an n-th.
@@ -30,8 +32,8 @@
 //!   each would hold too many records. A root-n-th is a compromise.
 //! - Processor time per operation does not shrink. In mode `delays` an operation that waits for
 //!   nothing is therefore reported as n times slower than it is.
-//! - A client that waits for its turn behind a delayed client is reported as having waited n times
-//!   as long.
+//! - In mode `delays`, a client that waits for its turn behind a delayed client is reported as
+//!   having waited n times as long.
 //! - In mode `delays` there are an n-th of the arrivals, each for n of the full drive, which arrive
 //!   together. So bursts of less than n arrivals are overstated.
 //! - The least sizes of the journal and of writes to the log, and the longest interval at which a

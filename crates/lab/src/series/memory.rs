@@ -1,5 +1,5 @@
 //! [`estimate`] says how much memory a run takes, and [`available`] how much the machine has left,
-//! which is known on Linux only.
+//! from Linux's `/proc/meminfo`.
 //!
 //! The estimate assumes that the drive is written full, so it is usually too high. It ignores a
 //! file cache, and may be too low for a phase with far more records than operations.

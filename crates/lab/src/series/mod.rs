@@ -1,5 +1,5 @@
-//! Series: many runs, whose outcomes are kept in files. A series that was stopped goes on with the
-//! runs that have no result; a run that was under way begins again.
+//! Series: many runs, whose outcomes are kept in files. A series that was stopped can be carried
+//! out again: runs that have a result are then left out, and a run that was under way begins anew.
 //!
 //! | part | content |
 //! |---|---|

@@ -1,8 +1,8 @@
 //! Finds results that another build of Terrace has left for the same plan.
 //!
-//! For each measured phase it takes the newest file of this plan that is not damaged. If one
-//! measured phase has no such file, the run has no result. Metrics of another build may differ from
-//! those of this one.
+//! For each measured phase it takes the newest file of this plan, by the time of its last change,
+//! that has the present form and is not damaged. If one measured phase has no such file, the run
+//! has no result. Metrics of another build may differ from those of this one.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,17 +1,18 @@
 //! [`Results`]: a directory that keeps the outcomes of runs.
 //!
-//! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash covers
-//! what the phase depends on: the [engine], and the plan as far as this phase, with the drive's
-//! parameters and the seed. If one of these changes, the file has another name.
+//! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`, here at a scale of
+//! 1/64 and from seed 1. The hash covers what the phase depends on: the [engine], and the plan as
+//! far as this phase, with the drive's parameters and the seed. If one of these changes, the file
+//! has another name.
 //!
 //! The hash leaves out the names of experiment, system, variant and phases, which phases are
 //! measured, and later phases. The system counts by its scaled parameters. So experiments that
 //! begin with the same load share its result. A result that is found gets the names of the run that
 //! asks for it.
 //!
-//! A file appears whole or not at all, and has a checksum. A damaged file of a measured phase is an
-//! error, not a result; one of another phase is passed over. Results of older engines are not
-//! deleted.
+//! A file appears whole or not at all, and has a checksum. A file of a measured phase that is
+//! damaged or cannot be read is an error, not a result; one of another phase is passed over.
+//! Results of older engines are not deleted.
 //!
 //! Any number of threads and programs may use a directory at once.
 //!

@@ -1,12 +1,13 @@
-//! Carries out a series of runs, several at once, except for those whose outcomes are known.
+//! Carries out a series of runs, several at once. Runs whose outcomes are known are left out,
+//! unless [`Limits::fresh`] is set.
 //!
 //! - Each run has a thread. As many go on at once as the limits and the memory allow, but at least
 //!   one.
 //! - An outcome is kept when its run ends. If the program stops, only the runs under way are lost.
 //! - A run that fails or panics does not stop the others.
-//! - A run may be the beginning of another run, its *host*, or equal to it. It then waits until all
-//!   hosts have ended, and takes its outcomes from the results. If they are not there, it is
-//!   carried out by itself.
+//! - A run may be the beginning of another run, its *host*, or equal to an earlier one. It then
+//!   waits until the hosts have ended, and takes its outcomes from the results. If they are not
+//!   there, it is carried out by itself.
 //!
 //! The caller's `watch` is called from the threads of the runs, several at once, and from the
 //! caller's own.

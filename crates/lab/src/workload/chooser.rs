@@ -1,7 +1,8 @@
 //! [`Chooser`]: chooses the record of the next operation, in order or by a distribution.
 //!
 //! A chooser may have a state, so each sequence of operations needs its own. The number of records
-//! may grow between choices. While it does not grow, `Shuffled` takes each record once in a round.
+//! may grow between choices. While it does not change, `Shuffled` takes each record once in a
+//! round.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +30,7 @@ pub enum Chooser {
         /// Seed of the order.
         seed: u64,
     },
-    /// Each with the same chance.
+    /// Each as often as any other.
     Uniform,
     /// By Zipf's distribution, the popular ones scattered: YCSB's `zipfian`.
     Zipfian(ScrambledZipfian),
