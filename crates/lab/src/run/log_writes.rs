@@ -13,7 +13,9 @@
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //! With a buffer, a power cut may leave a part of a batch.
 //!
-//! [`Forced`]: LogWrites::Forced [`Gathered`]: LogWrites::Gathered [`Waiting`]: LogWrites::Waiting
+//! [`Forced`]: LogWrites::Forced
+//! [`Gathered`]: LogWrites::Gathered
+//! [`Waiting`]: LogWrites::Waiting
 //! [`Journaled`]: LogWrites::Journaled
 
 use std::sync::Arc;

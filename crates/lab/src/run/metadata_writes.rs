@@ -16,7 +16,8 @@
 //!
 //! For runs only. Threads: as for the store below.
 //!
-//! [`Together`]: MetadataWrites::Together [`ByFile`]: MetadataWrites::ByFile
+//! [`Together`]: MetadataWrites::Together
+//! [`ByFile`]: MetadataWrites::ByFile
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //! may find.
 //!
 //! A clock ticks when a write begins or ends. A read can no longer find write A once another write
-//! B has ended that began after A ended. Such writes are dropped.
+//! B has ended that began after A ended. Then A is dropped.
 //!
 //! The caller holds the lock of the record's shard. [`Seen`] is a copy for a read, taken when the
 //! read begins.

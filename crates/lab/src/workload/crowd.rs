@@ -3,13 +3,13 @@
 //! - Closed loop: each client takes the next operation when its last one has ended. An operation is
 //!   timed from the end of the client's last one, so its time includes taking it from the source.
 //! - Open loop, of operations with arrivals: a free client waits until the next operation arrives.
-//!   The operation is timed from its arrival, also if all clients were busy then. So a store that
-//!   stalls is not asked less often, and its delays are not hidden (*coordinated omission*). At
-//!   most as many operations are under way as there are clients.
+//!   The operation is timed from its arrival, also if all clients were busy then. So the delays of
+//!   a store that stalls are not hidden (*coordinated omission*). At most as many operations are
+//!   under way as there are clients.
 //!
 //! A sequence may have operations of both kinds. The clock of the arrivals begins when the first
-//! operation with an arrival is taken. After a failure no further operation is taken; those under
-//! way are completed.
+//! operation with an arrival is taken. A failure ends the sequence; operations that other clients
+//! have taken by then are completed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -6,11 +6,11 @@
 //!
 //! A *value* follows from the seed, the record, its generation and the size. It has a head with the
 //! generation and a check of all four, and then bytes from a pool of random bytes. So making or
-//! verifying a value is one copy or comparison. Values hardly compress, unless they
-//! are [made to](Entries::compressible_to).
+//! verifying a value is one copy or comparison. Values hardly compress, unless they are [made
+//! to](Entries::compressible_to).
 //!
-//! Sizes outside of this module's limits panic: those of keys when [`Entries`] are made, those of
-//! values when a value is made. Verifying a value never panics.
+//! Sizes outside of this module's limits panic: those of keys, and the largest of values, when
+//! [`Entries`] are made, that of a value when it is made. Verifying a value never panics.
 
 use terrace_env::random::{Random, RngCore};
 

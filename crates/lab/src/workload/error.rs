@@ -1,5 +1,6 @@
 //! [`ClientError`]: why a client stopped. [`ClientError::Mismatch`] means that the store gave a
-//! wrong answer. The other errors mean that an operation failed or was refused.
+//! wrong answer. The other errors mean that an operation failed in the store, or that the client
+//! refused it.
 
 use std::fmt;
 use std::ops::RangeInclusive;

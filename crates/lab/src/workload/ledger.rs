@@ -7,12 +7,12 @@
 //! - whose write had begun before the read ended,
 //! - unless another write began after that one had ended, and ended before the read began.
 //!
-//! So the ledger judges each read alone. `linearizability` looks at several reads together.
+//! So the ledger judges each read alone, and does not compare reads with each other.
 //!
-//! Any number of clients may use a ledger at once. It takes eight bytes a record, in chunks of
-//! 65,536 records; records that were deleted, or written by two clients at once (`contest`), take
-//! more. Writing panics if a record's number is not below [`RECORDS_MAX`], or if an entry has
-//! 32 MiB or more.
+//! Any number of clients may use a ledger at once. A record takes eight bytes, in chunks of 65,536
+//! records; records that were deleted, or written by two clients at once (`contest`), take more.
+//! Writing panics if a record's number is not below [`RECORDS_MAX`], or if an entry has 32 MiB or
+//! more.
 
 use std::ops::Range;
 use std::sync::OnceLock;

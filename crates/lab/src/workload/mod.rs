@@ -3,7 +3,7 @@
 //!
 //! A [`Workload`] gives a sequence of [`Operation`]s on *records*. A [`Preset`] is a workload with
 //! a name, such as `fillrandom` or `ycsb-a`. A sequence can be written down and carried out again:
-//! see [`Trace`]. Records have numbers below 2^32.
+//! see [`Trace`]. A client accepts records with numbers below 2^32.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -19,10 +19,10 @@
 //! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
 //!
 //! Only the clients of a world may write to its store, or their verdicts are wrong. If a client
-//! fails, the clients of its crowd stop.
+//! fails, the other clients of its crowd stop.
 //!
 //! Time and threads come from `env`. So the same code runs on threads, and in a simulation, where
-//! it does the same each time:
+//! it does the same each time from the same seed:
 //!
 //! ```
 //! use std::sync::Arc;

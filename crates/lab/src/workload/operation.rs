@@ -1,4 +1,5 @@
-//! [`Workload`]: an endless sequence of [`Operation`]s on records, drawn in given proportions.
+//! [`Workload`]: an endless sequence of [`Operation`]s on records, drawn in given proportions. As
+//! long as there is no record, it draws inserts.
 //!
 //! A workload does not know what becomes of its operations. A record counts as inserted once its
 //! insert is drawn, and a deleted record can be drawn again.

@@ -1,9 +1,9 @@
 //! [`Order`]: the numbers below a count, each once, in an order that looks random. It needs no
 //! table.
 //!
-//! 1. A bijection of the numbers below a power of two that is not less than the count: add an
-//!    offset; then, twice, multiply by an odd factor and xor with the result shifted right. Offset
-//!    and factors come from the seed.
+//! 1. A bijection of the numbers below a power of two, at least 2 and not less than the count: add
+//!    an offset; then, twice, multiply by an odd factor and xor with the result shifted right.
+//!    Offset and factors come from the seed.
 //! 2. If the result is not below the count, apply the bijection again, until it is (*cycle
 //!    walking*: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4).
 

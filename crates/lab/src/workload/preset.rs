@@ -1,9 +1,10 @@
-//! [`Preset`]: workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and those of
-//! YCSB.
+//! [`Preset`]: workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and the core
+//! workloads of YCSB.
 //!
-//! A preset only draws operations. Some [begin with an empty store](Preset::begins_empty). For the
-//! others the caller first fills the store, with [`Preset::filled_by`]. Keys should lie as
-//! [`Preset::key_order`] says, so that results can be compared with those of the original tools.
+//! A preset gives operations, and does not carry them out. Some presets [begin with an empty
+//! store](Preset::begins_empty). The others need a store that was filled, as with
+//! [`Preset::filled_by`]. Keys should lie as [`Preset::key_order`] says, so that results can be
+//! compared with those of the original tools.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,7 +2,8 @@
 //!
 //! In a scaled run a second may stand for `n` seconds of the full drive. So the tally multiplies
 //! the time of an operation by `n`. Delays by the throttle are not multiplied: they follow from the
-//! bytes of the operation, and are as long as on the full drive. Outside of scaled runs `n` is 1.
+//! bytes of the operation, and are as long as on the full drive. The wait of an operation for a
+//! client is multiplied as a whole. Outside of scaled runs `n` is 1.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! [`Trace`] and [`TraceWriter`]: sequences of operations as text, to be carried out again.
 //! `docs/format/trace.md` describes the format: a header line, the order of keys (a reader also
 //! takes a trace without this line), then one operation per line. In version 2, an operation may
-//! have its arrival before it.
+//! have its arrival before it. A reader passes over empty lines, and lines that begin with `#`.
 //!
 //! A trace has the sizes of values, but not their bytes, and not the sizes of keys.
 //!

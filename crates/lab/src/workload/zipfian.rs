@@ -1,5 +1,5 @@
 //! [`Zipfian`]: Zipf's distribution. The item of rank `r` is drawn in proportion to `1 / r^theta`,
-//! for a `theta` between 0 and 1.
+//! for a `theta` above 0 and below 1.
 //!
 //! The method is that of Gray and others ("Quickly generating billion-record synthetic databases",
 //! SIGMOD 1994, section 3.2), as in YCSB's `ZipfianGenerator`: sum the terms of all ranks once,
@@ -7,7 +7,7 @@
 //! number of items grows, the new terms are added; the number cannot shrink.
 //!
 //! [`ScrambledZipfian`] scatters the popular items over all items, as YCSB's class of that name
-//! does.
+//! does: it draws one of ten billion ranks, and hashes it to an item.
 
 use terrace_env::random::{Random, Rng};
 
