@@ -29,7 +29,7 @@
 //!
 //! # Invariants
 //! - An extent is pointed to a new place only when the copy there is durable.
-//! - On devices, no block is written again while an open handle or a read can see it.
+//! - On devices, no block of a file is written again while an open handle or a read can see it.
 //! - A commit is acknowledged when it is durable, and what it frees comes free after that.
 //! - No lock is held over a device call. Locks are taken in the order registry, journal, file,
 //!   space; in `dir`, volume, file.

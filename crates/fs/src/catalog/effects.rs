@@ -30,7 +30,7 @@ pub struct Deleted {
     pub file: FileId,
     /// How it was written: a directory finds it by that.
     pub kind: FileKind,
-    /// The level that it had at last, if it was a table.
+    /// The level that it had at last, if it had one.
     pub level: Option<u8>,
     /// The blocks that it had.
     pub map: Arc<ExtentMap>,

@@ -1,5 +1,6 @@
-//! Codec of two fields of a file's record: the runs of a log, and how far a log is durable.
-//! Decoding does not check whether they fit the log's extents and each other.
+//! Codec of two fields of a file's record: the runs of a log (parts that were written between two
+//! recoveries), and how far a log is durable. Decoding does not check whether they fit the log's
+//! extents and each other.
 
 use std::sync::Arc;
 

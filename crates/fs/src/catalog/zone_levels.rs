@@ -1,5 +1,5 @@
-//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie, so that reclaim can weigh a
-//! zone without a walk over the catalog.
+//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie, so that reclaim, which
+//! empties zones, can weigh a zone without a walk over the catalog.
 //!
 //! For each zone it counts the files that have a level and an extent there, and adds up their
 //! levels. A file that lies in several zones counts in each. Files on a device without zones do not

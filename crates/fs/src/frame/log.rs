@@ -1,6 +1,6 @@
 //! [`LogScan`]: reads a write-ahead log by the catalog's record of it, one run of frames after the
-//! other. It waits for the device. After an error it cannot go on;
-//! [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
+//! other (a run is what was written between two recoveries). Reading may wait for the device. After
+//! an error it cannot go on; [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
 
 use std::sync::Arc;
 

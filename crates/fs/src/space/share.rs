@@ -1,6 +1,6 @@
-//! [`Share`]: the kinds of blocks that a pool counts apart. A claimed block is unsealed at first. A
-//! call that frees a block, or turns it into another kind, must name the kind that it counts as
-//! now; otherwise the counts are wrong.
+//! [`Share`]: the kinds of blocks that a pool counts apart. A block counts as unsealed when a
+//! writer claims it. A call that frees a block, or turns it into another kind, must name the kind
+//! that it counts as now; otherwise the counts are wrong.
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@
 //! | `home` | the zones that hold them |
 //! | `foreign` | one of another format version |
 //!
-//! Each device of a store has superblocks of its own. The one of the highest generation counts.
+//! Each device of a store on devices has superblocks of its own. The one of the highest generation
+//! counts.
 //!
 //! # Threads
 //! One actor at a time may use a [`SuperblockArea`], without a lock, as it waits for the device.

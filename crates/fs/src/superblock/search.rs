@@ -1,9 +1,10 @@
 //! Search for the superblocks of a device of which nothing is known.
 //!
-//! Looked at are the first eight conventional and the first eight sequential zones; on a device
-//! without zones, its first stretch. Of a conventional zone the search reads the first two blocks,
-//! of a sequential one the last four that are written. A sequential zone that has lost its write
-//! pointer, because it is full or read-only, is searched by halving.
+//! The search looks at the first eight conventional and the first eight sequential zones; on a
+//! device without zones, at its first stretch, which counts as a conventional zone. Of a
+//! conventional zone the search reads the first two blocks, of a sequential one the last four that
+//! are written. A sequential zone that has lost its write pointer, because it is full or read-only,
+//! is searched by halving.
 //!
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
 //! conventional zone, those of the two; of a sequential one, those of the four behind its newest

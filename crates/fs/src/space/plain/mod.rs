@@ -1,5 +1,4 @@
-//! The pool of a device without zones, plain or of shingled tracks. A region is a run of blocks of
-//! any length.
+//! The pool of a device without zones, plain or of shingled tracks. Its regions are runs of blocks.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -142,7 +142,8 @@ impl ZonedPool {
     }
 
     /// Ends the work on a victim. One that could not be read or moved is left alone until the next
-    /// mount; where only room was missing, nothing is tried again until something more has died.
+    /// mount, or until it has come free. Where only room was missing, reclaim is not due until
+    /// something has changed.
     pub(crate) fn end_victim(&self, victim: ZoneId, outcome: Outcome) {
         let mut state = self.state.lock();
         state.reclaiming -= 1;

@@ -28,8 +28,8 @@
 //!   nothing that was deleted before has come free.
 //!
 //! From one more state, in which four zones are pinned, four deletes are let in, one after the
-//! other, whose tombstones fill half a zone each. With a reserve taken away, the test must find a
-//! state that is stuck.
+//! other, whose tombstones fill half a zone each. With some reserves taken away, the test must find
+//! a state that is stuck.
 //!
 //! # Limits
 //! Old places of moved blocks are not pinned here: a reader holds deleted blocks, and moved ones
