@@ -4,8 +4,9 @@
 //! A store that takes these things from here alone can run on real threads, and unchanged as
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
 //! engine and whatever keeps its files; an in-memory fake is included. The other modules have units
-//! and ids, I/O buffers, hash tables, checksums, the byte codec, memory gauges, and the causes of
-//! I/O and waits.
+//! and ids, I/O buffers and pages, sequences that share chunks, hash tables, checksums, the byte
+//! codec, memory gauges, limits of options, claims of users, and the causes of I/O and waits; for
+//! tests there are seeds, and rules that can be broken on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait for time, for a condition or for an actor's end,
 //! except for the lock that belongs to the condition. Debug builds panic at such a wait.

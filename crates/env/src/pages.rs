@@ -1,9 +1,10 @@
 //! [`Pages`]: zeroed memory of a fixed size that is mapped from the operating system and unmapped
 //! when it is dropped.
 //!
-//! It is for large buffers, of [`MAPPED_MIN`] bytes or more: an allocator may keep freed memory,
-//! which would then count against nobody's budget. Mapping has a price: fresh pages cost time when
-//! they are first written. A job that needs such a buffer again and again should keep it.
+//! It is for large buffers, of [`MAPPED_MIN`] bytes or more: an allocator may keep memory that was
+//! freed, and the process then stays larger than its memory budget allows. Mapping has a price:
+//! fresh pages cost time when they are first written. A job that needs such a buffer again and
+//! again should keep it.
 //!
 //! If the memory cannot be mapped, the process ends as at a failed allocation.
 

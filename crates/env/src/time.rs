@@ -1,6 +1,6 @@
 //! [`Time`]: a moment on the clock of a runner, in nanoseconds since that clock started.
 //!
-//! Times of different clocks, such as those of two simulations, cannot be compared; this is not
+//! Times of different clocks, such as those of two simulations, must not be compared; this is not
 //! checked. A difference that would be negative is zero.
 
 use std::fmt;

@@ -2,7 +2,7 @@
 //! while it holds the lock.
 //!
 //! [`Mutex::lock`] waits for other threads; in a simulation it panics where it would have to wait.
-//! An actor that locks a mutex that it holds already waits for ever on threads. A panic under the
+//! On threads, an actor that locks a mutex that it holds already waits for ever. A panic under the
 //! lock unlocks it.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]

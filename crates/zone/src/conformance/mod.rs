@@ -2,7 +2,8 @@
 //!
 //! - [`run`] makes a new device for each shape of [`geometries`] and each rule of the shape's
 //!   layout, and tries the rule on it. The caller gives the function that makes devices.
-//! - [`run_reopening`] does the same, and has the device closed and opened again between requests.
+//! - [`run_reopening`] does the same, and has the device closed and opened again at many points
+//!   between requests.
 //! - [`check`] tries the rules on one device, for instance a real drive. What the device holds is
 //!   lost.
 //!

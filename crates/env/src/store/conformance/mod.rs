@@ -1,9 +1,9 @@
 //! Conformance suite of [`Store`](super::Store): checks that an implementation of the trait can be
 //! tested with.
 //!
-//! - [`run`] checks stores that are open. It needs a function that makes empty stores.
-//! - [`run_durable`] also closes stores, ends their process or cuts their power, and checks what is
-//!   found again. In the end it does random operations on a store and on
+//! - [`run`] checks stores while they are open. It needs a function that makes empty stores.
+//! - [`run_durable`] does the same, and also closes stores, ends their process or cuts their power,
+//!   and checks what is found again. In the end it does random operations on a store and on
 //!   [`MemoryStore`](super::MemoryStore), which is the model.
 //!
 //! | part | content |

@@ -1,5 +1,5 @@
-//! The space of a [`MemoryStore`](super::MemoryStore): a capacity, of which each [`Rank`] must
-//! leave a part free.
+//! The space of a [`MemoryStore`](super::MemoryStore): a capacity, and how much of it each [`Rank`]
+//! must leave free.
 //!
 //! The most urgent rank may use the whole capacity. Each rank after it must leave one fixed step
 //! more free than the rank before. A reservation counts as used from the beginning, so what a
