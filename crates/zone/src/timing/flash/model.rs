@@ -7,12 +7,14 @@
 //!   the zone has all bytes of it, or is full or finished. If the buffer does not survive power
 //!   cuts, a forced write also programs a unit that is not full, and waits until its units are
 //!   programmed. A zone takes one append at a time, each for a while.
-//! - *Read.* It takes the controller, and then for each page the die, the channel and the link.
-//!   Pages that have not gone to their die come from the buffer, over the link alone.
+//! - *Read.* It takes the controller, and then for each page the die, the channel and the link; the
+//!   die is not needed for the page that it read last. Pages that have not gone to their die come
+//!   from the buffer, over the link alone.
 //! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
 //!   other commands later: each die erases its blocks before the next program of the zone on it.
-//! - *Finish.* It takes a fixed time, and the time to program the rest of the zone. Finishes go one
-//!   after the other. Programming the rest does not delay other commands.
+//! - *Finish.* It takes a fixed time, and the time to program what is not written of the zone.
+//!   Finishes go one after the other. Programming what is not written does not delay other
+//!   commands.
 //! - *Flush.* If the buffer survives power cuts, it takes a fixed time. Otherwise units that are
 //!   not full are programmed as they are, and the flush waits for all programs, too.
 //! - *Open, close, refused commands.* They take a fixed time each, and wait for nothing.
