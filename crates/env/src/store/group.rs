@@ -4,8 +4,8 @@
 //! A job begins a group with the size of all its files, names the group when it creates each file,
 //! writes the files one after the other, and drops the group.
 //!
-//! - A group is a wish. If there is no run of free blocks that is long enough, the files lie in
-//!   several runs, without an error.
+//! - A group is a wish. If the store finds no run of free blocks that is long enough, the files lie
+//!   in several runs, without an error.
 //! - One file at a time writes to the group, from its first write to its
 //!   [`finish`](super::FileWriter::finish). Another file that is written meanwhile is placed as if
 //!   it had no group.
