@@ -1,8 +1,7 @@
 //! [`Experiment`]: the description of an experiment, as its file gives it: drive, store, systems,
 //! phases, variants, plots and claims.
 //!
-//! Sizes, counts and times are given for the full drive, not for the scale of a run. A setting that
-//! is left out is `None`, unless its field states a default.
+//! Sizes, counts and times are given for the full drive, not for the scale of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;

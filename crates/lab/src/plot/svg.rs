@@ -1,7 +1,7 @@
 //! [`Svg`]: a drawing in SVG. It names colours by classes, so that a style sheet decides them.
 //!
-//! [`Svg::inline`] is a part of a page: the page must have the style sheet and the hatches, and
-//! shows the title. [`Svg::standalone`] is a whole file and contains all three.
+//! [`Svg::inline`] is a part of a page: the page must have the style sheet and the hatches.
+//! [`Svg::standalone`] is a whole file: it contains both, and shows the title.
 
 use std::fmt::Write as _;
 

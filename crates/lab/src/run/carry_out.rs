@@ -1,8 +1,8 @@
 //! Carries out a plan in virtual time: opens the store, runs the phases, and returns an outcome for
 //! each measured phase.
 //!
-//! After the last phase all contents of the store are verified. If they are wrong, or if a phase
-//! fails, `carry_out` returns an error and no outcome.
+//! After the last phase all contents of the store are verified. If they are wrong, or if another
+//! step fails, `carry_out` returns an error and no outcome.
 //!
 //! Each run is a simulation of its own on the calling thread. So do not call `carry_out` inside a
 //! simulation. Several threads may each carry out a run.

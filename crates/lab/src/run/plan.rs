@@ -1,4 +1,5 @@
-//! [`RunPlan`]: what a run depends on beside the program, as plain values, already scaled.
+//! [`RunPlan`]: what a run depends on beside the program, as plain values. Sizes, counts and times
+//! are those of the scaled run, unless a field says otherwise.
 //!
 //! With the same engine, equal plans give the same outcomes except for their costs. Each drive is
 //! in the plan as a name and a hash of its parameters; [`find_unchanged`] refuses a drive whose
