@@ -1,12 +1,11 @@
-//! Keys and values as text: escaped for people, and without loss for JSON.
+//! Keys and values as text: escaped for people, and as hex for JSON where they are not UTF-8.
 //!
-//! - In text, backslashes, invisible characters and bytes that are not UTF-8 are escaped. Example
-//!   of an invisible character: one that turns the direction of text. So different keys have
-//!   different texts. Letters of different scripts may still look alike.
+//! - [`Escaped`] escapes backslashes, bytes that are not UTF-8, and characters that cannot be seen,
+//!   such as controls, and those that turn the direction of text. Different bytes have different
+//!   texts, but letters of different scripts may look alike.
 //! - [`unescape`] takes such a text back to the bytes.
-//! - In JSON, bytes that are not UTF-8 are written as hex, in a field whose name says so.
-//!
-//! Plain functions; no I/O.
+//! - [`insert`] adds bytes to a JSON object: as `name` if they are UTF-8, else as hex in
+//!   `name_hex`.
 
 use std::fmt::{self, Write};
 

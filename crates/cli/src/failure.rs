@@ -1,7 +1,7 @@
 //! [`Failure`]: the reason why a command failed, as a message for people and a [`Kind`], which
 //! decides the exit code. The codes are part of the program's interface: `docs/cli.md` lists them.
 //!
-//! - Errors of the library and the lab become failures here, by `From`.
+//! - Errors of the library, and most of the lab's, become failures here, by `From`.
 //! - For a store that has stopped, the kind is that of the error that stopped it.
 //! - If the reader of standard output has gone, as after `head`, the exit code is 0.
 

@@ -4,8 +4,9 @@
 //!   name of the first.
 //! - A file that takes the place of a stored link deletes the link, in the same batch, and the
 //!   other way round. Stored paths that the tree does not have are left alone.
-//! - [`Loader::finish`] writes the last batch. Batches are gathered and not durable: sync or close
-//!   the store afterwards. After an error, the batches that were written before stay.
+//! - [`Loader::finish`] writes the last batch. Batches are written with [`Durability::Gathered`],
+//!   and are sure to be durable only when the store has been synced or closed. After an error, the
+//!   batches that were written before stay.
 
 use std::ffi::OsStr;
 use std::fs;

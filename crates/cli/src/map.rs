@@ -1,4 +1,4 @@
-//! The map of a drive in text: a cell for each zone, a letter for each share of its bytes. On a
+//! The map of a drive in text: a cell for each zone, and letters for the shares of its bytes. On a
 //! drive without zones a cell is one of many equal stretches.
 //!
 //! ```text
@@ -6,15 +6,14 @@
 //! ```
 //!
 //! - A cell is a mark for the state of the zone, and seven letters. The letters divide the zone's
-//!   capacity among its contents: each kind of contents that has a byte there gets at least one
-//!   letter, if there are at most seven kinds.
+//!   capacity among its contents: a kind of contents that has a byte there gets at least one
+//!   letter, if at most seven kinds have one. A cell that is marked as free shows no contents.
 //! - A zone that is free and has not been reset yet has a mark of its own, and shows its dead
 //!   bytes.
-//! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Its mark is the most
-//!   serious of theirs. A drive without zones has fewer stretches than that; of successive lines
-//!   that are all free, the first one is drawn.
+//! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Of their marks it has the
+//!   one that comes last in [`Mark`].
 //!
-//! Colours repeat what the letters say.
+//! Colours add nothing to what the letters say.
 
 use std::io::{self, Write};
 

@@ -6,7 +6,7 @@
 //!   if they do not end with one.
 //! - [`Output::note`] prints text for people on standard error, also with `--json`.
 //! - [`Output::failure`] prints an error: on standard error, or with `--json` as an object on
-//!   standard output, if that can be written. If the reader of standard output has gone, it prints
+//!   standard output, if that can be written. For the failure [`Kind::OutputClosed`] it prints
 //!   nothing.
 
 use std::fmt;

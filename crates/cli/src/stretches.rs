@@ -1,5 +1,5 @@
-//! [`Stretches`]: a drive without zones, cut into equal parts (*stretches*) for the map. A pool's
-//! stretches are other ones.
+//! [`Stretches`]: a drive without zones, cut into equal parts (*stretches*) for the map. (The file
+//! system's stretches, of 256 blocks, are something else.)
 //!
 //! There are 256 stretches at most. Their size in bytes is a power of two, 64 KiB at least; the
 //! last one may be shorter. Plain functions; no I/O.

@@ -5,12 +5,12 @@
 //! - A target that does not exist is made: a directory if the source is one or the name ends with
 //!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`
 //!   is refused, because a directory has no shape for a drive. The drive of `--to-log` must exist,
-//!   and is refused if it holds a store.
+//!   and is refused if it holds a store. With a directory as target, `--to-log` is refused.
 //! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty.
 //!   Another drive is mounted as it is, and the copy fails if that is impossible or the store on it
 //!   is not empty.
-//! - If the copy fails, an image that was made for it is removed. A directory that was made for it
-//!   stays, as an empty store. A drive that existed may have been formatted.
+//! - If the copy fails, an image that was made for it is removed. A directory stays, and a drive
+//!   that existed may have been formatted.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

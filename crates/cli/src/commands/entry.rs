@@ -2,7 +2,7 @@
 //! spaces by name.
 //!
 //! A key as text is the bytes of the argument; escapes are not interpreted. [`Space::find`] fails
-//! if the key space does not exist; [`Space::make`] makes it then.
+//! if the key space does not exist; [`Space::make`] makes it if it is missing.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

@@ -1,7 +1,7 @@
 //! Finds the plain drive that holds the journal and the logs of a store, beside the drive of its
-//! tables.
+//! tables, by the path that the store remembers.
 //!
-//! The store remembers the path of the plain drive. If that lies in the directory of the tables'
+//! [`path_to_remember`] makes this path. If the plain drive lies in the directory of the tables'
 //! drive, or below, the path is relative to that directory, so that both images can be moved
 //! together. Otherwise it is absolute. Symbolic links are resolved first. A path that is not UTF-8
 //! cannot be remembered, and is an error.

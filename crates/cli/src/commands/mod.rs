@@ -1,5 +1,5 @@
-//! The subcommands, a file or a folder each: arguments, work and output. These files are shared by
-//! several:
+//! The subcommands, a file or a folder each: arguments, work and output. The other files, which are
+//! no subcommands:
 //!
 //! | file | content |
 //! |---|---|

@@ -1,6 +1,7 @@
 //! Shows the devices of a store that have no zones. A device is a map of equal stretches, or a
-//! table of runs of blocks; live and dead bytes follow, and the free runs if the device holds the
-//! tables. The numbers come from a mounted file system.
+//! table of runs of blocks with one use. Sums follow: live and dead bytes, guards on shingled
+//! tracks, and, if the device holds the tables, how many free runs there are and how long. The
+//! numbers come from a mounted file system.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! `terrace scan IMAGE`: prints the keys of a range in order, each with its value or the size of
-//! it.
+//! `terrace scan IMAGE`: prints the keys of a range in order, or with `--reverse` from the last to
+//! the first, each with its value or the size of it.
 //!
 //! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
 //! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`].

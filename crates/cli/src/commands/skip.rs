@@ -6,7 +6,7 @@
 //!   scan is asked for, and what is left out is known before the first one.
 //! - [`Skip::add`] adds to a command's JSON result what was left out.
 //! - [`tell`] prints it on standard error if the answer is in text, and fails with exit code 3 if
-//!   anything was left out. It is called last.
+//!   anything was left out. Call it last.
 
 use std::io::{self, Write};
 

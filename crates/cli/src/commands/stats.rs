@@ -1,10 +1,9 @@
-//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, bytes written by cause, and
-//! jobs.
+//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, bytes written by cause,
+//! jobs, and waits.
 //!
-//! The store is opened for reading only. Levels and space are those of the store as it is. Bytes
-//! written are shown for the store's life and for this process, jobs and their work on each level
-//! for the store's life. Other counters begin with each opening, so they show little more than the
-//! opening by this command.
+//! The store is opened for reading only. Levels and space are those of the store as it is. In text,
+//! bytes written are shown for the store's life and for this process; jobs, and their work on each
+//! level, for the store's life. Waits count from this opening, so there are few or none.
 
 use std::io::{self, Write};
 

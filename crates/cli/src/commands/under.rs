@@ -1,5 +1,5 @@
-//! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system under which a
-//! command opens a store.
+//! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system (where tables go,
+//! which are merged, and how space comes back) under which a command opens a store.
 
 use terrace::System;
 

@@ -1,5 +1,6 @@
-//! The result of `terrace bench`. A [`Run`] has the measurements of one plan, and prints them as
-//! text: tables in Markdown, with sentences between them. An [`Answer`] has all runs, for JSON.
+//! The result of `terrace bench`. A [`Run`] has the measurements of one plan (a size of store, and
+//! a way of writing the log), and prints them as text: tables in Markdown, with sentences between
+//! them. An [`Answer`] has all runs, for JSON.
 //!
 //! In tables, processor time is in microseconds per operation and latencies are in microseconds;
 //! these values are rounded. JSON has them without rounding, and has sizes in bytes, where text has

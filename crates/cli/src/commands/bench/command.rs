@@ -1,10 +1,12 @@
 //! `terrace bench [WORK]...`: parses the arguments, makes the plans, and carries them out one after
-//! the other. There is a plan for each size of store and each way of writing the log. In a plan,
-//! the works are carried out in the order given, and a trace to be replayed comes last.
+//! the other. There is a plan for each size of store (one, or with `--reference` several) and each
+//! way of writing the log. In a plan, the works are carried out in the order given, and a trace to
+//! be replayed comes last.
 //!
-//! Some names mean both a mix and a workload of the generator. Usually the mix is meant. With
-//! `--operations`, `--arrivals`, `--chooser` or `--record` the workload is meant; also with
-//! `--clients`, unless `--replay` is given too, because `--clients` is then about the trace.
+//! A work is a *mix*, whose counts of operations are fixed, or a workload of the generator. Some
+//! names mean both. Usually the mix is meant. With `--operations`, `--arrivals`, `--chooser` or
+//! `--record` the workload is meant; also with `--clients`, unless `--replay` is given too, because
+//! `--clients` is then about the trace.
 
 use std::path::{Path, PathBuf};
 

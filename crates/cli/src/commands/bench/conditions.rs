@@ -1,6 +1,6 @@
-//! [`Conditions`] of a measurement, which are printed beside its result: medium, entries and their
-//! sizes, clients, arrivals, seed, options of the store, system, and whether the program was built
-//! with debug assertions.
+//! [`Conditions`] of a measurement, which are part of its result: medium, entries and their sizes,
+//! clients, arrivals, seed, options of the store, whether the image was synced to the host's disk,
+//! system, and whether the program was built with debug assertions.
 //!
 //! The options are those that were asked for; the store may use less, such as smaller memtables.
 //! [`Medium`], [`Compress`] and [`LogMode`] are the words of the command line for three of them.

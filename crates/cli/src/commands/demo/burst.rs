@@ -1,6 +1,7 @@
-//! The burst of the demonstration: [`run`] starts an actor that makes one put after the other, and
-//! cuts the power of the drive after 200 to 600 ms. One put in [`SYNC_EVERY`] is synced. The first
-//! put that fails ends the burst; its error is taken for the power cut.
+//! The burst of `terrace demo`, a series of puts during which the power is cut: [`run`] starts an
+//! actor that makes one put after the other, and cuts the power of the drive after 200 to 600 ms.
+//! One put in [`SYNC_EVERY`] is synced. The first put that fails ends the burst; its error is taken
+//! for the power cut.
 //!
 //! After the recovery, [`recovered`] checks that the key space holds a prefix of the puts without a
 //! gap: 0, 1, 2 and so on, each with its value. [`Burst::lost`] compares the length of this prefix

@@ -1,9 +1,10 @@
-//! The outcome of the demonstration. [`Steps`] runs the steps: it measures the time of each, and
-//! prints a line when a step has succeeded. [`Outcome`] is the result, for JSON, or for text with
-//! the levels and the metrics.
+//! The outcome of `terrace demo`. [`Steps`] runs the steps: it measures the time of each, and
+//! without `--json` it prints a line when a step has succeeded. [`Outcome`] is the result, for
+//! JSON, or for text with the levels and the metrics.
 //!
-//! Levels, write amplification and space efficiency are those of the moment before the burst of
-//! puts. The recovered and the lost puts, and the check, are those of the time after the power cut.
+//! Levels, write amplification, space efficiency, and the numbers of zone resets and journal rolls
+//! are those of the moment before the burst of puts. The recovered and the lost puts, the files
+//! that survived, and the check are those of the time after the power cut.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,12 +1,13 @@
-//! The stage of the demonstration: the emulated drive, and options of a store that fit the amount
-//! of data.
+//! The stage of `terrace demo`: the emulated drive, and options of a store that fit the amount of
+//! data.
 //!
 //! - A zoned drive has room for one and a half times the data in zones of 16 MiB, and
 //!   [`ZONES_BESIDE`] zones more. A drive of bands has as many zones, which are larger. A drive
 //!   without zones has the size of the zoned one.
 //! - The image is made where `--keep` says, or in a temporary directory that is deleted at once.
-//! - Each level is [`FACTOR`] times as large as the one above it, so that little data makes many
-//!   levels. But a system whose parameters are not its defaults keeps its factor.
+//! - A memtable has a 64th of the bytes of the data, but at least 64 KiB and at most 8 MiB. The
+//!   system's `factor`, by which levels grow, is [`FACTOR`], so that little data makes many levels.
+//!   But a system whose parameters are not its defaults keeps its factor.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 //! or taken from a real drive, made smaller by `--scale`. The drive is empty: `terrace format`
 //! makes a store on it.
 //!
-//! A path in a folder in `/dev` is refused if nothing is there: most likely the name of a device
-//! was mistyped. Exceptions: below `/dev/shm` files can be made, and a name without a folder is not
-//! looked at.
+//! A path in `/dev`, or in a folder below it, is refused if nothing is there: most likely the name
+//! of a device was mistyped. Exceptions: in `/dev/shm` files can be made, and a name without a
+//! folder is not looked at.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
-//! `terrace device report`: prints the geometry of a drive and, if it is zoned, the state of its
-//! zones. In text, neighbours that differ in nothing but their number share a line. The drive is
-//! opened for reading only; the store on it is not looked at.
+//! `terrace device report`: prints the geometry of a drive and the state of its zones. In text, a
+//! drive without zones has no list of them, and successive zones that differ in nothing shown but
+//! their number share a line. The drive is opened for reading only; the store on it is not looked
+//! at.
 //!
 //! [`Summary`] describes a drive in a few numbers.
 

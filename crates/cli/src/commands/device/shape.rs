@@ -3,8 +3,8 @@
 //!
 //! There are three layouts: zones, no zones, and shingled tracks. The kinds `zoned`, `plain` and
 //! `tracks` are these layouts. `bands` is `zoned` with other defaults. `drive-managed` and `cached`
-//! are `plain` and rotational: such drives hide their bands, which cost time, and an image has no
-//! timing model.
+//! are `plain` and rotational: such drives hide their bands, which show only in the time that
+//! requests take, and an image has no timing model.
 
 use terrace_env::ByteCount;
 use terrace_zone::{Geometry, Layout, Tracks};

@@ -5,7 +5,8 @@
 //! - The range is in the key space `default` unless `--space` is given. `--space` alone means all
 //!   keys of that space.
 //! - `--space` is looked up among the names in the store's own annotation. If it is not found
-//!   there, or the annotation cannot be read, it is taken for an id.
+//!   there, or the annotation cannot be read, it is taken for an id. A text that is neither is an
+//!   error (exit code 5).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -2,8 +2,8 @@
 //! `--entries` also their entries.
 //!
 //! Damaged frames and batches are reported, and the dump goes on with what the inspector finds
-//! behind them. The filter chooses the entries to print and count; batches are printed whether they
-//! hold such entries or not.
+//! behind them. The filter chooses the entries to print, and those that the sum at the end counts;
+//! batches are printed whether they hold such entries or not.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;

@@ -1,6 +1,7 @@
-//! `terrace lab arrivals`: generates the arrivals of a process, or reads them from a file, and
-//! describes them by statistics. Instead, `--thesis` compares processes with published estimates,
-//! and `--validate` tries the estimators on noise whose Hurst parameter is known.
+//! `terrace lab arrivals`: generates the arrivals of a process (the moments at which operations are
+//! to be carried out), or reads them from a file, and describes them by statistics. Instead,
+//! `--thesis` compares processes with published estimates, and `--validate` tries the estimators on
+//! noise whose Hurst parameter is known.
 //!
 //! Arrivals of a process are generated anew for each use: for the file of `--out`, for the
 //! statistics and for the plot. Arrivals of a file are read once and held in memory.

@@ -1,6 +1,7 @@
-//! Estimates of the Hurst parameter, as tables or JSON. [`Thesis`] has our estimates for several
-//! arrival processes, beside those that a thesis has published in its table 4.2. [`Validation`] has
-//! the estimates for fractional Gaussian noise, beside the parameter with which the noise was made.
+//! Estimates of the Hurst parameter, which tells how much arrivals burst at all scales of time, as
+//! tables or JSON. [`Thesis`] has our estimates for several arrival processes, beside those of
+//! table 4.2 of Pitchumani's thesis. [`Validation`] has the estimates for fractional Gaussian
+//! noise, beside the parameter with which the noise was made.
 //!
 //! The numbers are printed and not judged. Estimates are in the order of [`Estimator::ALL`].
 

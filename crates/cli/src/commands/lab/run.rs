@@ -1,12 +1,12 @@
 //! `terrace lab run`: carries out experiments in virtual time, keeps the outcomes, and prints
 //! metrics and claims.
 //!
-//! - A run whose outcome is kept already is not carried out again, unless `--fresh` is given. So a
-//!   series that was interrupted can be continued.
+//! - A run whose outcome is kept already, by the same engine and undamaged, is not carried out
+//!   again, unless `--fresh` is given. So a series that was interrupted can be continued.
 //! - A run that fails does not end the others. The command then prints the outcomes of these, and
 //!   fails.
 //! - `--jobs` says how many runs may go at once; the default is the number of processors. The limit
-//!   on memory is nine tenths of what is available.
+//!   on memory is nine tenths of what is available, if the host says how much that is.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
-//! Writes metrics and samples of runs as files of comma-separated values (RFC 4180), for
-//! spreadsheets and plotting tools. [`metrics`] writes a row for each outcome, [`samples`] a row
-//! for each sample.
+//! Writes metrics and samples of runs as files of comma-separated values, for spreadsheets and
+//! plotting tools. [`metrics`] writes a row for each outcome, [`samples`] a row for each sample.
 //!
 //! A file that exists is written over. The first row has the names of the columns. A metric that a
 //! run does not have is an empty field.
