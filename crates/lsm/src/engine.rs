@@ -1,8 +1,9 @@
 //! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. This file opens and
 //! ends the engine, and passes calls on to the modules that do the work.
 //!
-//! - Opening starts the actors of the background jobs; closing or dropping the engine ends them. An
-//!   engine that is opened for reading only starts none.
+//! - Opening starts the actors of the background jobs (threads, or coroutines of a simulation);
+//!   closing or dropping the engine ends them. An engine that is opened for reading only starts
+//!   none.
 //! - An open engine has a claim on its store. At a time, a store has one engine that writes, or any
 //!   number that only read.
 //! - A call may wait for the device and for jobs.

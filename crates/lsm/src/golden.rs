@@ -4,7 +4,8 @@
 //! [`specimen`] panics unless the bytes that are written today equal the kept ones.
 //! [`readable_specimen`] does not compare them: it is for bytes of a compression library, whose
 //! next version may write others. With `TERRACE_REGENERATE` in the environment, both first write
-//! the specimen anew. [`damaged`] and [`survives`] test a decoder with damaged specimens.
+//! the specimen anew. [`damaged`] makes damaged copies of a specimen, and [`survives`] tests a
+//! decoder with them.
 
 use std::path::PathBuf;
 

@@ -4,9 +4,10 @@
 //! - The sums are kept in the store's annotation. They go to the medium with commits that write it
 //!   anyway, such as that of a flush. [`record_lifetime`](Shared::record_lifetime), called when the
 //!   engine is closed, writes them if entries were written or jobs done since; it ignores errors.
-//! - What was counted after the last such commit is lost with a power cut, the end of the process,
-//!   or a drop of the engine.
-//! - Bytes that the store has written before the engine was opened are not counted.
+//! - What was counted after the last such commit is lost when the engine ends, for example with a
+//!   power cut or a drop.
+//! - The store may have written bytes before this engine was opened, for example to mount. They are
+//!   not added to the sums.
 //!
 //! Any thread reads them. They are read one after the other, so they need not be of one moment.
 

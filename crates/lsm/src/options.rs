@@ -1,9 +1,9 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
 //! The options belong to one opening of a store; the store remembers `system` alone.
-//! [`EngineOptions::check`] checks numbers against [`limits`], and that the memtables fit the
-//! memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size` smaller if the
-//! budget is too small for them. Plain values; any thread.
+//! [`EngineOptions::check`] checks numbers against [`limits`], and that memtables of the smallest
+//! size fit the memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size`
+//! smaller if the budget is too small for them. Plain values; any thread.
 
 use std::time::Duration;
 

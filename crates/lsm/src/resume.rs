@@ -7,10 +7,10 @@
 //!    including writes that were never synced.
 //! 4. It waits for that, and begins a new log.
 //!
-//! If the engine has not failed, nothing happens. If step 4 fails for lack of space, the engine has
-//! not failed, and the next write tries the step again; another error of the store stops it again.
-//! The engine cannot be resumed after a panic, or after a commit that could not be shown to
-//! readers.
+//! If the engine has not failed, nothing happens. If step 4 fails for lack of space, the failure
+//! stays cleared, and the next write tries the step again. After another error of the store, writes
+//! are stopped again. The engine cannot be resumed after a panic, or after a commit that could not
+//! be shown to readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 

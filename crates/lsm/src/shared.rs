@@ -1,4 +1,5 @@
-//! [`Shared`]: what the engine's actors share, and how they tell each other of changes.
+//! [`Shared`]: what the engine's actors (its threads, and those of its clients) share, and how they
+//! tell each other of changes.
 //!
 //! These owners have one lock and one condition each, at which actors wait:
 //!
@@ -20,7 +21,8 @@
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost
-//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`].
+//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners'
+//! locks are not held together with these, except with that of [`Lifecycle`].
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
 //! - Keys come in order, each once, key space by key space in the order in which these were made. A
-//!   key is refused and left out if it is out of order, if it or its value is too long, or if its
-//!   key space was dropped; the ingest goes on.
+//!   key is refused and left out if it is out of order, or if it or its value is too long, and so
+//!   are the keys of a key space that was dropped before its first key came; the ingest goes on. If
+//!   a key space is dropped later, [`Ingest::finish`] fails.
 //! - Nothing is visible before [`Ingest::finish`]. If that succeeds, all of it is visible and
 //!   durable.
 //! - Space for the tables is taken while keys come. If there is too little, and after any other

@@ -1,7 +1,8 @@
 //! [`KeySpace`]: an ordered map of its own within a store.
 //!
-//! - A handle belongs to one opening of one store. Batches, snapshots and ingests of another
-//!   opening refuse it. It keeps the store open as a [`Db`](crate::Db) does.
+//! - A handle belongs to one opening of one store. Snapshots and ingests of another opening refuse
+//!   it, and a batch that writes by it cannot be written to another opening. It keeps the store
+//!   open as a [`Db`](crate::Db) does.
 //! - Once the key space is dropped, reads and writes by the handle are errors. Scans and cursors
 //!   that are open already go on.
 //!

@@ -1,11 +1,12 @@
-//! [`Board`]: decides which task a compaction's actor gets next, and is where clients wait for
-//! compactions.
+//! [`Board`]: decides which task an actor of compaction (a background thread) gets next, and is
+//! where clients wait for compactions.
 //!
 //! An actor gets the first of these tasks that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
 //! 2. A compaction that frees space, if a job or a writer found no space.
-//! 3. A compaction that the shape of the tree needs. If the decider finds none, it is asked again
-//!    once the tree has changed, or a snapshot has ended that kept tables.
+//! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
+//!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
+//!    that kept tables.
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!

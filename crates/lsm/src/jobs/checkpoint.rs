@@ -11,9 +11,9 @@
 //!    target's annotation: sequences, key spaces and the decider's state are those of the source;
 //!    the counts of bytes written begin at zero.
 //!
-//! A target is empty if it holds no key space of its own and no file but logs without entries. It
-//! is claimed until the copy is done. If an earlier step than 3 fails, it stays empty. The tables
-//! that are copied stay pinned meanwhile, so their space does not come free.
+//! A target is empty if it holds no key space of its own and no file but empty logs. It is claimed
+//! until the copy is done. If an earlier step than 3 fails, it stays empty. The tables that are
+//! copied stay pinned meanwhile, so their space does not come free.
 //!
 //! A checkpoint runs in the thread of its client and holds no lock over I/O.
 

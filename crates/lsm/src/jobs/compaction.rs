@@ -1,15 +1,16 @@
-//! The actor of compactions: gets a task from the [`board`](super::board), asks the decider for a
-//! plan, and carries it out as a [merge](super::merging) or as [trivial
-//! moves](super::trivial_move).
+//! The actor of compactions, a background thread: gets a task from the [`board`](super::board),
+//! asks the decider (the policy that chooses compactions) for a plan, and carries it out as a
+//! [merge](super::merging) or as [trivial moves](super::trivial_move).
 //!
 //! - Segments that range tombstones cover are dropped before the decider is asked
-//!   ([`super::delete_only`]). If there were any, the task ends with that.
+//!   ([`super::delete_only`]). If any were dropped, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has
-//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] such failures in a row. Other
+//!   changed. Each actor counts such failures in a row, without those of tasks for rest. A manual
+//!   compaction is given up if it fails so and the count has come to [`REQUEST_TRIES`]. Other
 //!   errors stop the engine.
-//! - When the engine closes or fails, a merge that is under way is dropped. Instalments that are
-//!   committed stay.
+//! - When the engine closes or fails, a merge that is under way may be dropped. What it has
+//!   committed stays.
 //!
 //! Several of these actors may run at once. An actor has the turn to choose, and holds no lock,
 //! while it asks the decider.

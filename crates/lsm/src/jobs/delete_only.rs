@@ -1,15 +1,16 @@
-//! Delete-only compaction: drops segments that range tombstones cover, up to [`SEGMENTS_MAX`] by
-//! one transaction. It reads the range tombstones of tables and none of their other entries.
+//! Delete-only compaction: drops segments (tables, or ranges of tables that count) that range
+//! tombstones cover, up to [`SEGMENTS_MAX`] by one transaction. It reads the range tombstones of
+//! tables and none of their other entries.
 //!
 //! A segment is dropped in two cases. In both, every snapshot must see the range tombstones:
 //! 1. Range tombstones of newer runs cover the whole key range of the segment.
 //! 2. The segment's own range tombstones cover its whole key range, nothing in it is newer than
-//!    they are, and nothing older lies below it.
+//!    they are, and no older segment overlaps its key range.
 //!
 //! A segment stays if a plan that is under way has a claim on it ([`Claims`]). For this the caller
-//! must take the claims before the version, and have the turn to choose. If only snapshots keep
-//! segments from being dropped, that is noted at the board, so that they are looked at again when
-//! the oldest snapshot ends.
+//! must take the claims before the version, and have the turn to choose a plan. If only snapshots
+//! keep segments from being dropped, that is noted at the board, so that they are looked at again
+//! when the oldest snapshot ends.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};

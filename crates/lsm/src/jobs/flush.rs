@@ -2,14 +2,14 @@
 //! and deletes the memtable's log; if the log holds more than the memtable, it notes in the log
 //! where the rest begins instead.
 //!
-//! - The tables become a new run of level 0. The decider may send key ranges below level 0 instead
-//!   ([`super::intake`]).
+//! - The tables become a new run of level 0. The decider (the compaction policy) may send key
+//!   ranges below level 0 instead ([`super::intake`]).
 //! - The actor begins a flush that found no space again later. Other errors stop the engine. A
 //!   client that waits in [`flush_all`](Shared::flush_all) gets an error if flushes fail for lack
 //!   of space twice meanwhile and space is still short, or if the engine stops or closes.
 //!
 //! Threads: one actor flushes one memtable at a time, the oldest first, so that the runs of level 0
-//! keep their age.
+//! keep their age. An opening may flush, too, before there is an actor.
 
 use std::sync::Arc;
 

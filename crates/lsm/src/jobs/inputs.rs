@@ -1,11 +1,11 @@
-//! Inputs of a plan: checks whether a plan is legal ([`defect`]), finds the segments that it names
-//! ([`find`]), and adds the keys at which outputs must end ([`add_barriers`]) so as not to overlap
-//! what their run keeps or gets by a move.
+//! Inputs of a plan: checks whether a plan is legal ([`defect`]), finds the segments (tables, or
+//! ranges of tables) that it names ([`find`]), and adds the keys at which outputs must end
+//! ([`add_barriers`]) so as not to overlap what their run keeps or gets by a move.
 //!
 //! [`find`] panics if a part is not in the version. So the caller must have checked the plan, and
-//! have kept its parts in the tree since, by the plan's claim or the turn to choose. If a part is
-//! smaller than its segment, [`find`] needs the table's index to learn the size; it may wait for
-//! the device, so its caller holds no lock. Nothing here changes the tree.
+//! have kept its parts in the tree since, by the plan's claim or the turn to choose a plan. If a
+//! part is smaller than its segment, [`find`] needs the table's index to learn the size; it may
+//! wait for the device, so its caller holds no lock. Nothing here changes the tree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //! ([`worst_case`]), carries a [`Rewrite`] to its end, and commits what it wrote.
 //!
 //! - The estimate can be too small: very long keys make a larger index than is reckoned, and with
-//!   very small data blocks a flush writes more.
-//! - If the engine closes or fails, a job ends between two steps, and what it has written is
-//!   dropped.
+//!   data blocks smaller than 4 KiB a flush may write more.
+//! - If the engine closes or fails while a job has steps left, the job ends there, and what it has
+//!   written is dropped.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;

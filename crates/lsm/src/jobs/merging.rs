@@ -2,7 +2,7 @@
 //!
 //! 1. The compaction's actor begins subcompactions, and workers carry them out. With one worker, or
 //!    one subcompaction, the actor does the work itself. If the outputs are to lie in key order on
-//!    the device, or are a [set](super::set), one subcompaction follows the other.
+//!    the device, or the plan asks for a [set](super::set), one subcompaction follows the other.
 //! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
 //!    the tree, the merged keys are taken from the inputs, and the moves of the plan that lie in
 //!    its range are made.
@@ -18,7 +18,8 @@
 //! - If not even a small instalment can be reserved, the merge fails for lack of space. What it has
 //!   committed stays.
 //!
-//! A merge of [`Urgency::Rest`] begins no further subcompaction once a batch has been written.
+//! After each instalment, a merge of [`Urgency::Rest`] looks whether a batch has been written since
+//! it began. If so, it begins no further subcompaction.
 //!
 //! Threads: the compaction's actor, and [workers](super::worker). No lock is held over I/O.
 

@@ -19,9 +19,10 @@
 //! | how is a store copied while it is written | `checkpoint` |
 //!
 //! # Deciders and jobs
-//! A decider of `terrace_policy` gets a view of the tree and returns a plan: inputs, and for each
-//! range of the merged keys the place of its output. A job carries the plan out. It may cut a merge
-//! into parts that commit one by one, and end it early; it does not send a key to another place.
+//! A decider of `terrace_policy` gets a view of the tree and returns a plan: moves of tables, or a
+//! merge with its inputs and, for each range of the merged keys, the place of its output. A
+//! compaction carries the plan out. It may cut a merge into parts that commit one by one, and end
+//! it early; it does not send a key to another place.
 //!
 //! # Invariants
 //! - A job can be dropped between two steps. Its tables are sealed by its commit; dropped before,

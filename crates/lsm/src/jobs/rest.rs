@@ -1,10 +1,10 @@
 //! [`Rest`]: whether writers rest, so that compactions that pay only at rest may begin.
 //!
 //! Writers have rested if no batch was written for [`REST_AFTER`] or longer. The answer
-//! ([`is_over`](Rest::is_over)) is no until that time has passed since the last comparison; then it
-//! compares how many groups of batches there have been, and the time begins anew. So a rest is
-//! noticed after one to two such times, if somebody asks often enough. Reads and ingests do not
-//! count as writes.
+//! ([`is_over`](Rest::is_over)) is no until that time has passed since the last comparison, or
+//! since the [`Rest`] began; then it compares how many groups of batches there have been, and the
+//! time begins anew. So a rest is noticed after one to two such times, if somebody asks often
+//! enough. Reads and ingests do not count as writes.
 //!
 //! Each actor that looks has a [`Rest`] of its own. Nothing here waits.
 

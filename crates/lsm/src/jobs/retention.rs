@@ -9,8 +9,8 @@
 //!
 //! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
 //!
-//! The caller must ask in the order of internal keys, and leave out entries that a range tombstone
-//! hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
+//! The caller must ask in the order of internal keys (by key, the newest first), and leave out
+//! entries that a range tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
 
 use terrace_env::SeqNo;
 

@@ -1,10 +1,10 @@
 //! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
-//! nobody can see any more, and writes the others to tables as the routes say.
+//! no reader needs any more, and writes the others to tables as the routes say.
 //!
 //! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
 //!   nothing of it is left.
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
-//!   it earlier. The entries of one full key lie in one table.
+//!   it earlier. The entries of one full key (key space and user key) lie in one table.
 //! - A job that has written as much as its budget allows ends at the next full key that it would
 //!   keep, its *boundary*. What lies before the boundary is done; the boundary and what lies behind
 //!   it are left to a later job.

@@ -1,7 +1,8 @@
-//! [`Set`]: the placement group that a merge writes its tables to, if the plan asks for a set
+//! [`Set`]: lets the tables of a merge lie together on the device. It has the placement group that
+//! the merge writes them to, if the plan asks for that
 //! ([`Merge::set`](terrace_policy::Merge::set)).
 //!
-//! - The group is as large as the merge's inputs, with the tail of one more table. The outputs can
+//! - The group is as large as the merge's inputs, with the tail of one table added. The outputs can
 //!   be larger than that, for example if they compress less.
 //! - If the free space is less than sixteen times that size, there is no set, and the tables are
 //!   placed one by one.

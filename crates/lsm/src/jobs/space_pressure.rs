@@ -1,9 +1,9 @@
-//! [`SpacePressure`]: what holds writers back. It keeps the [`WriteRule`] that the decider derives
-//! from the tree, and keeps track of lack of space.
+//! [`SpacePressure`]: what holds writers back. It keeps the [`WriteRule`] that the decider (the
+//! compaction policy) derives from the tree, and keeps track of lack of space.
 //!
 //! By the rule, writers go freely, are slowed down in proportion or by a fixed delay, or are
-//! stopped. While space is short, deletes are not slowed down and nobody is stopped, because
-//! deletes can free space.
+//! stopped. While space is short, groups of deletes alone are not slowed down and nobody is
+//! stopped, because deletes can free space.
 //!
 //! # Lack of space
 //! 1. A job or a writer that finds no space notes it here ([`note`](SpacePressure::note)).
@@ -11,7 +11,7 @@
 //!    asked for what frees space.
 //! 2. The lack ends with the next change of the tree: then space may have come free.
 //! 3. If the decider knows nothing that frees space, or a compaction that is due finds no space
-//!    either, that is noted for this tree. From then until the tree changes,
+//!    either, that is noted for the tree as it is. From then until the tree changes,
 //!    [`lack_in_vain`](SpacePressure::lack_in_vain) returns the error, and a writer need not wait.
 //! 4. When the oldest snapshot ends, the notes of step 3 are taken back, because jobs may drop
 //!    more.

@@ -2,7 +2,7 @@
 //! inputs. For such a key the job must keep a tombstone that no newer entry hides.
 //!
 //! - It knows key ranges of segments and no single keys: a key in the range of an older segment
-//!   counts, whether the segment has it or not.
+//!   counts, whether the segment has it or not. So does a key in a range that the plan only moves.
 //! - For a flush it is [`Unknown`](TombstoneElision::Unknown): every key counts.
 //! - A key is looked up in the older runs when it is asked for. The ranges are listed only for
 //!   range tombstones ([`spans`](TombstoneElision::spans)), because a whole tree may lie below the

@@ -1,16 +1,18 @@
-//! Trivial moves: segments go to another place of the tree by metadata alone. Segments that hold
-//! only deletes with nothing below them can leave the tree in the same way. No entry is read or
-//! written; a move of a part of a segment reads the table's index.
+//! Trivial moves: segments (tables, or ranges of tables) go to another place of the tree by
+//! metadata alone. Segments that hold only deletes with nothing below them can leave the tree in
+//! the same way. No entry is read or written; a move of a part of a segment reads the table's
+//! index.
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
-//! 2. The decider is asked again, for the tree that these moves would leave, until it has chosen as
-//!    often as it allows, chooses nothing, or chooses something that cannot be committed with these
-//!    moves.
+//! 2. The caller's chooser asks the decider (the compaction policy) again, for the tree that these
+//!    moves would leave, until it has chosen as often as it allows, chooses nothing, or chooses
+//!    something that cannot be committed with these moves. Nothing can be committed with moves out
+//!    of the tree.
 //! 3. One transaction commits all moves and the decider's state of the last choice. So data that
-//!    arrives in key order goes down many levels for the price of one commit.
+//!    arrives in key order can go down many levels for the price of one commit.
 //!
-//! If a choice of the series is illegal, nothing is moved. The caller must have the turn to choose,
-//! or a claim for its choice.
+//! If a choice of the series is illegal, nothing is moved. The caller must have the turn to choose
+//! a plan, or a claim for its choice.
 
 use terrace_env::ByteCount;
 use terrace_policy::{Choice, Move, Place, Plan, TreeView};

@@ -1,5 +1,6 @@
-//! [`Workers`]: the queue of subcompactions that worker actors carry out, for all merges, and their
-//! results. The actor of a merge hands subcompactions in, fetches the results, and commits them.
+//! [`Workers`]: one queue, for all merges, of the subcompactions that worker actors (background
+//! threads) carry out, and their results. The actor of a merge hands subcompactions in, fetches the
+//! results, and commits them.
 //!
 //! - When a merge ends early, its actor waits for its subcompactions that are being carried out,
 //!   and drops what they wrote. It does not wait if it is panicking.

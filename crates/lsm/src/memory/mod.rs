@@ -22,7 +22,8 @@
 //!
 //! # Threads
 //! Any number. Nothing here waits for the device or for memory: a caller asks how much there is,
-//! and waits by itself. A reader that finds its part of a table in memory takes no lock.
+//! and waits by itself. A reader that finds an index or a filter in memory takes no lock; a look
+//! into the block cache takes the lock of a shard.
 //!
 //! `docs/memory.md` lists for users what counts and what does not.
 

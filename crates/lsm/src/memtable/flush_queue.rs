@@ -2,7 +2,8 @@
 //! memtable stays in the queue while it is being flushed.
 //!
 //! An entry of the queue also has the memtable's log, and the space that was set aside for the
-//! flush, if there is any. The space is given back when the last copy of the entry is dropped.
+//! flush, if there is any. The space is given back when the copies of the entry, and a flush that
+//! uses it, have been dropped.
 //!
 //! Threads: any. One lock and one condition: the queue has changed, or something else that the
 //! waiters must look at, such as a failure ([`wake`](FlushQueue::wake)).

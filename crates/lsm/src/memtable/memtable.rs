@@ -1,5 +1,6 @@
-//! [`Memtable`]: the newest writes, in memory and in the order of internal keys. Entries lie in an
-//! [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy what a batch brings.
+//! [`Memtable`]: the newest writes, in memory and in the order of internal keys (by key, the newest
+//! first). Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy what a
+//! batch brings.
 //!
 //! - Batches must come in the order of their sequences. Nothing is removed.
 //! - [`Memtable::get`] and [`Memtable::contains`] pass over entries that are newer than the

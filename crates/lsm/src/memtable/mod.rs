@@ -10,9 +10,9 @@
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
 //! 2. When it is full, or must be flushed for another reason, such as a call of a client, a new
 //!    memtable takes its place. From then on it is immutable, and it waits for its flush.
-//! 3. A flush writes those of its entries that some reader may still see to tables. The commit of
-//!    the flush takes the memtable out of the view. Its memory is freed when the last reader drops
-//!    it.
+//! 3. A flush writes to tables those of its entries that some reader may still see, and deletes
+//!    that may hide older entries. The commit of the flush takes the memtable out of the view. Its
+//!    memory is freed when the last reader drops it.
 //!
 //! # Invariants
 //! - A memtable only grows. No entry is removed or changed: a delete is an entry of its own, and an

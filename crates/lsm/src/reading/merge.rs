@@ -1,9 +1,9 @@
 //! [`Merge`]: merges sorted sources, memtables and runs, into one order, forward or backward.
 //!
 //! - It shows all entries of its sources, also deletes and overwritten ones, and does not apply
-//!   range tombstones.
+//!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides.
 //! - The sources are given from the newest to the oldest, and lie in a binary heap by their
-//!   internal keys.
+//!   internal keys (by key, the newest entry first).
 //! - A seek over several runs submits the read of the first block of each run before it waits for
 //!   one of these blocks, so that the device works on all of them. What opens a table, or reads an
 //!   index, is waited for one by one. (On a disk, the read of the last run comes last and is not

@@ -1,6 +1,6 @@
-//! [`Readers`]: a list of the snapshots, scans, cursors and checkpoints that there are. Each of
-//! them may keep space, so when a store is short of space, [`SpaceHolders`] tells how many there
-//! are of each kind, and how old the oldest of the kind is.
+//! [`Readers`]: a list of the snapshots, scans, cursors and checkpoints that there are; a salvage
+//! is listed as a scan. Each of them may keep space, so when a store is short of space,
+//! [`SpaceHolders`] tells how many there are of each kind, and how old the oldest of the kind is.
 //!
 //! - A reader is listed from [`Readers::begin`] until its [`Reading`] is dropped.
 //! - How much space a reader keeps is not known. A snapshot keeps old entries in tables. The others

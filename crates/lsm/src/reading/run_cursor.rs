@@ -1,9 +1,9 @@
-//! [`RunCursor`]: walks a sorted run, forward and backward: its segments one behind the other, each
-//! within its range.
+//! [`RunCursor`]: walks a sorted run, forward and backward: its segments (tables, or ranges of
+//! tables) one behind the other, each within its range.
 //!
 //! - The run must have a segment; [`RunCursor::new`] panics otherwise. All entries of a segment's
-//!   range are shown, with the global sequence number if the table has one. Range tombstones are
-//!   not applied.
+//!   range are shown, with the global sequence number if the table has one (as those of an ingest
+//!   have). Range tombstones are not applied.
 //! - A table is opened when the walk comes to it. A job that goes forward submits the first read of
 //!   the next table earlier, while it consumes the end of the present one, if memory is there.
 //! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that are older than a

@@ -6,7 +6,8 @@
 //! - Not checked: the order of the keys and the kinds of entries. Of an entry that [`Block::entry`]
 //!   returns, the caller checks with [`Block::check_key`] how many bytes it shares with the key
 //!   before.
-//! - A block that was released or parked has no bytes: the caller must read no entry of it.
+//! - A block that was released or parked (to give memory back) has no bytes: the caller must read
+//!   no entry of it.
 //!
 //! A clone shares the bytes. No locks, and no I/O.
 

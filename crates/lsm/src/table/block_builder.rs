@@ -5,7 +5,8 @@
 //! - After [`BlockBuilder::begin_entry`] the caller must give the value of the announced length, or
 //!   call [`BlockBuilder::finish_around_value`]. The length is not checked either.
 //! - The finished contents have no frame (checksum and compression) yet.
-//! - A block of 4 GiB or more panics.
+//! - It panics if an entry that is a restart point would begin 4 GiB or more behind the block's
+//!   start.
 //!
 //! One owner; no I/O.
 

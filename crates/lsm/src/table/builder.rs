@@ -7,8 +7,8 @@
 //!   seals its file in a transaction. If the builder, or the [`BuiltTable`], is dropped before, the
 //!   file is gone.
 //! - After an error the builder is of no use, and the caller must drop it.
-//! - The whole index, the filters and the range tombstones are in memory until the end; of the data
-//!   there are the block that is being filled, and what the store has on its way.
+//! - The whole index, the filters, the histogram and the range tombstones are in memory until the
+//!   end; of the data there are the block that is being filled, and what the store has on its way.
 //!
 //! One owner. A call may wait for the store to write. When a table is large enough is decided by
 //! the caller.

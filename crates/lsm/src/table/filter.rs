@@ -2,10 +2,10 @@
 //! of data. A Bloom filter whose bits for one key lie in one line of 64 bytes. The layout is
 //! `docs/format/table.md`.
 //!
-//! - A filter knows the full keys of entries. "No" is certain for them. It says nothing of range
-//!   tombstones.
-//! - A block of an unknown kind, or whose header does not fit its length, counts as no filter:
-//!   every key may be there.
+//! - A filter knows the full keys (key space and user key) of entries. "No" is certain for them. It
+//!   says nothing of range tombstones.
+//! - A block of an unknown kind, or with an impossible header, counts as no filter: every key may
+//!   be there.
 //! - One line costs one cache miss instead of one per probe. In exchange, some more absent keys get
 //!   the answer "maybe" (Putze, Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom
 //!   Filters", 2007).

@@ -22,8 +22,9 @@
 //!   does, with [`Table::ranges`].
 //!
 //! # Errors
-//! Damage is [`Error::Corruption`](crate::Error::Corruption). What a newer version wrote is
-//! [`Error::Unsupported`](crate::Error::Unsupported). A read that the store could not carry out is
+//! Damage is [`Error::Corruption`](crate::Error::Corruption). A version, feature, number of index
+//! levels or compression that is not known is [`Error::Unsupported`](crate::Error::Unsupported); a
+//! kind of entry that is not known counts as damage. A read that the store could not carry out is
 //! [`Error::Store`](crate::Error::Store).
 //!
 //! # Threads

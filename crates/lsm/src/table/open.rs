@@ -1,9 +1,10 @@
 //! Opens a table: reads its end, or takes it from the job that has just written the table, and
 //! checks the parts that an open table always has in memory.
 //!
-//! - The end is read by one request, if it is as small as usual. A part that is not in these bytes
-//!   is read by itself. If the request reaches into a front that was given back, it is made again
-//!   with fewer bytes.
+//! - The last bytes of the file are read by one request: 1 KiB for a client's read, otherwise as
+//!   much as a job reads of an index if that is more. A part that is not among them is read by
+//!   itself. If the request reaches into a front that was given back, it is made again with fewer
+//!   bytes.
 //! - An index that comes with the end is kept.
 //! - The table is not compared with its annotation here.
 //!

@@ -3,8 +3,9 @@
 //!
 //! - The encoder must be given at least one fragment, in key order and without overlap; it does not
 //!   check that.
-//! - The decoder takes contents whose frame was verified. It checks the lengths of bounds, that
-//!   fragments are in order, and that the sequence numbers of each fall.
+//! - The decoder takes contents whose frame was verified. It checks that there is a fragment, the
+//!   lengths of bounds, that fragments are in order and not empty, and that the sequence numbers of
+//!   each fall.
 //!
 //! No locks and no I/O.
 

@@ -17,7 +17,7 @@
 //! - Forward, a section does not reach beyond the end that the cursor names, unless the block that
 //!   was asked for does.
 //! - A failed read is an error of the block that was asked for, even if another part of the section
-//!   was to blame. Where bytes behind that block have been given back, less is read instead.
+//!   was to blame. Where other bytes of the section have been given back, less is read instead.
 //!
 //! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read
 //! under way. While the next section is read, there are two in memory.

@@ -1,5 +1,6 @@
-//! [`Table`]: an open table, for searches. Its [`Outline`] is in memory as long as the table is
-//! open; the rest is read when it is needed.
+//! [`Table`]: an open table, for searches. Its [`Outline`] (properties, range tombstones, places of
+//! indexes and filters) is in memory as long as the table is open; the rest is read when it is
+//! needed.
 //!
 //! - Index and filter, or their partitions, stay in slots of the table as long as the memory budget
 //!   allows. Data blocks of point reads go to the block cache, unless the options of the read say

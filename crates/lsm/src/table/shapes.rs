@@ -1,7 +1,7 @@
-//! Tests of tables of many shapes against an ordered map. Shapes come from seeds: small blocks and
-//! partitions, down to one byte, with and without filters, small and large values, few entries and
-//! many, with little memory and with plenty. Searches, scans and jobs must find the same. Two more
-//! tests bound the size of a table, and the memory that a large one takes.
+//! Tests of tables of many shapes against the sorted list of their entries. Shapes come from seeds:
+//! small blocks and partitions, down to one byte, with and without filters, small and large values,
+//! few entries and many, with little memory and with plenty. Searches, scans and jobs must find the
+//! same. Two more tests bound the size of a table, and the memory that a large one takes.
 
 use std::sync::Arc;
 

@@ -2,11 +2,12 @@
 //!
 //! - Data blocks count, as they are stored, each as a whole. So a size is not exact:
 //!   [`Table::blocks_of`] has all of the blocks at both ends of a range; [`Table::size_of`] has all
-//!   of the block in which the range starts and nothing of the block in which it ends.
+//!   of the block in which the range starts and nothing of the block in which it ends (so it is 0
+//!   if that is the same block).
 //! - Blocks that were given back to the store count as if they were there.
 //!
-//! Keys are full keys. Any thread; an index that is not in memory is read and kept, so the caller
-//! holds no lock.
+//! Keys are full keys (key space and user key). Any thread; an index that is not in memory is read
+//! and kept, so the caller holds no lock.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Span};

@@ -1,6 +1,7 @@
 //! Tests of whole tables: they must be written as the golden files have them, be read back, and
 //! report damage. Tables with Zstandard are read back and not compared: another version of the
-//! library may compress otherwise.
+//! library may compress otherwise. Further tests are of estimates, seeks, sizes of ranges and
+//! inspection.
 //!
 //! Other tests of tables take their helpers from here: a file in memory, entries, layouts.
 

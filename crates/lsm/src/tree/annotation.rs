@@ -1,9 +1,10 @@
 //! Codec of the annotations of tables and logs. The layout is `docs/format/annotation.md`.
 //!
-//! - A table's annotation has its tag, its counts, its first and last key and sequence, and its
-//!   segments with their places; beside these it can have a summary of range tombstones, a global
-//!   sequence number, a set and a histogram. A log's annotation has the sequence number from which
-//!   on its entries are in no table.
+//! - A table's annotation has its tag (the file id under which it was written), its counts, its
+//!   first and last key and sequence, and its segments with their places; beside these it can have
+//!   a summary of range tombstones, a global sequence number, a set (tables that were written
+//!   together) and a histogram (where its bytes lie). A log's annotation has the sequence number
+//!   from which on its entries are in no table.
 //! - A decoder checks the fields, and does not compare them with the table.
 //! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
 //!   [`Error::Corruption`].

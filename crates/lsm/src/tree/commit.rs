@@ -2,9 +2,11 @@
 //! readers.
 //!
 //! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
-//!    must be in the current version; the caller must have a claim on them, or the turn to choose.
+//!    must be in the current version; the caller must have a claim on them, or the turn to choose a
+//!    plan.
 //! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
-//!    the store's annotation, if a memtable was flushed or the decider has a new state.
+//!    the store's annotation, if a memtable was flushed or the decider (the compaction policy) has
+//!    a new state.
 //! 3. The next version is made: its tables can be opened only now.
 //! 4. Readers see the version, and with it the sequence of an ingest. Then jobs and writers are
 //!    told of the change.

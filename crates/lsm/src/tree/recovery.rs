@@ -3,13 +3,14 @@
 //!
 //! 1. The store is claimed: by one engine to write, or by any number to read. If another claim
 //!    excludes that, the opening fails.
-//! 2. If the store was last open under another system, the tree is taken as it is, and the state of
-//!    the old decider is dropped. If only parameters of the system differ, the state is kept.
+//! 2. If the store was last open under another system (compaction policy and its parameters), the
+//!    tree is taken as it is, and what the old policy had stored as its state is dropped. If only
+//!    parameters of the system differ, the state is kept.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
 //! 4. Writing goes on in the last log that has entries which are in no table. If there is none, or
-//!    it is sealed, writing goes on in a later, empty log, or in a new one. The other memtables
-//!    wait for their flush, and the other empty logs are deleted.
+//!    it is sealed, writing goes on in an empty log, or in a new one. The other memtables wait for
+//!    their flush, and the other empty logs are deleted.
 //!
 //! A read-only opening writes nothing. A damaged annotation or log fails the opening. Tables are
 //! not read here, so a damaged one is found later.

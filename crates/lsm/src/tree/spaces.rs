@@ -9,7 +9,7 @@
 //!   2. A range delete over all of its keys hides what it held.
 //!   3. Once that is durable, a transaction removes the id from the dropped ones.
 //! - If step 2 or 3 fails, the call fails, though the key space is gone. The next drop of a key
-//!   space tries again, and so does the next opening for writing.
+//!   space that exists tries again, and so does the next opening for writing.
 //!
 //! Threads: any.
 

@@ -2,9 +2,9 @@
 //! takes a segment of such a table finds the table's other segments by it, instead of looking into
 //! every run.
 //!
-//! A table whose segments are all in one run is not listed. If a change concerns no split table,
-//! the new version shares the list with the old one. For each table that a change concerns, the
-//! caller must tell all runs in which the table has segments afterwards.
+//! A table whose segments are all in one run is not listed. If no table that a change concerns is
+//! listed before or after it, the new version shares the list with the old one. For each table that
+//! a change concerns, the caller must tell all runs in which the table has segments afterwards.
 //!
 //! A value that does not change: any number of threads read it without a lock.
 

@@ -1,5 +1,6 @@
-//! Codec of the store's own annotation: its features, its key spaces, the decider with its state,
-//! and counts of what was written in the store's life. The layout is `docs/format/annotation.md`.
+//! Codec of the store's own annotation: its features, its key spaces and the dropped ones, the
+//! decider (compaction policy) with its state, and counts of what was written in the store's life.
+//! The layout is `docs/format/annotation.md`.
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
 //!   wrong is [`Error::Corruption`].

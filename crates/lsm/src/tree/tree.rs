@@ -11,7 +11,8 @@
 //! A thread that commits a change of the tree or of the record takes the [`Turn`] first. The turn
 //! is a role and no lock: its holder writes to the store. One thread at a time has it, so each
 //! change starts from what the one before it left. A thread that has the turn must not take
-//! another. Memtables are put into the view without a turn.
+//! another. An opening, which is alone, can commit without one. Memtables are put into the view
+//! without a turn.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write

@@ -4,8 +4,9 @@
 //!   shares the runs that did not change, and most segments of the others ([`Run`]).
 //! - The runs of a level are ordered from the newest to the oldest. The segments of a run are in
 //!   key order and do not overlap. A run has at least one segment.
-//! - [`Version::new`] checks that no segments overlap; an overlap is [`Error::Corruption`].
-//!   [`Version::changed`] checks nothing: [`Version::check_change`] must have checked the change.
+//! - [`Version::new`] checks that no segments of a run overlap; an overlap is
+//!   [`Error::Corruption`]. [`Version::changed`] checks nothing: [`Version::check_change`] must
+//!   have checked the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

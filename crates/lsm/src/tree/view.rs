@@ -2,8 +2,9 @@
 //!
 //! - A reader that keeps a view keeps its memtables and files, whatever is written or compacted
 //!   meanwhile.
-//! - The view does not change, but writes still go to its active memtable. So a reader takes a
-//!   sequence number after the view, and passes over entries that are newer.
+//! - The view does not change, but writes still go to its active memtable. So a reader of the
+//!   newest writes takes a sequence number after the view, and passes over entries that are newer
+//!   than that.
 //! - [`Closed`] in the view says whether the engine has been closed since; a reader must ask it.
 //!
 //! Any number of threads share a view without a lock.

@@ -1,10 +1,10 @@
 //! Gathering: bytes of the log may stay in the memory of the process for as long as the option
 //! `gather_time` says. This module writes them out when that time is over.
 //!
-//! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay,
-//!    unless older bytes have set one already.
-//! 2. An actor sleeps until then and queues an empty batch, like a writer. The leader of its group
-//!    begins to write out the log.
+//! 1. A leader (the writer that writes a group of batches for all) that leaves bytes in the log's
+//!    memory sets the time until which they may stay, unless older bytes have set one already.
+//! 2. An actor (a background thread) sleeps until then and queues an empty batch, like a writer.
+//!    The leader of its group begins to write out the log.
 //! 3. The bytes can be written earlier, for example by a sync: then the actor wakes in vain. They
 //!    can be written later, if another leader is at work when the time is over.
 //!

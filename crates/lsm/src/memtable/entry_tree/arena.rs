@@ -7,8 +7,9 @@
 //!   owner is moved.
 //! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
 //!   returned it.
-//! - The caller must see to two things: whoever has an [`Entry`] keeps its arena alive, and a
-//!   pointer that an entry is made of was taken from an entry.
+//! - The caller must see to three things: whoever has an [`Entry`] keeps its arena alive; a pointer
+//!   that an entry is made of was taken from an entry; and the thread that makes it sees the
+//!   entry's bytes as written.
 //!
 //! # Threads
 //! One thread at a time hands out memory. Entries may be read from any thread.

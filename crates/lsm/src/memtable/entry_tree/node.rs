@@ -21,9 +21,9 @@
 //!
 //! # Memory order
 //! What changes in a node that can be reached is atomic. Its pointers and orders are then stored by
-//! `Release`, and loaded by `Acquire`: a reader that sees one sees what was written before it. Step
-//! 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a reader
-//! that has seen a slot that was written after it sees the version.
+//! `Release`, and readers load them by `Acquire`: a reader that sees one sees what was written
+//! before it. Step 4 follows an `Acquire` fence, and a raised version is followed by a `Release`
+//! fence: a reader that has seen a slot that was written after it sees the version.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

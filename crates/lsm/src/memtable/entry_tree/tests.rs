@@ -1,5 +1,5 @@
-//! Tests of the tree: against an ordered map, and read while it is written. They run under Miri
-//! too, with fewer entries, except those that measure memory: `cargo +nightly miri test -p
+//! Tests of the tree: against an ordered map, and read while it is written. Those that do not
+//! measure memory run under Miri too, mostly with fewer entries: `cargo +nightly miri test -p
 //! terrace-lsm entry_tree`.
 
 use std::collections::BTreeMap;
