@@ -1,9 +1,9 @@
 //! [`IoBuf`]: a growable byte buffer for device I/O. Its bytes begin at an address that is a
 //! multiple of 4096, as direct I/O needs it.
 //!
-//! Where the memory comes from: if the capacity is [`MAPPED_MIN`] bytes or more, from [`Pages`],
-//! which go back to the operating system when the buffer is dropped; else from the allocator. A
-//! clone copies the bytes. A buffer that grows beyond its capacity is copied to new memory.
+//! If its capacity is [`MAPPED_MIN`] bytes (128 KiB) or more, its memory is [`Pages`], which go
+//! back to the operating system when the buffer is dropped; else it is from the allocator. A clone
+//! copies the bytes. A buffer that grows beyond its capacity is copied to new memory.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

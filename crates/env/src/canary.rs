@@ -1,5 +1,6 @@
-//! The macro [`canary!`](crate::canary!): makes the rules of an enum breakable, so that a test can
-//! break a rule on purpose and prove that the other tests notice it.
+//! The macro [`canary!`](crate::canary!): for an enum whose variants name rules that the code
+//! keeps. It makes the rules breakable, so that a test can break one on purpose and prove that
+//! other tests notice it.
 //!
 //! The enum must be `Copy` and `PartialEq`. The macro defines `is_broken(rule)`, for the code that
 //! has to keep the rule. If the calling crate is built with its feature `canary`, it also defines

@@ -2,9 +2,9 @@
 //! are little-endian integers of 8 to 64 bits, UUIDs, varints, raw bytes, and bytes behind a `u32`
 //! length.
 //!
-//! A [`Reader`] checks each length before it uses it: damaged bytes give a [`DecodeError`], not a
-//! panic. After an error its offset is not specified. It accepts varints that are longer than
-//! needed.
+//! A [`Reader`] checks each length before it uses it: bytes that do not decode give a
+//! [`DecodeError`], not a panic. Damage that leaves a field well-formed is not noticed. After an
+//! error its offset is not specified. It accepts varints that are longer than needed.
 //!
 //! A [`Writer`] panics at a length-prefixed field of 4 GiB or more.
 

@@ -1,4 +1,4 @@
-//! Layer 0: what the other crates use of the outside world - time, randomness, threads, locks - and
+//! Layer 0, the lowest crate: time, randomness, threads and locks for the crates above it, and
 //! values that they share.
 //!
 //! A store that takes these things from here alone can run on real threads, and unchanged as

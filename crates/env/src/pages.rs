@@ -6,7 +6,8 @@
 //! fresh pages cost time when they are first written. A job that needs such a buffer again and
 //! again should keep it.
 //!
-//! If the memory cannot be mapped, the process ends as at a failed allocation.
+//! If the memory cannot be mapped, the process ends as at a failed allocation. A length of zero, or
+//! one that no allocation can have, is a panic.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
@@ -14,8 +15,8 @@ use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// Buffers of this size and larger are mapped: as of the same size the C library does, until the
-/// first one is freed.
+/// Buffers of this size and larger are mapped. The allocator of the GNU C library begins with the
+/// same threshold, and raises it when a mapped block is freed.
 pub const MAPPED_MIN: usize = 128 << 10;
 
 /// Zeroed memory that begins on a page. Pages that nobody writes to take no memory.

@@ -1,7 +1,7 @@
 //! [`test_seeds`]: the range of seeds that a randomised test runs.
 //!
 //! A test passes its default number of seeds. Three environment variables change the range; text in
-//! them that is no number is a panic.
+//! them that is no unsigned 64-bit integer is a panic.
 //!
 //! - `TERRACE_TEST_SEED=N` runs seed N alone, to repeat a failure. It overrides the other two.
 //! - `TERRACE_TEST_SEEDS=F` runs F times as many seeds.

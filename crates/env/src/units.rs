@@ -2,8 +2,9 @@
 //! be any number: whether there is such a zone or file is not checked.
 //!
 //! [`ByteCount`] reads sizes from text: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G
-//! and T, in small or capital letters. A number alone, or with `B`, is in bytes. A size is printed
-//! in the largest of B, KiB, MiB, GiB and TiB that it reaches, rounded to a tenth.
+//! and T, in small or capital letters. A number alone, or with `B`, is in bytes; so is one in
+//! hexadecimal digits behind `0x`. A size is printed in the largest of B, KiB, MiB, GiB and TiB
+//! that it reaches, rounded to a tenth if it is no whole number of them.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,8 @@
 //! [`Chunked`]: an immutable sequence. A clone shares all chunks. [`Chunked::patched`] returns a
 //! changed copy, which shares most chunks if the change is small: see the [folder's head](super).
 //!
-//! The places of a change must come in ascending order and must not overlap. Debug builds panic if
-//! they do.
+//! The places of a change must come in ascending order and must not overlap. Debug builds panic
+//! otherwise. Indices behind the last item count as the end.
 
 use std::fmt;
 use std::ops::{Index, Range};

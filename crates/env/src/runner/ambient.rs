@@ -1,5 +1,6 @@
-//! Free functions for time, sleep, actors, processors and randomness, the same for both runners:
-//! for an actor of a simulation they act on the simulation, for any other caller on the machine.
+//! Free functions for time, sleep, actors, processors, randomness and the history of a simulation,
+//! the same for both runners: for an actor of a simulation they act on the simulation, for any
+//! other caller on the machine.
 //!
 //! The functions that sleep, yield or charge count as waits: the caller must hold no lock of
 //! [`sync`](crate::sync). Debug builds check that.

@@ -1,9 +1,10 @@
 //! [`JoinHandle`]: the handle of an actor, which is a thread or a simulated actor.
 //!
 //! [`JoinHandle::join`] waits for the actor's end, and returns its value or continues its panic.
-//! [`JoinHandle::try_join`] returns the panic as a value instead. The caller of either must hold no
-//! lock; debug builds check that. A simulated actor that has not ended can be joined only within
-//! its simulation. An actor whose handle is dropped runs on.
+//! [`JoinHandle::try_join`] returns the panic as a value instead. If nobody is joining a simulated
+//! actor when it panics, the handle can have a note in place of the panic. The caller of either
+//! must hold no lock; debug builds check that. A simulated actor that has not ended can be joined
+//! only within its simulation. An actor whose handle is dropped runs on.
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;

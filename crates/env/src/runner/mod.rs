@@ -1,4 +1,5 @@
-//! The two runners of actors: real threads, and simulated actors on a virtual clock.
+//! The two runners of concurrent code. An *actor* is a thread in one of them, and a coroutine of a
+//! simulation, on a virtual clock, in the other.
 //!
 //! Code asks for time, sleep and actors through the free functions of this module. For code inside
 //! [`simulate`] they mean the simulation, elsewhere the machine. So the same code runs in both.
@@ -7,7 +8,7 @@
 //! |---|---|---|
 //! | [`spawn`] | a thread | a coroutine on the simulation's OS thread |
 //! | [`now`] | since the process first asked | since the simulation started |
-//! | [`sleep`], [`sleep_until`], [`yield_now`] | the machine's | others run, the clock moves |
+//! | [`sleep`], [`sleep_until`], [`yield_now`] | the machine's | on the virtual clock |
 //! | [`sleep_until_precisely`] | sleeps until shortly before, then spins | as above |
 //! | [`charge`] | does nothing | a sleep |
 //! | [`processors`] | the machine's | a fixed number |

@@ -9,8 +9,9 @@
 //!
 //! # Invariants
 //! - The clock does not go back.
-//! - An actor has a stamp, which is raised when it is woken or takes its turn. An entry of the
-//!   queue with another stamp than its actor is stale and is skipped.
+//! - An actor has a stamp, which is raised when it is woken, taken off the queue, or made the
+//!   running one by [`Schedule::interrupt`]. An entry of the queue with another stamp than its
+//!   actor is stale and is skipped.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

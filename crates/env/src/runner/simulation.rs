@@ -16,16 +16,18 @@
 //! schedule can be repeated. It needs debug assertions.
 //!
 //! # When something goes wrong
-//! - The panic of an actor goes to the actor that is joining it. If there is none, it goes to the
-//!   root when the root next waits for others, or ends without a panic of its own; of several such
-//!   panics the first.
+//! - The panic of an actor goes to the actor that is joining it. If there is none, and the root has
+//!   not ended, it goes to the root when the root waits for others, or ends without a panic of its
+//!   own; of several such panics the first.
 //! - If no actor can run, the root panics with a list of what each actor waits for. If the root is
-//!   unwinding already, the youngest actor is cancelled instead.
+//!   unwinding already, the youngest actor is cancelled instead, as long as one is left that is not
+//!   cancelled.
 //! - If the limit of virtual time or of turns is passed while the root waits, and the root is not
 //!   unwinding, the root panics. This finds actors that wait for each other by polling.
 //! - If actors outlive the root, they are cancelled, the youngest first: the wait of a cancelled
-//!   actor unwinds, and its destructors may wait. An actor that does not end by that is leaked.
-//!   Then the simulation panics with the names of these actors, if no other panic is on its way.
+//!   actor unwinds, and its destructors may wait. An actor that does not end by that, or not within
+//!   100,000 turns of all of them, is leaked. Then the simulation panics with the names of the
+//!   actors that outlived the root, if no other panic is on its way.
 //!
 //! # Threads
 //! A simulation belongs to its OS thread; several may run at once on different threads. The caller

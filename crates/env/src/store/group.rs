@@ -6,9 +6,9 @@
 //!
 //! - A group is a wish. If the store finds no run of free blocks that is long enough, the files lie
 //!   in several runs, without an error.
-//! - One file at a time writes to the group, from its first write to its
-//!   [`finish`](super::FileWriter::finish). Another file that is written meanwhile is placed as if
-//!   it had no group.
+//! - One file at a time writes to the group, from its first write until it is
+//!   [finished](super::FileWriter::finish) or its writer is dropped. Another file that is written
+//!   meanwhile is placed as if it had no group.
 //! - A group sets no space aside; a [`Reservation`] does that.
 
 use std::any::Any;

@@ -2,7 +2,8 @@
 //!
 //! A caller that needs several blocks can submit all reads first and then wait for each, so that a
 //! device with a queue works on several at a time. The read owns its buffer until it ends. It may
-//! outlive its reader and its file, and may be dropped without a wait.
+//! outlive its reader and its file. If the bytes are not needed any more, it may be dropped instead
+//! of waited for.
 //!
 //! [`PendingRead::done`] is a read that has ended already, for a store that reads when the read is
 //! submitted. Submitting, waiting and dropping may wait for the device, so the caller must hold no

@@ -1,9 +1,9 @@
 //! [`RwLock`]: a lock around a value that many readers, or one writer, can hold at once. The holder
 //! must not wait for anything while it holds the lock.
 //!
-//! An actor that holds the lock, even for reading, must not take it again: with a writer waiting in
-//! between, both would wait for ever. In a simulation, [`RwLock::read`] and [`RwLock::write`] panic
-//! where they would have to wait.
+//! An actor that holds the lock must not take it again, because it could wait for itself. That also
+//! goes for two reads: if a writer waits between them, actor and writer wait for ever. In a
+//! simulation, [`RwLock::read`] and [`RwLock::write`] panic where they would have to wait.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -9,7 +9,7 @@
 //! - A wait is counted once, by the innermost code that waits. Code that calls it stops its own
 //!   clock before. Then the waits of one actor do not overlap.
 //! - Waits for locks and for a processor are not counted.
-//! - An idle actor does not count as waiting. Example: the flush's actor while no memtable is full.
+//! - An idle actor does not count as waiting. Example: a background job that has no work.
 //!
 //! # Threads
 //! Any number of actors count on the same [`WaitCounts`]. A clock and a ledger belong to one actor.

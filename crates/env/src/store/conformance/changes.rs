@@ -1,6 +1,6 @@
-//! Conformance checks of transactions: the effects of the changes to files and annotations, changes
-//! that must be refused, and that a transaction takes effect as a whole or not at all. The effects
-//! of links and renames are checked in `names`.
+//! Conformance checks of transactions: the effects of changes to files and annotations, changes
+//! that must be refused, that a change sees those before it in its transaction, and that a
+//! transaction takes effect as a whole or not at all.
 
 use std::sync::Arc;
 

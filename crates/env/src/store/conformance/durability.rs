@@ -1,5 +1,6 @@
 //! Conformance checks of durability: which files, names, annotations and bytes a store has after it
-//! was closed and opened again, after its process ended, and after a power cut.
+//! was closed and opened again, after its process ended, and after a power cut; and that ids are
+//! not used again.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Conformance checks of single files in an open store: appending, reading, sealing and reopening,
-//! the handles for reading and writing, and ids.
+//! Conformance checks of files in an open store: appending, reading, sealing and reopening, the
+//! handles for reading and writing, and ids.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
 //! The readers and writers of a [`MemoryStore`](super::MemoryStore).
 //!
 //! An append, sync, finish or read, and a write-out of a log that has something to write, is
-//! counted as an operation first, may then take time, and may fail as planned. No lock is held over
-//! that time. Then the call takes effect. A reader also sees bytes that are appended later. It goes
-//! on seeing bytes that are trimmed after it was opened.
+//! counted as an operation first, may then take time, and may fail, as
+//! [`MemoryStore::fail_at`](super::MemoryStore::fail_at) says. No lock is held over that time. Then
+//! the call takes effect. A reader also sees bytes that are appended later. It goes on seeing bytes
+//! that are trimmed after it was opened.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! [`MemoryStore`]: the store in memory, with calls to configure it, to make operations fail, and
-//! to cut the power. The [module](super) has the fault model.
+//! to cut the power or end the process. The [module](super) has the fault model.
 //!
 //! A crash returns a new store, with the files and names that survive, and with the capacity and
 //! the delays of the old one. Reservations, counts, planned failures and open handles stay with the
