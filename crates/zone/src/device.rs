@@ -1,4 +1,5 @@
-//! [`Device`]: the contract between a device and its users. Its rules follow ZBC, ZAC and NVMe ZNS.
+//! [`Device`]: the contract between a device and its users. Its rules for zones follow ZBC, ZAC and
+//! NVMe ZNS.
 //!
 //! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks. The
 //!   pointer moves by what was written; at the capacity the zone is full. A write that does not
@@ -30,7 +31,8 @@
 //! host must leave a guard before blocks that it still wants. A destroyed block reads as other
 //! bytes than it held, maybe zeros, or the read fails with [`DeviceError::Medium`], until the block
 //! is written again. The destruction is as volatile as the write: after a power cut, a block that a
-//! volatile write destroyed is old or destroyed. If no block of the write was kept, it is old.
+//! volatile write destroyed is old or destroyed. If no block of the write was kept, it is old,
+//! except in an image after a power cut of its host.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in

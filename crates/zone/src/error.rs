@@ -12,8 +12,8 @@
 //!   it is opened again.
 //! - [`PowerLost`](DeviceError::PowerLost): requests and reports fail until the power is back.
 //! - [`Geometry`](DeviceError::Geometry), [`InUse`](DeviceError::InUse),
-//!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage), and also `Host`
-//!   and `HostFull`: an image could not be made or opened.
+//!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage), and also `Host`,
+//!   `HostFull` and `HostSync`: an image could not be made or opened.
 //! - [`Unmounted`](DeviceError::Unmounted) is for handles of a store that has been unmounted.
 //!   Devices do not return it.
 

@@ -1,9 +1,10 @@
-//! Layer 1: block devices: zoned, plain, and of shingled tracks.
+//! Block devices, zoned, plain and of shingled tracks: layer 1 of the workspace.
 //!
 //! - [`Device`] is the contract that back-ends keep. [`Geometry`] is the shape of a device,
 //!   [`DeviceError`] its errors.
 //! - [`ZoneTable`] is the zone state machine. It does no I/O and holds no bytes.
-//! - [`Emulator`] is a device in memory or in a file, with a volatile cache, power cuts and faults.
+//! - [`Emulator`] is a device in memory or in an image, with a volatile cache, power cuts and
+//!   faults.
 //! - [`timing`] has real drives as data, and models of when they complete requests. A model can be
 //!   attached to an emulator.
 //! - [`DeviceLayer`] changes single calls of another device.

@@ -1,5 +1,6 @@
 //! Conformance rules of plain devices: blocks are overwritten in place, a request may be as long as
-//! the device, requests keep their order, and appends and writes of broken blocks are refused.
+//! the device, requests keep their order, and the device refuses appends, and writes that are not
+//! whole blocks.
 //!
 //! All but the first of these are also tried on shingled tracks. The rules need up to 6 physical
 //! blocks, and memory for the whole device.

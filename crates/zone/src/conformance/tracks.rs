@@ -1,5 +1,6 @@
-//! Conformance rules of shingled tracks: a write destroys the next tracks behind it, as many as the
-//! shape of the device says, and nothing else.
+//! Conformance rules of shingled tracks: a write destroys the tracks behind the one in which it
+//! ends, as many as the shape of the device says. If it began on an earlier track, it also destroys
+//! the rest of the track in which it ends. It destroys nothing else.
 //!
 //! - A pass over the device from front to back reads back.
 //! - A guard, tracks left unused before valid blocks, protects these blocks.

@@ -12,7 +12,7 @@
 //! 6. Apply faults.
 //! 7. Carry out the request.
 //! 8. Count it.
-//! 9. Ask the timing model, if there is one, when the request completes.
+//! 9. Ask the timing model, if there is one, for the time at which the request completes.
 //!
 //! Nothing here waits for a time or for a sync; the caller holds the drive's lock. For an image,
 //! the caller syncs the host's file without the lock: up to [`Core::barrier`] before it submits,

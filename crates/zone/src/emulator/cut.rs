@@ -15,8 +15,8 @@
 //! *Conventional zones* have no holes: each physical block is as one of the volatile overwrites
 //! left it, or as it was before them. On shingled tracks a block may also be destroyed. If no block
 //! of a write was kept, the write destroyed nothing. Otherwise each block that it destroyed is old
-//! or destroyed, by itself. On tracks, a written block that held nothing before reads as destroyed,
-//! and not as zeros, if its write is not kept.
+//! or destroyed, by itself. On tracks in memory, a written block that held nothing before reads as
+//! destroyed, and not as zeros, if its write is not kept.
 //!
 //! Open zones are closed; those that hold nothing become empty. The active limit also holds after a
 //! cut: where undoing changes would make too many zones active, a zone keeps the state and the

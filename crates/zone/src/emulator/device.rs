@@ -1,12 +1,13 @@
-//! [`Emulator`]: an emulated drive as a [`Device`], with calls for power cuts, faults and times.
+//! [`Emulator`]: an emulated drive as a [`Device`], with further calls: for power cuts, faults,
+//! damage, copies of the drive, an observer and a timing model.
 //!
 //! A submission carries a request out; a flush takes effect when it is waited for. A wait takes the
 //! time that the timing model says, and none without a model. For an image, a submission or a wait
 //! may also sync the host's file. Waiting for a ticket twice is a panic.
 //!
-//! The calls for tests may come from any actor, but not from within the observer or the timing
-//! model. For an image, a power cut or the failure of a zone syncs the host's file, so the caller
-//! must hold no lock. After [`Emulator::power_cut`] requests and reports fail until
+//! The further calls may come from any actor, but not from within the observer or the timing model.
+//! For an image, a power cut or the failure of a zone syncs the host's file, so the caller must
+//! hold no lock. After [`Emulator::power_cut`] requests and reports fail until
 //! [`Emulator::power_on`]. A drive whose image was opened for reading takes reads and reports; it
 //! refuses other requests, power cuts, failures of zones and damage to blocks.
 

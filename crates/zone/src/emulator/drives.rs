@@ -1,7 +1,8 @@
 //! [`Drives`]: the emulated drives of one store, which can be copied, watched and cut together.
 //!
 //! - [`Drives::set_observer`] has an observer called with copies of all drives when one of them
-//!   gets a request other than a read, before the request is carried out or found to break a rule.
+//!   that has power gets a request other than a read, before the request is carried out or found to
+//!   break a rule.
 //! - [`Snapshots`] are such copies. In them the power can be cut for all drives or for one.
 //! - [`Drives::power_cut`] cuts one drive after the other, up to the first error.
 //!

@@ -3,7 +3,8 @@
 //!
 //! Zone states are written to the file as they change, so the image survives the process. A lock on
 //! the file admits one writer or any number of readers; an open that does not get the lock fails
-//! with [`DeviceError::InUse`].
+//! with [`DeviceError::InUse`]. The host may refuse to open a block device before that, with
+//! [`DeviceError::Host`].
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. What is found

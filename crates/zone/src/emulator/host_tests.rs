@@ -1,6 +1,6 @@
-//! Tests of images on a simulated file of the host (`disk`): which requests sync the file, what a
-//! failed sync and a full disk do, and what a power cut of the host leaves. After a cut, each page
-//! that was not synced is in one of the states that it had since the last sync.
+//! Tests of images on a simulated file of the host (`disk`): which requests write to the file and
+//! sync it, what a failed sync and a full disk do, and what a power cut of the host leaves. After a
+//! cut, each page that was not synced is in one of the states that it had since the last sync.
 
 mod disk;
 mod tracks;

@@ -1,7 +1,7 @@
 //! [`Medium`]: keeps the bytes of an emulated drive, in memory or in an image.
 //!
-//! A medium knows no rules of devices. Bytes are addressed by zone, and by their offset in the
-//! zone. Bytes that were never written, or were erased, read as zeros, with two exceptions. On a
+//! A medium does not check requests. Bytes are addressed by zone, and by their offset in the zone.
+//! Bytes that were erased, or never written nor destroyed, read as zeros, with two exceptions. On a
 //! file system that cannot punch holes, an erased zone keeps its bytes; the drive does not read
 //! them. On a block device of the host, bytes that were never written are those that were there
 //! before.

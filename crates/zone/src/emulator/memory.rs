@@ -1,5 +1,5 @@
 //! [`MemoryMedium`]: the bytes of a drive in memory, by zone, in chunks of 16 KiB that are
-//! allocated when they are written. Bytes that were never written read as zeros.
+//! allocated when they are written. Bytes that were never written nor destroyed read as zeros.
 //!
 //! - A chunk that was written front to back with one repeated byte is kept as that byte. So a drive
 //!   that is filled with constant bytes takes little memory.

@@ -5,12 +5,13 @@
 //! | part | what it does |
 //! |---|---|
 //! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the calls for tests |
-//! | `core` | takes requests: tickets, observers, faults, counters |
+//! | `core` | takes requests: tickets, observers, faults, times, counters |
 //! | `faults` | which faults the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
 //! | `cache`, `overwrite` | which changes are not durable yet |
 //! | `cut` | what a power cut makes of these changes |
-//! | `medium`, `memory` | the bytes, in memory |
+//! | `medium` | the bytes, wherever they are kept |
+//! | `memory` | the bytes in memory |
 //! | `file`, `image` | the bytes in an image, and its format |
 //! | `destroyed` | what destroyed blocks read as |
 //! | `host`, `host_file` | what of an image has reached the host's disk |

@@ -5,9 +5,9 @@
 //! bytes that it wrote. On shingled tracks it leaves others for the bytes that it destroyed, its
 //! *harm*. All overwrites of a write have its ticket.
 //!
-//! An overwrite holds a copy of the old bytes. On shingled tracks, bytes where nothing was written,
-//! or where the bytes were destroyed already, are not copied: [`Old::Zeros`] says only how many
-//! there are. These are plain values, without locks or I/O.
+//! An overwrite holds a copy of the old bytes. On shingled tracks, bytes of which the drive knows
+//! that they were never written, or are destroyed already, are not copied: [`Old::Zeros`] says only
+//! how many there are. These are plain values, without locks or I/O.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -15,8 +15,8 @@
 //! A model is attached to an emulated drive by
 //! [`Emulator::set_timing`](crate::Emulator::set_timing). It decides when requests complete, not
 //! what they do. The emulated drive must have the geometry that [`Drive::geometry_of`] gives for
-//! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a plain
-//! device of blocks of 4 KiB. `docs/drives.md` has the formulas, and what is not modelled.
+//! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a device
+//! without zones, of blocks of 4 KiB. `docs/drives.md` has the formulas, and what is not modelled.
 //!
 //! Times are whole nanoseconds. Where floating point is used, the operations are those that IEEE
 //! 754 rounds exactly, so that results do not depend on the machine.

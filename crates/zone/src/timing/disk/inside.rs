@@ -1,6 +1,7 @@
-//! The calls that a translation layer makes on a [`Disk`]: to let time pass and get answers; reads
-//! and writes of its own, for which the controller takes no time; transfers from and to the host;
-//! and work of the head that the layer has timed itself.
+//! Calls on a [`Disk`] for a translation layer, beside those of
+//! [`Timing`](crate::emulator::Timing): to let time pass and get answers; reads and writes of its
+//! own, for which the controller takes no time; transfers from and to the host; and work of the
+//! head that the layer has timed itself.
 //!
 //! Addresses are bytes of the disk, times are nanoseconds. Times of calls must not go back.
 

@@ -1,7 +1,8 @@
 //! [`Disk`]: the timing model of a hard disk. It chooses the next action of the head, and computes
 //! when commands complete.
 //!
-//! 1. Each command takes the controller for its overhead, one after the other.
+//! 1. Each command of the host takes the controller for its overhead, one after the other. A
+//!    refused command takes nothing else.
 //! 2. A read that a cache can answer completes when its bytes have gone over the cable. Another
 //!    read waits for the head.
 //! 3. A write is acknowledged when it is in the write cache and its bytes have come over the cable.

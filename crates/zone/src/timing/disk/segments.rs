@@ -10,9 +10,9 @@
 //! number of segments; the oldest one is dropped. A request is answered from the cache if one range
 //! holds all of it.
 //!
-//! A write drops the segments that it overlaps. If it overlaps bytes that the head has read ahead,
-//! these are dropped and the head stops. If it overlaps only what the head has not come to, the
-//! head stops before it.
+//! A write drops the segments that it overlaps. If it overlaps bytes that the head has read on its
+//! way and the cache still holds, these are dropped and the head stops. If it overlaps only what
+//! the head has not come to, the head stops before it.
 
 use super::surface::Surface;
 

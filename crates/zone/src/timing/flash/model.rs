@@ -8,8 +8,8 @@
 //!   cuts, a forced write also programs a unit that is not full, and waits until its units are
 //!   programmed. A zone takes one append at a time, each for a while.
 //! - *Read.* It takes the controller, and then for each page the die, the channel and the link; the
-//!   die is not needed for the page that it read last. Pages that have not gone to their die come
-//!   from the buffer, over the link alone.
+//!   die is not needed for the page that it read last. Pages of a program unit that is not full yet
+//!   and has not gone to its die come from the buffer, over the link alone.
 //! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
 //!   other commands later: each die erases its blocks before the next program of the zone on it.
 //! - *Finish.* It takes a fixed time, and the time to program what is not written of the zone.
