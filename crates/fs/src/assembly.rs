@@ -1,9 +1,9 @@
 //! Finds a store on its devices: reads the superblock of each device, checks that the devices
 //! belong to one store, and replays the journal.
 //!
-//! A store has one or two devices. Device 0 holds the tables. If there is a device 1, it holds the
-//! journal and the logs. A superblock records the UUID of the store and the number of the device
-//! that it lies on; with two devices, it describes both of them.
+//! A store has one or two devices. Device 0 holds the tables and the clients' files. If there is a
+//! device 1, it holds the journal and the logs. A superblock records the UUID of the store and the
+//! number of the device that it lies on; with two devices, it describes both of them.
 //!
 //! [`assemble`] refuses devices of different stores, a wrong number of devices, and devices in each
 //! other's place. It also refuses a pair of which one is an older copy, where the marks of

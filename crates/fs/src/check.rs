@@ -10,9 +10,9 @@
 //! | logs | frames are read and verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! The written part of a zone ends at the write pointer or, where the pointer means nothing, at the
-//! zone's capacity. On a device without zones, an extent only has to be outside superblock and
-//! journal.
+//! The written part of a zone ends at the write pointer. Where the pointer means nothing, or stands
+//! inside a block, it ends at the zone's capacity. On a device without zones, an extent only has to
+//! be outside superblock and journal.
 //!
 //! Damage is listed, with the region and a byte offset. The check leaves a log or an extent at its
 //! first error, and goes on with the next. If the store cannot be assembled, because its journal is

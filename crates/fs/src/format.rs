@@ -1,5 +1,5 @@
-//! Format: makes devices an empty store. It checks that they are large enough, and writes an empty
-//! journal and the superblocks.
+//! Format: makes an empty store on one or two devices. It checks that they are large enough, and
+//! writes an empty journal and the superblocks.
 //!
 //! A second device that is not plain, too few zones or blocks, a device that allows too few open or
 //! active zones, and a path that is too long are refused before the first write. After that, the

@@ -1,4 +1,4 @@
-//! Layer 2: files on devices with or without zones, or in a plain directory.
+//! The file system of the store: files on devices with or without zones, or in a plain directory.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -24,7 +24,7 @@
 //! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
-//! | `check`, `checked` | everything verified; the result of that |
+//! | `check`, `checked` | verifies a store on devices; the result of a check |
 //! | `usage`, `runs`, `block` | how space is used; the file system's block |
 //!
 //! # Invariants

@@ -1,4 +1,5 @@
-//! [`Medium`]: a device in the file system's blocks, with its requests counted by cause.
+//! [`Medium`]: a device in the file system's blocks, with its requests counted, reads and writes by
+//! cause.
 //!
 //! - **Shape**: a device without zones is shown as conventional zones of [`STRETCH`] blocks, its
 //!   *stretches*. So code that takes zones can take stretches instead. A request may cross from one

@@ -4,13 +4,13 @@
 //! 1. Claim the devices within this process: for one mount that writes, or for any number that
 //!    read. For writing, flush them, so that what is read cannot be lost later.
 //! 2. Find the superblocks, refuse devices that do not belong together, and replay the journal.
-//! 3. Read every unsealed log to its end. A log that is damaged ends the mount, even a read-only
-//!    one.
+//! 3. Read every unsealed log to its end. If one of them is damaged, the mount fails, even a
+//!    read-only one.
 //! 4. Make the counts of zones from the catalog and the device's report. On a device without zones,
-//!    find what is free from the catalog and the journal's stretches. Extents that cannot be right
-//!    end the mount; for example, if those of one zone are longer together than what is written
-//!    there. If one extent reaches behind the write pointer, the medium has lost data: the mount
-//!    goes on, and does not write to that zone.
+//!    find what is free from the catalog and the stretches of journal and superblock. Extents that
+//!    cannot be right end the mount; for example, if those of one zone are longer together than
+//!    what is written there. If one extent reaches behind the write pointer, the medium has lost
+//!    data: the mount goes on, and does not write to that zone.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
 //!    Finish further ones if too many are active.
 //! 6. For writing, mark the devices if there are several (`pairing`).

@@ -1,6 +1,6 @@
 //! Reports on the use of space: the sums of each device, the use of each zone, free runs, the place
 //! of a byte, and the zones in which given files lie. An audit compares the counts that are kept
-//! with the files.
+//! with the files, and the active zones with the device.
 //!
 //! `zones` and `audit` wait for the device. Device, catalog and counts are asked one after the
 //! other, so while others write, the parts of a report can be of different moments. For an audit,

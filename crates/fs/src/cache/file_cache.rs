@@ -1,11 +1,11 @@
 //! [`FileCache`]: the file cache with its lock and its counts of hits and misses.
 //!
-//! - `insert` takes blocks that have been written. A block that is there already is replaced or, if
-//!   the new one finds no room, removed. `find` takes none in: a table that a compaction reads is
-//!   deleted after it.
+//! - `insert` takes in blocks that have been written. A block that is there already is replaced or,
+//!   if the new one finds no room, removed. What `find` does not find is not inserted: otherwise
+//!   the cache would fill with the inputs of compactions, which are deleted afterwards.
 //! - Blocks are named by file and by their place in it. So the cache does not change when a block
-//!   is moved on the medium. When blocks are cut off, trimmed or deleted, the owner has to say so:
-//!   `forget`, `forget_from`, `keep_mapped`.
+//!   is moved on the medium. The owner has to say when blocks are cut off (`forget_from`) or
+//!   trimmed (`keep_mapped`), and when the file is deleted (`forget`).
 //! - `find` finds nothing for [`Cause::Recovery`], so that a check reads the medium.
 //!
 //! # Threads

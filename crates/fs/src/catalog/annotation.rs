@@ -1,6 +1,7 @@
-//! Codec of annotations: flags, level and stream, which placement understands, then opaque bytes of
-//! the owner with their length. Decoding refuses unknown flags, and a level other than 0 where the
-//! flags say that there is none.
+//! Codec of annotations, which a store keeps with a file for its owner. In order: flags, the level
+//! and the stream, which placement understands; then the length of the owner's opaque bytes, and
+//! these bytes. Decoding refuses unknown flags, a level other than 0 where the flags say that there
+//! is none, and fewer bytes than the length says.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,8 +1,11 @@
 //! [`ExtentMap`]: which blocks of the devices hold which blocks of a file.
 //!
+//! An [`Extent`] is a run of blocks of one device, with the checksum of its bytes if that is known.
+//! A piece of a map is an extent and its place in the file.
+//!
 //! # Invariants
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
-//! - A piece that is cut loses its checksum: it is *unknown* then, and not wrong.
+//! - What is left of a piece that is cut has no checksum: the old one would be wrong for it.
 //!
 //! On a device with zones, an extent lies in one zone. This module knows no zones, so code that
 //! makes or lengthens an extent has to ask the [`AddressSpace`](crate::AddressSpace).

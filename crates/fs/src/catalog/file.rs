@@ -1,5 +1,5 @@
-//! [`FileRecord`]: the catalog's entry of one file, as the records of the journal have left it. Of
-//! a file that is being written, it lacks what was appended since: the open file has that.
+//! [`FileRecord`]: the catalog's entry of one file, as the records of the journal have left it.
+//! Bytes that were appended after the last such record are not in it.
 
 use std::sync::Arc;
 

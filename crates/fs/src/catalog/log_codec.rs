@@ -1,6 +1,6 @@
-//! Codec of two fields of a file's record: the runs of a log (parts that were written between two
-//! recoveries), and how far a log is durable. Decoding does not check whether they fit the log's
-//! extents and each other.
+//! Codec of two fields of a log's record: its runs, and how far it is durable. A *run* is a part of
+//! a log that begins where the log was created or where a recovery found its end. Decoding does not
+//! check whether the fields fit the log's extents and each other.
 
 use std::sync::Arc;
 

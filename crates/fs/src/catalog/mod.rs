@@ -1,5 +1,5 @@
 //! The catalog: metadata of all files, as a value without device, time or lock. The store on
-//! devices and the store in a directory share it.
+//! devices and the store in a directory each keep theirs in one.
 //!
 //! The [`Catalog`] changes by [`Record`]s. A commit stages the records of a transaction on it, and
 //! a replay of the journal applies the same records in the same order to a snapshot.
@@ -15,8 +15,9 @@
 //! | the others | codecs of what records and snapshots are made of |
 //!
 //! # Invariants
-//! - The counters of file ids and epochs move past those that records name. So an id or epoch that
-//!   is taken from a counter was not used before, unless it was given out and never recorded.
+//! - The counter of file ids moves past the ids that records name, and the counter of epochs past
+//!   those of mounts. So an id or epoch that is taken from a counter was not used before, unless it
+//!   was given out and never recorded.
 //! - Decoded records name blocks that the store has. Two files that claim the same blocks are not
 //!   found here.
 

@@ -1,8 +1,8 @@
-//! Applies the records of a transaction to a catalog, all or none.
+//! [`Staging`]: applies the records of a transaction to a catalog, and can take them back together.
 //!
 //! Records are applied in order, and each sees the changes of those before it. Each change saves
-//! what it replaces. After an error, `revert` puts the saved parts back in reverse order. Blocks
-//! and files that the records give up are gathered as [`Effects`].
+//! what it replaces. After an error, the caller has `revert` put the saved parts back, the last one
+//! first. Blocks and files that the records give up are gathered as [`Effects`].
 //!
 //! While a snapshot is being replayed, some files are still to come. Changes to those are left out.
 //! The counters of ids and epochs, and the mark of a closed store, are kept up to date all the

@@ -6,8 +6,8 @@
 //!   that a record names or sets aside, so a file that was deleted does not give its id to another.
 //!   [`next_epoch`](Catalog::next_epoch) grows with the epochs of mounts.
 //! - A transaction that fails leaves nothing behind, and the counters are as before.
-//! - While a snapshot is being replayed, the catalog holds the files below the snapshot's cursor.
-//!   Changes to others are left out, because a later chunk has them.
+//! - A snapshot is replayed chunk by chunk, in the order of file ids. Meanwhile, changes to files
+//!   behind the last chunk are left out, because a later chunk has them.
 //!
 //! An id that was given out and that no record names is not known here.
 

@@ -1,4 +1,4 @@
-//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie, so that reclaim, which
+//! [`ZoneLevels`]: how deep in the LSM tree the tables of each zone lie, so that reclaim, which
 //! empties zones, can weigh a zone without a walk over the catalog.
 //!
 //! For each zone it counts the files that have a level and an extent there, and adds up their

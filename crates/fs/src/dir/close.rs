@@ -4,9 +4,9 @@
 //! Why: a reader finds the end of a log or journal where frames stop being valid. This alone does
 //! not tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
-//! Nothing is recorded if a file has a writer, or if the writing of a log has failed. `record_ends`
-//! fails, and records nothing, if the store takes no more commits, or if a log cannot be cut to its
-//! end or synced. The next opening then treats the store as after a crash.
+//! Nothing is recorded if a file has a writer, or if a cut or a sync of a log has failed before.
+//! `record_ends` fails, and records nothing, if the store takes no more commits, or if a log cannot
+//! be cut to its end or synced now. The next opening then treats the store as after a crash.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

@@ -1,10 +1,11 @@
-//! [`Gate`]: keeps handles from changing files once the store is closed, since another process may
+//! [`Gate`]: keeps writers from changing files once the store is closed, since another process may
 //! own the directory then.
 //!
-//! Code that changes a file holds a [`Pass`] while it does. [`Gate::shut`] ends the giving of
-//! passes, and waits until those given out have been dropped. A thread that panics does not wait,
-//! because it may hold one itself. [`Gate::check`] only asks whether the gate is shut. That
-//! suffices for a read, which may go on after it.
+//! A writer must hold a [`Pass`] while it changes a file. After [`Gate::shut`], no pass is given
+//! out, and `shut` waits until those given out have been dropped. A thread that panics does not
+//! wait, because it may hold one itself. [`Gate::check`] tells whether the gate is shut, and keeps
+//! nobody out. That suffices for a read, which may go on after it. Dropping a handle asks for
+//! nothing here, though it may still remove an uncommitted file or punch out trimmed bytes.
 //!
 //! # Threads
 //! Any thread may use a gate. A thread that holds a pass must not shut it, as it would wait for

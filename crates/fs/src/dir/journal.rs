@@ -7,8 +7,8 @@
 //! journal at that time. If such a frame is missing, that is corruption, not a torn tail.
 //!
 //! # Threads
-//! One actor at a time has the [`Journal`]. Its calls wait for the disk, so no lock may be held
-//! over them. After a commit that failed, nothing more may be written to it.
+//! One actor at a time has the [`Journal`]. Calls that read or write wait for the disk, so no lock
+//! may be held over them. After a commit that failed, nothing more may be written to it.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -31,7 +31,7 @@ use crate::Access;
 
 const SECTOR: usize = 512;
 
-/// A directory in memory that knows which bytes have been synced, and loses the others when its
+/// A directory in memory that knows which bytes have been synced, and may lose others when its
 /// power is cut. Clones share the files.
 #[derive(Clone, Default)]
 pub struct MemoryFiles(Arc<Mutex<Disk>>);

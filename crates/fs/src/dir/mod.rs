@@ -33,9 +33,9 @@
 //!    directory is synced again. The old journal is removed last. So `CURRENT` names a whole
 //!    snapshot at any time.
 //! 5. **Opening for writing**: the directory, the journal and all unsealed logs, before they are
-//!    believed: an earlier process may have left them in the operating system's cache. Files that
-//!    no record names are removed. Then a roll writes a new journal, with the ends of the logs and
-//!    a new epoch.
+//!    believed: an earlier process may have left them in the operating system's cache. Files with
+//!    names of the store's own that no record names are removed. Then a roll writes a new journal,
+//!    with the ends of the logs and a new epoch.
 //!
 //! # Assumptions about the medium
 //! A synced file, and the entries of a synced directory, survive a power cut. Of what is not

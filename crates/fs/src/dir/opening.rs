@@ -6,8 +6,8 @@
 //! 2. Sync and replay the journal.
 //! 3. Check that the files are there that the journal names. Sync each unsealed log and find its
 //!    end; a log that is damaged before its end is an error.
-//! 4. Remove what no record names: files whose commit never came, journals that are not in force,
-//!    and `CURRENT.new`.
+//! 4. Remove what nothing leads to: files named by an id and kind that no record has, journals that
+//!    are not in force, and `CURRENT.new`. Files of foreign names stay.
 //! 5. Write a new journal, whose snapshot has the new epoch and the ends of the logs. Remove the
 //!    journal of before; if this fails, the next opening does it.
 //!

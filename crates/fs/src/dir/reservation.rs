@@ -4,9 +4,9 @@
 //! the disk has that much room beyond other reservations, and beyond what its rank leaves to more
 //! urgent ones. Writing does not look at the rank: no append is refused for it.
 //!
-//! Other programs write to the same disk, so a reservation does not promise room. A write that
-//! finds the disk full fails with `NoSpace`, with or without a reservation. Nothing here waits for
-//! space.
+//! Other programs write to the same disk, so a reservation does not promise room. If the write of a
+//! file finds the disk or the quota full, it fails with `NoSpace`, with or without a reservation.
+//! Nothing here waits for space.
 
 use std::any::Any;
 use std::io;

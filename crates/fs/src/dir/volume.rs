@@ -7,8 +7,8 @@
 //!   crash, the next opening for writing removes it.
 //!
 //! # Threads
-//! The state has one lock, taken before that of a file, and not held over a file operation. So a
-//! thread opens a file without the lock, and drops its own opening if another thread was faster.
+//! The state has one lock, taken before that of a [`Node`], and not held over a file operation. So
+//! a thread opens a file without the lock, and drops its own opening if another thread was faster.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

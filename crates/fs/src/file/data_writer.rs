@@ -1,4 +1,4 @@
-//! Writer of tables and clients' files on devices: large writes, two under way at a time.
+//! Writer of tables and clients' files on devices: large writes, at most two under way at a time.
 //!
 //! 1. Appends fill a buffer of one large write. When more is appended to a full buffer, its blocks
 //!    get a place in the writer's region and go to the device. A third write waits for the first.
@@ -14,8 +14,8 @@
 //!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
-//! - The error of a write is returned by the append, rest, sync or `finish` that finds it, and by
-//!   those after it.
+//! - The error of a write or a flush is returned by the append, rest, sync or `finish` that finds
+//!   it, and by those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
 //!   taken, and a failed write that found no other place: these end the writer.
 //!

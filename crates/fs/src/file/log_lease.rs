@@ -2,10 +2,10 @@
 //!
 //! - A frame goes behind the last one if the lease has room for it, else to the start of another
 //!   lease.
-//! - The journal records a lease before the first frame goes there, so that after a crash the log
-//!   can be followed from lease to lease. If the catalog does not know the log yet, the transaction
-//!   that creates it will record the lease. [`take_early`](LogLease::take_early) takes a lease in
-//!   time for that, if there is space to spare and the log is in no placement group.
+//! - If the catalog knows the log, the journal records a lease before the first frame goes there,
+//!   so that after a crash the log can be followed from lease to lease. If not, the transaction
+//!   that creates the log will record the lease. [`take_early`](LogLease::take_early) takes a lease
+//!   in time for that, if there is space to spare and the log is in no placement group.
 //! - A lease is recorded with the log's block at which it begins, which is where the frames before
 //!   it end. So no frame may be under way when a lease is taken.
 //!

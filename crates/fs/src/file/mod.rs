@@ -18,8 +18,8 @@
 //! - No lock is held over a device call: a read is planned under the file's lock, and carried out
 //!   without it.
 //!
-//! Single reads are not verified here. A log is verified as a whole when it is indexed; the bytes
-//! of other files are left to their owner to verify.
+//! Single reads are not verified here. A log that has no index yet is read and verified as a whole
+//! when it gets one; the bytes of other files are left to their owner to verify.
 
 mod cached;
 mod data_writer;

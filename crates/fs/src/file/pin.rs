@@ -1,5 +1,5 @@
-//! [`Pin`]: keeps blocks from being written again while a reader may read them. Until then their
-//! zone is not reset, and blocks of a device without zones are not given out.
+//! [`Pin`]: keeps blocks from being written again while a reader may read them. As long as a block
+//! is pinned, its zone is not reset; on a device without zones, the block is not given out.
 //!
 //! Each state of a file's map has a pin; a map that only grows keeps its pin. The file and the
 //! reads that were planned from a state hold the state's pin. Blocks that leave the map are

@@ -1,6 +1,7 @@
 //! [`LogScan`]: reads a write-ahead log by the catalog's record of it, one run of frames after the
-//! other (a run is what was written between two recoveries). Reading may wait for the device. After
-//! an error it cannot go on; [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
+//! other. The first run begins where the log was created, a further one where a recovery found the
+//! log's end. Reading may wait for the device. After an error the scan cannot go on;
+//! [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
 
 use std::sync::Arc;
 

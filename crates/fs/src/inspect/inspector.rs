@@ -1,8 +1,9 @@
 //! [`Inspector`]: reads the structures of a store that is not mounted, and keeps its catalog.
 //!
 //! Opening reads the superblocks and the whole journal. Damage is collected, and reading goes on
-//! behind it as far as it can. Without a superblock of this version, or with features or a number
-//! of devices that this version does not know, the journal is not read and the catalog stays empty.
+//! behind it as far as it can. The journal is not read, and the catalog stays empty, if no
+//! superblock of this version says that the journal is on its device, or if it has features or a
+//! number of devices that this version does not know.
 //!
 //! Opening fails if devices cannot be asked, or if the second one is not plain. In a directory it
 //! fails if a writer has the directory, or if `CURRENT` cannot be read. A directory with a file

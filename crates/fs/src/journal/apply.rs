@@ -1,10 +1,10 @@
 //! [`Application`]: applies the journal's payloads to a catalog, one after the other.
 //!
-//! It starts at a `Head`. The chunks of a snapshot that follow bring the files in the order of
-//! their ids. Transactions between them are applied to the files before the snapshot's cursor; a
-//! later chunk has the other files with the changes in them. A `Head` behind a complete snapshot
-//! begins another one, whose chunks are passed over. For a journal whose head is lost,
-//! [`headless`](Application::headless) starts without one.
+//! It starts at a `Head`, which begins a snapshot of the catalog. The chunks of the snapshot bring
+//! the files in the order of their ids. Transactions between them are applied to files of the ids
+//! that the chunks have covered so far; a later chunk has the other files with the changes in them.
+//! A `Head` behind a complete snapshot begins another one, whose chunks are passed over. For a
+//! journal whose head is lost, [`headless`](Application::headless) starts without one.
 //!
 //! The caller passes whole appends in the journal's order, without links and continuations; those
 //! are errors here. After an error in a record, the records before it are applied. After an error

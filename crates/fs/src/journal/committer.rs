@@ -4,15 +4,15 @@
 //! # Steps
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
 //! 2. If nobody leads, the committer becomes the leader. It takes the group, and the next step of a
-//!    roll if one is under way or due, and releases the lock. It flushes the devices if a
-//!    transaction of the group asks for it. It writes the group, forced, and wakes the members.
+//!    roll if one is under way, due or asked for, and releases the lock. It flushes the devices if
+//!    a transaction of the group asks for it. It writes the group, forced, and wakes the members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Failure
 //! - A transaction that cannot be staged fails alone, and changes nothing.
-//! - After a failed write or flush, nobody knows what is on the medium. The journal then takes no
-//!   more commits, and those that wait fail with `Stopped`. A group that was durable before is
-//!   still acknowledged. The catalog can be read, and may include changes that were not
+//! - After a failed write, flush or step of a roll, nobody knows what is on the medium. The journal
+//!   then takes no more commits, and those that wait fail with `Stopped`. A group that was durable
+//!   before is still acknowledged. The catalog can be read, and may include changes that were not
 //!   acknowledged.
 //! - A journal that is only read refuses commits with `ReadOnly`.
 //!

@@ -1,4 +1,5 @@
-//! Space of the devices: regions for writers, counts of used blocks, ranked reserves.
+//! Space of the devices: runs of blocks for writers (*regions*), counts of used blocks, and
+//! reserves: space that less urgent work leaves to more urgent work.
 //!
 //! | part | content |
 //! |---|---|

@@ -8,8 +8,8 @@
 //!
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
 //! conventional zone, those of the two; of a sequential one, those of the four behind its newest
-//! superblock, or all that are marked if none verifies. A superblock of another format version is
-//! reported, too.
+//! superblock, or all that are marked if none verifies. A newer superblock of another format
+//! version is reported, too.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock; other
 //! errors end the search. Nothing is written.

@@ -1,4 +1,4 @@
-//! Closing of logs: tells the journal where every log ends.
+//! Closing of a store: records in the journal where the unsealed logs end.
 //!
 //! Why: a log ends where its frames stop being valid. This alone does not tell a torn tail from
 //! damage to acknowledged frames. A recorded end does.

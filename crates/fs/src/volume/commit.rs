@@ -2,9 +2,9 @@
 //! and has the journal make them durable.
 //!
 //! The effects of transactions are carried out in the order in which the journal staged them. If a
-//! transaction fails, its files are as uncommitted as before; one that was not committed and has no
-//! writer any more is gone then. If a commit finds the journal stopped, it stops the pools before
-//! anything is freed.
+//! transaction fails, a file that it was to commit for the first time is uncommitted again; if that
+//! file has no writer any more, it is gone. If a commit finds the journal stopped, it stops the
+//! pools before anything is freed.
 //!
 //! A client's commit asks for a flush if it creates or seals a file. The file system's own commits
 //! say whether they need one. A file must be finished before the transaction that seals it.

@@ -1,9 +1,10 @@
 //! Effects of a durable transaction: marks open files as sealed or deleted, and gives the freed
 //! blocks back to their pools.
 //!
-//! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
-//! are dead at once. The caller carries out one transaction at a time, in the order of staging. A
-//! file that is given up without a commit has its blocks condemned here as well (`abandon`).
+//! Blocks that a reader may still read are *condemned* to the [`Pin`](crate::file::Pin) of the
+//! state that is read: they come free when the pin is dropped. Others are dead at once. The caller
+//! carries out one transaction at a time, in the order of staging. A file that is given up without
+//! a commit has its blocks condemned here as well (`abandon`).
 //!
 //! # Threads
 //! Takes the locks of registry, journal, file, pool and cache, and waits for nothing else.

@@ -1,7 +1,7 @@
 //! The parts of a mounted store that its handles share, and the steps of a commit.
 //!
 //! 1. Changes become records. What a file's writer has done is read from the open file.
-//! 2. The journal stages the records and makes them durable, in a group with others.
+//! 2. The journal stages the records and makes them durable, in a group with others that wait.
 //! 3. The effects are carried out in the order in which the journal staged the transactions,
 //!    because the counts of zones depend on it.
 //!
@@ -13,8 +13,8 @@
 //! | `close` | tells the journal how far logs are durable, and where they end |
 //!
 //! # Invariants
-//! - An unsealed file that is not deleted is in the registry, and so is a sealed one that has a
-//!   handle.
+//! - A file that is not deleted is in the registry as long as it has a writer, is committed and not
+//!   sealed, or is sealed and has a handle.
 //! - Blocks that the catalog knows come free after the transaction that frees them is durable.
 //!
 //! # Threads

@@ -3,8 +3,8 @@
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and not held over a device call.
-//! Two methods of this file wait for the device: `flush_of` flushes it, and `open` reads a sealed
-//! log through that has no index yet.
+//! Two methods of this file wait for the device: `flush_of` flushes it, and `open` reads the whole
+//! of a sealed log that has no index yet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! [`FreeMap`]: a set of runs of blocks of a device without zones, by number and by length.
+//! [`FreeMap`]: a set of runs of blocks of a device without zones, such as the free ones, indexed
+//! by number and by length.
 //!
 //! # Invariants
 //! - Runs do not overlap and do not touch: neighbours are joined when blocks come free.

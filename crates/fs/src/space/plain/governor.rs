@@ -12,7 +12,8 @@
 //! | log | `J` whole stretches and `C + U + F` blocks |
 //!
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
-//!   beside those that it has; 1 at least.
+//!   beside those that it has; 1 at least. If fewer stretches are whole already, as many blocks
+//!   stay free instead.
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions, and for the flush of
 //!   such a log. They are 0 on a device of logs alone.

@@ -1,4 +1,5 @@
-//! The pool of a device without zones, plain or of shingled tracks. Its regions are runs of blocks.
+//! The pool of a device without zones, plain or of shingled tracks. A *region*, which one writer
+//! appends to, is a run of blocks.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! The pool of a device with zones. Its regions are rests of zones.
+//! The pool of a device with zones. A *region*, which one writer appends to, is what is left of a
+//! zone.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -6,7 +6,7 @@
 //! | `lease` | free or written | leased, by a writer, with an active slot |
 //! | `end_lease` | leased | written, or free if nothing came of it |
 //! | `end_emptying` | leased | written, or free if all was moved |
-//! | `end_writing` | leased, written or journal | full and written, read-only or offline |
+//! | `end_writing` | leased, written, journal or failed | full: written, read-only or offline |
 //! | `give_to_journal` | free | journal |
 //! | `take_from_journal` | journal | free, with old bytes |
 //!
