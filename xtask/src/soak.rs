@@ -1,5 +1,5 @@
-//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds, round after
-//! round. It ends with the first round that fails, or that ends after N minutes.
+//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe (a named list of tests) with new
+//! seeds, round after round. It ends with the first round that fails, or that ends after N minutes.
 //!
 //! After each round, the number of the next one is written to `target/soak/NAME.json`. So the next
 //! soak goes on there; `--round` makes it start with another. Run one soak of a recipe at a time,

@@ -2,7 +2,8 @@
 //!
 //! The root is that of the sources that this program was built from. The files are the regular
 //! files below it that ignore files such as `.gitignore` do not exclude, whether they are committed
-//! or new. Commands of [`Workspace::cargo`] start in the root, so relative paths count from there.
+//! or new; those in `.git` are left out. Commands of [`Workspace::cargo`] start in the root, so
+//! relative paths count from there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -8,7 +8,7 @@
 //! tables of level 2 into level 3. A second merge of level 0 into level 1 may go beside it if all
 //! its keys lie before, or behind, all keys of the first.
 //!
-//! Why this is enough, even if the plans commit instalments in any order:
+//! Why this is enough, even if the plans commit piece by piece (in *instalments*), in any order:
 //! - Two such plans share no input, and their outputs are not in each other's way.
 //! - If both move entries of one key, all places of one plan are newer than all places of the
 //!   other. So the newer entry stays the newer one.

@@ -10,10 +10,11 @@
 //! 3. Among equals, the zone with the fewest live bytes is taken.
 //!
 //! # Where the paper is silent
-//! - A zone with tables of level 0 alone, or without tables, has age 0 and is worth nothing. Such
-//!   zones come last here, but they are taken: otherwise their dead bytes would not come free.
+//! - A zone of which no table counts, or only tables of level 0, has age 0 and is worth nothing.
+//!   Such zones come last here, but they are taken: otherwise their dead bytes would not come free.
 //! - Which tables count for the age. By default all that were written to the zone since it was last
-//!   empty, live or not. [`ZoneAge`] has other ways; the experiment `geardb/age` compares them.
+//!   empty, live or not, except for those deleted before the store was mounted. [`ZoneAge`] has
+//!   other ways; the experiment `geardb/age` compares them.
 //! - The largest score may be that of any zone, not only of the emptiest ones. So the view must
 //!   show zones of all live shares: [`Sight::Spread`], a sample if there are many, or
 //!   [`Sight::All`].

@@ -1,13 +1,13 @@
-//! Gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store on HM-SMR
-//! Drives with Gear Compaction", FAST '19, section 3).
+//! Gear compaction over zones that hold tables of one level (Yao et al., "GearDB: A GC-free
+//! Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19, section 3).
 //!
 //! *Layout* (3.1). In the paper a zone holds tables of one level, and each level writes to one
 //! zone. This decider takes any layout: zones may hold tables of several levels.
 //!
-//! *Compaction windows* (3.2). In each level, a group of zones is the window: 1/k of the level.
-//! Gear compactions take tables from windows, so that the dead data of a level lies in its window,
-//! and whole zones of the window become nearly empty. Then other zones become the window. Levels 0
-//! and 1 are all window. See [`window`].
+//! *Compaction windows* (3.2). In a level, a group of zones is the window: 1/k of the level. Gear
+//! compactions take tables from windows, so that the dead data of a level lies in its window, and
+//! whole zones of the window become nearly empty. Then other zones become the window. The upper
+//! levels are all window: in the paper 0 and 1. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in

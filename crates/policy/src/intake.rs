@@ -2,8 +2,9 @@
 //! compaction decider chooses a place for each range of keys; [`FlushRoute::check`] and
 //! [`check_place`] say whether it is allowed.
 //!
-//! Data may go below level 0 if no segment of the levels above overlaps its keys, and none in its
-//! own run or in newer runs of its level. Example: a sequential load, whose keys lie behind all
+//! Data may go to a place below level 0 if no segment overlaps its keys in the levels above that
+//! place, nor in the run of the place, nor in newer runs of its level. (A *segment* is a table with
+//! the range of its keys that counts.) Example: a sequential load, whose keys lie behind all
 //! others, need not be written to level 0 first.
 //!
 //! [`deepest_free`] is the default place of an ingest, [`leveldb_flush`] the place of a flush in

@@ -13,10 +13,10 @@
 //!    The pointer then moves behind what is taken; behind the last table it begins with the first
 //!    again. *Option* (LevelDB: up to 25 tables): the compaction grows by neighbours that overlap
 //!    nothing more in the next level.
-//! 3. *Merge or move.* The inputs merge with what they overlap in the next level. If they are of
-//!    one run and overlap nothing there, they move by metadata alone, unless more than a quarter of
-//!    the entries of one of them are tombstones. *Option* (LevelDB): they are merged, too, if they
-//!    overlap more than ten tables' bytes of the level behind.
+//! 3. *Merge or move.* The inputs merge with the tables of the next level in their range of keys.
+//!    If they are of one run and there is no such table, they move by metadata alone, unless more
+//!    than a quarter of the entries of one of them are tombstones. *Option* (LevelDB): they are
+//!    merged, too, if they overlap more than ten tables' bytes of the level behind.
 //! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
 //!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
 //!    [`aligned_from`](LeveledOptions::aligned_from), and [`sets`](LeveledOptions::sets) (SEALDB).
@@ -25,8 +25,8 @@
 //! 6. *Flush. Option* (LevelDB: down to level 2): a flush goes below level 0 if its keys overlap
 //!    nothing on the way, and at most ten tables' bytes of the level behind its place.
 //! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
-//!    that overlap it, is merged into level 1, if they overlap at most four times their own bytes
-//!    there. This spares reads.
+//!    that overlap it, is merged into level 1, if the tables there in their range of keys have at
+//!    most four times their own bytes. This spares reads.
 //! 8. *Space.* If space is short and no level is due: first any table with a tombstone above the
 //!    last level, then level 0, then any table behind level 0 that overlaps one below.
 //!

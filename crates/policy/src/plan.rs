@@ -7,7 +7,8 @@
 //!
 //! Parts may come from several levels and runs, and go to several. A plan must keep the order of
 //! age: of two entries of one key, the newer one must be found first afterwards, too.
-//! [`Plan::check`](Plan::check) refuses a plan that breaks this.
+//! [`Plan::check`](Plan::check) refuses a plan that breaks this; it takes what is dropped to be
+//! invisible.
 //!
 //! The *destination* of a route is its level, run and stream. One table at a time is written to
 //! each destination. The table goes on from a route to the next route of the same destination,

@@ -1,8 +1,9 @@
 //! [`Sealdb`]: leveled compaction by sets (Yao et al., "A Set-aware Key-Value Store on Shingled
 //! Magnetic Recording Drives with Dynamic Band", MSST '18, sections III-A and III-C).
 //!
-//! 1. Levels, scores, flushes and moves are LevelDB's: see [`Leveled`]. Levels 0 and 1 have no sets
-//!    of their own, because a table of level 1 is merged with several of level 0 at once (III-A).
+//! 1. Levels, scores, flushes and moves are those of [`Leveled`], which follows LevelDB. Levels 0
+//!    and 1 have no sets of their own, because a table of level 1 is merged with several of level 0
+//!    at once (III-A).
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
 //!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
 //!    *set*: they are to be written one behind the other, so that the next merge of these keys

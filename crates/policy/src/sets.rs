@@ -3,7 +3,8 @@
 //!
 //! [`rests`] finds the sets by the tables that are left of them, in whatever levels these are. A
 //! set belongs to the uppermost level that has a table of it. What was deleted of a set is known
-//! from its first size, which each of its tables remembers. A set without tables is not found.
+//! from its first size and number of tables, which each of its tables remembers. A set without
+//! tables is not found.
 
 use terrace_env::ByteCount;
 

@@ -40,7 +40,7 @@
 //! - The trigger of level 1, `overlap_bands`. With random writes, what is written depends on the
 //!   trigger as a share of the `n` bands of the level: with a fixed trigger about `2 + 0.43 n /
 //!   overlap_bands` bytes for one, with 140 bands as with 500 (golden `metrics-bands.txt`). With a
-//!   fixed number, large stores rewrite without measure; with a fixed share, their reads meet more
+//!   fixed number, large stores rewrite more and more; with a fixed share, their reads meet more
 //!   and more bands. By default the trigger is twice the square root of `n`.
 //! - Which level goes first. The score is LevelDB's.
 //! - Bands of level 1 are moved to older runs by metadata alone where this makes runs fewer,

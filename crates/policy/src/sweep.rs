@@ -20,12 +20,12 @@
 //!    and dies whole behind the pointer, except for what is said below.
 //!
 //! # Where the slides are silent
-//! - Tables that overlap nothing move down by metadata alone. If more than a quarter of the entries
-//!   of one of them are tombstones, they are written anew instead. Nothing is carried along with
-//!   either.
-//! - A part of level `i+1` is carried along only if it is smaller than a zone. A larger part fills
-//!   zones of its own, and copying it at each round costs more than it gains. Where there are no
-//!   zones, nothing is carried along.
+//! - If level `i+1` has no table in their range of keys, tables move down by metadata alone. But if
+//!   more than a quarter of the entries of one of them are tombstones, they are written anew
+//!   instead. Nothing is carried along with either.
+//! - What is carried along before the first table that is merged, or behind the last one, is
+//!   smaller than a zone. A larger part fills zones of its own, and copying it at each round costs
+//!   more than it gains. On a device without zones, there is none of either.
 //! - Before the first overlap, tables are carried along only behind the last one that is newer than
 //!   the first input of level `i`. Otherwise a compaction that ended early would have its outputs
 //!   written again and again.

@@ -4,9 +4,11 @@
 //! 1. Of the levels above the last, the one with the most runs goes down as a whole, if it has at
 //!    least `runs` of them; of equals the upper one. All its runs become one new run of the next
 //!    level, the newest there.
-//! 2. Into the last level they are merged with what they overlap there, so that it stays one run.
-//! 3. If no two of these tables overlap, the runs go down by metadata alone, unless at least half
-//!    of the entries of one of their segments are tombstones.
+//! 2. Into the last level they are merged with its tables in their range of keys, so that it stays
+//!    one run.
+//! 3. If no two tables of the runs overlap, and step 2 finds none to merge them with, the runs go
+//!    down by metadata alone, unless at least half of the entries of one of their segments are
+//!    tombstones.
 //! 4. If no level is due, a level above the last that has a segment of so many tombstones goes
 //!    down, the uppermost first.
 //! 5. If space is short and nothing of this is due, the deepest level above the last one that holds

@@ -1,5 +1,5 @@
-//! Check of `lib.rs` and `mod.rs`: they are tables of contents, made of documentation, module lines
-//! and re-exports. A module with a body is a finding there, even one of tests: it gets a file of
+//! Check of `lib.rs` and `mod.rs`: they are tables of contents, made of documentation, `mod` lines
+//! and `use` lines. A module with a body is a finding there, even one of tests: it gets a file of
 //! its own.
 
 use std::path::Path;

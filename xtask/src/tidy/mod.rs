@@ -9,7 +9,7 @@
 //! | `openings`, `text` | first words of comments; heads, lengths, marks of unfinished work |
 //! | `retired` | words that the glossary has given up |
 //! | `run` | the checks in their order |
-//! | `source` | lints that are silenced, tests that are switched off |
+//! | `source` | lints that are silenced, unfinished code, tests that are switched off |
 //!
 //! A check reads and returns findings; `run` prints them. Formatting, lints and documentation are
 //! left to cargo's own tools, which `run` calls.

@@ -1,4 +1,5 @@
-//! The checks in their order: first those that need no compiler, then those that do.
+//! The checks in their order: first those of this program, then those of cargo's tools (formatting,
+//! lints, documentation).
 //!
 //! A check with findings is a failed step, and the others still run. A file that cannot be read
 //! ends the chore at once. Files that git ignores are not looked at, nor those that are not UTF-8.

@@ -1,5 +1,5 @@
-//! [`Layout`]: the tables of a level, grouped by the zones in which they begin (section 3.1),
-//! oldest zone first.
+//! [`Layout`]: the tables of one run of a level, grouped by the zones in which they begin (section
+//! 3.1), oldest zone first.
 //!
 //! A zone is as old as the oldest table that the level has in it. A table whose zone is not known
 //! counts as a zone of its own.

@@ -6,8 +6,8 @@
 //! - The oldest run of level 0 moves to level 1 unread if it overlaps nothing in levels 0 and 1,
 //!   unless more than a quarter of the entries of one of its tables are tombstones.
 //! - A zone of a level above its limit goes down unread, if it is full, overlaps nothing in the
-//!   next level, and holds no tables of other levels ([`Gear::zone_down`]). So sequential loads go
-//!   down.
+//!   next level, and no table of another level begins in it ([`Gear::zone_down`]). So sequential
+//!   loads go down.
 //!
 //! # What is repaired
 //! - By algorithm 1 as printed, a level without a full window does not join, and the level above
@@ -20,8 +20,10 @@
 //!   bound, a gear compaction begins there ([`Gear::overfull`]). It does not wait for the window of
 //!   the next level: a window that it does not overlap is replaced at once. Tables that wait to go
 //!   down with their zone are not counted.
-//! - Data left in zones whose window was replaced is rewritten when a level lies in more zones than
-//!   its tables, its window and an allowance need ([`Gear::gather`]).
+//! - Data may be left in zones that are mostly dead, such as those whose window was replaced. If
+//!   nothing else is due, and a level lies in more zones than its tables, its window and an
+//!   allowance need, a compaction may rewrite what one of these zones holds of the level, the
+//!   emptiest first ([`Gear::gather`] has the conditions).
 //! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):
 //!   otherwise it would be most of a level that is far below its limit. It is whole zones, and of
 //!   the last zone as many tables as are missing.

@@ -1,9 +1,10 @@
-//! Steps 5, 7 and 8 of leveled compaction: what is compacted though no level is over its target.
+//! Steps 5, 7 and 8 of [leveled compaction](super): what is compacted though no level is over its
+//! target.
 //!
 //! - Tables of whose entries at least half are tombstones go down.
 //! - At rest, level 0 is merged where that is cheap.
-//! - If space is short, a table with any tombstone goes down, then level 0, then tables that lie
-//!   over others.
+//! - If space is short, a table with any tombstone goes down, then level 0, then tables that
+//!   overlap one of a lower level.
 
 use super::Leveled;
 use crate::compaction::{Choice, Urgency};

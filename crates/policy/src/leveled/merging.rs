@@ -1,6 +1,6 @@
-//! Steps 3 and 4 of leveled compaction: makes a merge or a trivial move of chosen segments. It
-//! finds the segments that these overlap in the run where they go, and the rule by which outputs
-//! end.
+//! Steps 3 and 4 of [leveled compaction](super): makes a merge or a trivial move of chosen
+//! segments. It finds the segments that these overlap in the run where they go, and the rule by
+//! which outputs end.
 
 use terrace_env::ByteCount;
 

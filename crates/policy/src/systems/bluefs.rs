@@ -14,8 +14,8 @@
 //! level 0 takes those that overlap. `level0_apart=on` is the paper's way.
 //!
 //! # Where the paper is silent
-//! - On a device without zones, a table lies in one run of blocks, by the [fit](crate::Fit) of the
-//!   row. Nothing of the placement is left there.
+//! - On a device without zones, the [fit](crate::Fit) of the row says in which free run of blocks a
+//!   table begins. The rules for zones have no part in it.
 //! - The paper has zones of 256 MiB. Where zones are small, a table owns several. Where they are
 //!   too large, or too large for a small store, a zone is divided evenly among several tables of
 //!   one level.

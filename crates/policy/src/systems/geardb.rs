@@ -1,5 +1,5 @@
-//! `geardb`: gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store
-//! on HM-SMR Drives with Gear Compaction", FAST '19).
+//! `geardb`: gear compaction over zones that hold tables of one level (Yao et al., "GearDB: A
+//! GC-free Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19).
 //!
 //! 1. As long as zones can be opened, a table goes to a zone of its level, and each level writes to
 //!    one zone (section 3.1). See [`LevelSeparated`].
@@ -15,9 +15,9 @@
 //! - `variant=repaired` is the row's own: the paper, with what is missing there.
 //! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB,
 //!   and its compactions grow as LevelDB's do (`growth`).
-//! - `variant=algorithm-1` is algorithm 1 as printed. In a new store level 1 takes all data, and
-//!   each compaction rewrites what it overlaps there. So this variant is for small stores, and for
-//!   stores that another variant has filled.
+//! - `variant=algorithm-1` is algorithm 1 as printed. As long as level 2 is empty, its compactions
+//!   go no deeper than level 1, and each rewrites what it overlaps there. So this variant is for
+//!   small stores, and for stores that another variant has filled.
 //!
 //! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
 //! `moves_together=1`). Parameters that are given replace these values.

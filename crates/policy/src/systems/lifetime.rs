@@ -1,9 +1,9 @@
 //! `lifetime`: LL-compaction (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD",
 //! HotStorage '22).
 //!
-//! 1. A pointer sweeps each level but level 0 in key order, so that tables die in the order in
-//!    which they were written. See [`Sweep`] for the steps, and for compactions that ignore the
-//!    pointer.
+//! 1. A pointer sweeps each level between level 0 and the last one in key order, so that tables die
+//!    in the order in which they were written. See [`Sweep`] for the steps, and for compactions
+//!    that ignore the pointer.
 //! 2. Each level has its own open zone, which merges fill with one interval of keys after the
 //!    other. What the next compaction will consume goes to the T-zone. See [`ByLifetime`].
 //! 3. Most zones die whole behind the pointer, so there is no regular collector. When space is

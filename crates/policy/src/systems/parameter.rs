@@ -2,7 +2,7 @@
 //! how it is read and written as text.
 //!
 //! [`Parameter::read`] refuses text that is no value of the kind, and values out of the range.
-//! [`Parameter::check`] does the same for a [`System`] that a program makes by setting fields.
+//! [`Parameter::check`] checks the range in a [`System`] that a program makes by setting fields.
 //! Conditions between several parameters, or between a parameter and the store, are in
 //! [`System::check`].
 

@@ -1,7 +1,7 @@
 //! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 //!
 //! Parameters with the row's own value are not written. A parameter that is left out gets the row's
-//! own value, as the reading version of the program has it. Errors are: an unknown system, a
+//! own value in the version of the program that reads the text. Errors are: an unknown system, a
 //! parameter that its row does not have, and a value that the parameter cannot have. If a parameter
 //! comes twice, the last one counts.
 
