@@ -2,9 +2,9 @@
 //! prints the tables of `docs/benchmarks.md`. With `--write` it also puts them into the page.
 //!
 //! The benchmark is repeated in two setups: a drive in memory, and a directory. The directory
-//! (`--dir`) must be one in memory, which is not checked. A table shows the median of the runs, and
-//! the range from the least to the most. The other engines are not run: their numbers are those
-//! that `terrace bench --reference` prints.
+//! (`--dir`) must be one in memory, which is not checked. A table shows the median of the runs and,
+//! if they differ, the range from the least to the most. The other engines are not run: their
+//! numbers are those that `terrace bench --reference` prints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

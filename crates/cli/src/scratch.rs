@@ -6,7 +6,7 @@
 //! 1. A directory is made and listed under one lock. It is taken off the list when its owner has
 //!    removed it.
 //! 2. After a signal no further directory is made. The listed directories are removed, and the
-//!    process ends as the signal does by itself.
+//!    process ends by the default action of the signal.
 //!
 //! Threads: an actor waits for the signals from the first directory on. If others still write to a
 //! directory while it removes it, it tries again for some seconds, and then leaves what is there.
