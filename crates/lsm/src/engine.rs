@@ -4,8 +4,8 @@
 //! - Opening starts the actors of the background jobs (threads, or coroutines of a simulation);
 //!   closing or dropping the engine ends them. An engine that is opened for reading only starts
 //!   none.
-//! - An open engine has a claim on its store. At a time, a store has one engine that writes, or any
-//!   number that only read.
+//! - An open engine has a claim on its [`Store`] object: one engine that writes has it alone, or
+//!   any number that only read share it.
 //! - A call may wait for the device and for jobs.
 //! - If a job has panicked, the call or drop that ends the jobs panics too, unless its thread is
 //!   panicking already.

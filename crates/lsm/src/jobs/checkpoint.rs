@@ -1,8 +1,8 @@
 //! Checkpoint: copies a store into another, empty one, as it is at one moment, while writes go on.
 //!
-//! 1. The engine flushes its memtables twice. Writes go on during the first flush and wait during
-//!    the second, which is short. Then the version holds the writes before this moment and no
-//!    others. (A read-only engine copies its logs instead of flushing.)
+//! 1. The engine flushes its memtables twice. Writes go on during the first flush. They wait during
+//!    the second, which has what was written during the first. Then the version holds the writes
+//!    before this moment and no others. (A read-only engine copies its logs instead of flushing.)
 //! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
 //!    a table counts no more, the copy has zeros there, and trims them. A log that the opening has
 //!    read is compared, by checksum, with what it read then; its note of the log before it is left

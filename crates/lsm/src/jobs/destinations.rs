@@ -1,6 +1,6 @@
 //! [`Destinations`]: the tables that a job is writing, at most one for each destination of its
-//! routes. A destination is a place in the tree (a level and a run) and a stream (a hint for
-//! placement on the device).
+//! routes (a route sends a range of keys to a destination). A destination is a place in the tree (a
+//! level and a run) and a stream (a hint for placement on the device).
 //!
 //! A table stays open while the job writes to other destinations. Example: routes alternate between
 //! levels 1 and 2; one table of each level grows until it is full.

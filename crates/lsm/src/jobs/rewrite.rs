@@ -1,5 +1,6 @@
 //! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
-//! no reader needs any more, and writes the others to tables as the routes say.
+//! no reader needs any more, and writes the others to tables as the routes say (each sends a range
+//! of keys to a place in the tree).
 //!
 //! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
 //!   nothing of it is left.

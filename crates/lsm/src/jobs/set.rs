@@ -1,5 +1,4 @@
-//! [`Set`]: lets the tables of a merge lie together on the device. It has the placement group that
-//! the merge writes them to, if the plan asks for that
+//! [`Set`]: the placement group of a merge whose tables are to lie together on the device
 //! ([`Merge::set`](terrace_policy::Merge::set)).
 //!
 //! - The group is as large as the merge's inputs, with the tail of one table added. The outputs can

@@ -4,10 +4,10 @@
 //! index.
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
-//! 2. The caller's chooser asks the decider (the compaction policy) again, for the tree that these
-//!    moves would leave, until it has chosen as often as it allows, chooses nothing, or chooses
-//!    something that cannot be committed with these moves. Nothing can be committed with moves out
-//!    of the tree.
+//! 2. The caller's chooser is asked for the next choice, for the tree that these moves would leave,
+//!    and so on. This ends when as many choices are together as the decider (the compaction policy)
+//!    allows, when nothing is chosen, or when a choice cannot be committed with these moves. No
+//!    further choice can be committed with a move out of the tree.
 //! 3. One transaction commits all moves and the decider's state of the last choice. So data that
 //!    arrives in key order can go down many levels for the price of one commit.
 //!

@@ -2,8 +2,8 @@
 //!
 //! - It shows all entries with their stored sequence numbers. Which of them a reader sees is
 //!   decided by the caller.
-//! - A scan looks blocks up in the block cache, and puts in at most its first block after a seek. A
-//!   job does neither.
+//! - A scan looks blocks up in the block cache. Its first block after a seek may go into the cache.
+//!   A job does neither.
 //! - [`TableCursor::stay_within`] limits the cursor to the blocks that may hold keys of a range. It
 //!   comes before the first seek. The blocks at both ends may hold other keys, so the caller
 //!   compares the keys.

@@ -1,6 +1,6 @@
-//! [`Filter`]: tells for most keys that a table does not have that they are absent, without a read
-//! of data. A Bloom filter whose bits for one key lie in one line of 64 bytes. The layout is
-//! `docs/format/table.md`.
+//! [`Filter`]: answers whether a table may have a key, without a read of data. For most keys that
+//! the table does not have, the answer is no. It is a Bloom filter whose bits for one key lie in
+//! one line of 64 bytes. The layout is `docs/format/table.md`.
 //!
 //! - A filter knows the full keys (key space and user key) of entries. "No" is certain for them. It
 //!   says nothing of range tombstones.

@@ -2,8 +2,8 @@
 //! one partition at a time.
 //!
 //! A scan leaves the indexes that it reads in the slots of the table, for the next reader. A job
-//! uses what is there, reads other partitions several at a time, and leaves nothing, because it
-//! comes by once.
+//! uses what is there, reads other partitions (several by one request, if they are small), and
+//! leaves nothing, because it comes by once.
 //!
 //! After an error of a move the cursor stands nowhere until the next seek. An error in the entry at
 //! which it stands leaves it there. One owner, which holds no lock: a call that comes to another

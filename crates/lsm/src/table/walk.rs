@@ -1,8 +1,8 @@
 //! [`Walk`]: on whose behalf a table is read in order: a client's scan, or a job or verification.
 //!
-//! It decides under which cause the reads are counted, whose share of memory they take, how far
-//! they go ahead, and whether blocks are looked up in the block cache: those of a scan are. A plain
-//! value.
+//! It decides, among others, under which cause the reads are counted, whose share of memory they
+//! take, how far they go ahead, and whether blocks are looked up in the block cache: those of a
+//! scan are. A plain value.
 
 use terrace_env::Cause;
 

@@ -3,8 +3,8 @@
 //!
 //! 1. The store is claimed: by one engine to write, or by any number to read. If another claim
 //!    excludes that, the opening fails.
-//! 2. If the store was last open under another system (compaction policy and its parameters), the
-//!    tree is taken as it is, and what the old policy had stored as its state is dropped. If only
+//! 2. If the store was last open under another system (a named set of policies), the tree is taken
+//!    as it is, and the state that the old compaction policy had stored is dropped. If only
 //!    parameters of the system differ, the state is kept.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.

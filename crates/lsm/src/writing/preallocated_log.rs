@@ -2,8 +2,8 @@
 //! write and a flush of the device, which no put should wait for. BlueFS preallocates its logs for
 //! that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
-//! 1. When the memtable is half full, the leader asks for the next log, and an actor (a background
-//!    thread) creates it. If space is short, there is no preallocated log.
+//! 1. When the memtable is half full, the leader of the writes asks for the next log, and an actor
+//!    (a background thread) creates it. If space is short, there is no preallocated log.
 //! 2. [`switch_log`](Shared::switch_log) syncs the old log and goes on in the next one, without a
 //!    metadata write.
 //! 3. When the actor works the next time, it seals the old log, unless that has been deleted by the

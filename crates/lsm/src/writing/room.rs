@@ -1,6 +1,7 @@
-//! Room for writes: before a group is appended to the log, its leader calls [`Shared::make_room`].
-//! The call slows the leader down, waits for a flush, sets space aside for the flush of the
-//! memtable, or changes to a new memtable and log, until the group may be written.
+//! Room for writes: before a group is appended to the log, its leader (the writer that writes it
+//! for all) calls [`Shared::make_room`]. The call slows the leader down, waits for a flush, sets
+//! space aside for the flush of the memtable, or changes to a new memtable and log, until the group
+//! may be written.
 //!
 //! - Space for the flush is set aside before the first group of a memtable. If space is short, it
 //!   is set aside for a smaller memtable, which is full earlier.
