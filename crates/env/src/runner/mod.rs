@@ -1,5 +1,5 @@
-//! The two runners of concurrent code. An *actor* is a thread in one of them, and a coroutine of a
-//! simulation, on a virtual clock, in the other.
+//! The two runners of concurrent code: one on real threads, and one that simulates, on a virtual
+//! clock. An *actor* is a thread of the first, or a coroutine of the second.
 //!
 //! Code asks for time, sleep and actors through the free functions of this module. For code inside
 //! [`simulate`] they mean the simulation, elsewhere the machine. So the same code runs in both.

@@ -4,7 +4,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the calls for tests |
+//! | `device` | [`Emulator`]: the [`Device`](crate::Device), and further calls |
 //! | `core` | takes requests: tickets, observers, faults, times, counters |
 //! | `faults` | which faults the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |

@@ -2,8 +2,8 @@
 //! and compare bytes.
 //!
 //! A step panics if the store returns an error. Exceptions: [`try_commit`] and [`read`] return the
-//! error, and `refused!` panics unless there is the expected one. [`read`] reads twice,
-//! by `read_at` and by `submit`, and panics if only one of the two fails or if their bytes differ.
+//! error, and `refused!` panics unless there is the expected error. [`read`] reads twice, by
+//! `read_at` and by `submit`, and panics if only one of the two fails or if their bytes differ.
 
 use std::sync::Arc;
 
