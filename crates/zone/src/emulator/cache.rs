@@ -326,7 +326,8 @@ mod tests {
             // A write, and the harm that it does where nothing is written.
             let own =
                 Before { offset: ticket * BLOCK, old: Old::Bytes(bytes.clone()), harm: false };
-            let harm = Before { offset: own.offset + BLOCK, old: Old::Zeros(BLOCK), harm: true };
+            let harm =
+                Before { offset: own.offset + BLOCK, old: Old::Unwritten(BLOCK), harm: true };
             cache.overwrite(ZONE, [own, harm], ticket, false);
             cache.complete(ZONE, ticket);
             assert!(cache.undo_bytes <= UNDO_BYTES_MAX + BLOCK);

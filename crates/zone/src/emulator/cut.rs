@@ -15,8 +15,7 @@
 //! *Conventional zones* have no holes: each physical block is as one of the volatile overwrites
 //! left it, or as it was before them. On shingled tracks a block may also be destroyed. If no block
 //! of a write was kept, the write destroyed nothing. Otherwise each block that it destroyed is old
-//! or destroyed, by itself. On tracks in memory, a written block that held nothing before reads as
-//! destroyed, and not as zeros, if its write is not kept.
+//! or destroyed, by itself.
 //!
 //! Open zones are closed; those that hold nothing become empty. The active limit also holds after a
 //! cut: where undoing changes would make too many zones active, a zone keeps the state and the
@@ -310,7 +309,8 @@ impl Drive {
                 let within = |at: u64| (at - range.start) as usize;
                 self.put(zone, part.start, &bytes[within(part.start)..within(part.end)])
             }
-            Old::Zeros(_) => self.destroy(zone, part),
+            Old::Unwritten(_) => self.blank(zone, part),
+            Old::Destroyed(_) => self.destroy(zone, part),
         }
     }
 }

@@ -18,7 +18,9 @@
 //! load of new space in order destroys nothing. For an image it begins with all bytes. A write puts
 //! its own bytes into the set, and takes out those that it destroys. Harmed bytes outside of the
 //! set are left alone, so bytes are destroyed once until they are written again. In an image, pages
-//! that hold zeros only are left alone, too.
+//! that hold zeros only are left alone, too. A second set has the bytes that the drive has destroyed
+//! since it was made or opened, so that a power cut that takes back the first write of a block tells
+//! whether the block was destroyed before, or never written.
 //!
 //! This module knows no time and no observers, and does not decide on faults: it carries out parts
 //! of writes, failures of zones and power cuts when it is told to. The caller holds the drive's
@@ -79,6 +81,8 @@ pub(super) struct Drive {
     /// Of shingled tracks, the bytes that may hold something: all others were never written, or are
     /// destroyed.
     held: Option<Ranges>,
+    /// Of shingled tracks, the bytes that this drive has destroyed and nobody has written since.
+    destroyed: Ranges,
 }
 
 impl Drive {
@@ -89,7 +93,8 @@ impl Drive {
             Medium::Memory(_) => Ranges::default(),
             Medium::File(_) => Ranges::below(bytes),
         });
-        Self { geometry, table, cache: Cache::default(), medium, held }
+        let (cache, destroyed) = (Cache::default(), Ranges::default());
+        Self { geometry, table, cache, medium, held, destroyed }
     }
 
     /// A copy in memory, volatile changes included.
@@ -97,7 +102,8 @@ impl Drive {
         let (geometry, table, cache) =
             (self.geometry.clone(), self.table.clone(), self.cache.clone());
         let medium = Medium::Memory(self.medium.copy(&geometry, |zone| self.extent(zone))?);
-        Ok(Self { geometry, table, cache, medium, held: self.held.clone() })
+        let (held, destroyed) = (self.held.clone(), self.destroyed.clone());
+        Ok(Self { geometry, table, cache, medium, held, destroyed })
     }
 
     /// The bytes of a zone that matter, from its start.
@@ -270,16 +276,23 @@ impl Drive {
             Some(held) => held.split(range),
             None => std::iter::once((range, true)).filter(|_| !harm).collect(),
         };
-        let copy = |(part, holds): (Range<u64>, bool)| {
-            let len = part.end - part.start;
+        let mut before = Vec::with_capacity(parts.len());
+        for (part, holds) in parts {
             if !holds {
-                return Ok(Before { offset: part.start, old: Old::Zeros(len), harm });
+                let nothing = |(part, destroyed): (Range<u64>, bool)| {
+                    let len = part.end - part.start;
+                    let old = if destroyed { Old::Destroyed(len) } else { Old::Unwritten(len) };
+                    Before { offset: part.start, old, harm }
+                };
+                before.extend(self.destroyed.split(part).into_iter().map(nothing));
+                continue;
             }
-            let mut old = IoBuf::with_capacity(len as usize);
-            self.medium.read(zone, part.start, len as usize, &mut old)?;
-            Ok(Before { offset: part.start, old: Old::Bytes(old[..].into()), harm })
-        };
-        parts.into_iter().map(copy).collect()
+            let len = (part.end - part.start) as usize;
+            let mut old = IoBuf::with_capacity(len);
+            self.medium.read(zone, part.start, len, &mut old)?;
+            before.push(Before { offset: part.start, old: Old::Bytes(old[..].into()), harm });
+        }
+        Ok(before)
     }
 
     /// Puts bytes in place.
@@ -292,6 +305,7 @@ impl Drive {
         // Before the write, which may do a part of it and fail.
         if let Some(held) = &mut self.held {
             held.insert(offset..offset + bytes.len() as u64);
+            self.destroyed.remove(offset..offset + bytes.len() as u64);
         }
         self.medium.write(zone, offset, bytes)
     }
@@ -301,6 +315,19 @@ impl Drive {
         let Some(held) = &mut self.held else { return Ok(()) };
         for part in held.within(range.clone()) {
             self.medium.destroy(zone, part.start, part.end - part.start)?;
+            self.destroyed.insert(part);
+        }
+        held.remove(range);
+        Ok(())
+    }
+
+    /// Makes bytes of shingled tracks read as zeros again, as if they had never been written.
+    pub(super) fn blank(&mut self, zone: ZoneId, range: Range<u64>) -> Result<(), DeviceError> {
+        let Some(held) = &mut self.held else { return Ok(()) };
+        for part in held.within(range.clone()) {
+            let mut zeros = IoBuf::default();
+            zeros.resize((part.end - part.start) as usize);
+            self.medium.write(zone, part.start, &zeros)?;
         }
         held.remove(range);
         Ok(())

@@ -6,8 +6,9 @@
 //! *harm*. All overwrites of a write have its ticket.
 //!
 //! An overwrite holds a copy of the old bytes. On shingled tracks, bytes of which the drive knows
-//! that they were never written, or are destroyed already, are not copied: [`Old::Zeros`] says only
-//! how many there are. These are plain values, without locks or I/O.
+//! that they were never written ([`Old::Unwritten`]), or are destroyed already
+//! ([`Old::Destroyed`]), are not copied: the overwrite says only how many there are. These are plain
+//! values, without locks or I/O.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,16 +41,17 @@ impl Progress {
 #[derive(Clone, Debug)]
 pub(super) enum Old {
     Bytes(Arc<[u8]>),
-    /// So many bytes of shingled tracks where nothing was written, or what was written had been
-    /// destroyed.
-    Zeros(u64),
+    /// So many bytes of shingled tracks that were never written, and read as zeros.
+    Unwritten(u64),
+    /// So many bytes of shingled tracks that had been destroyed.
+    Destroyed(u64),
 }
 
 impl Old {
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Zeros(len) => *len,
+            Self::Unwritten(len) | Self::Destroyed(len) => *len,
         }
     }
 
@@ -58,7 +60,8 @@ impl Old {
             Self::Bytes(bytes) => {
                 Self::Bytes(bytes[within.start as usize..within.end as usize].into())
             }
-            Self::Zeros(_) => Self::Zeros(within.end - within.start),
+            Self::Unwritten(_) => Self::Unwritten(within.end - within.start),
+            Self::Destroyed(_) => Self::Destroyed(within.end - within.start),
         }
     }
 }
@@ -96,7 +99,7 @@ impl Overwrite {
     /// Its share of the drive's cache: the bytes written, and those kept of what was destroyed.
     pub(super) fn cached(&self) -> u64 {
         match &self.before {
-            Before { harm: true, old: Old::Zeros(_), .. } => 0,
+            Before { harm: true, old: Old::Unwritten(_) | Old::Destroyed(_), .. } => 0,
             Before { old, .. } => old.len(),
         }
     }

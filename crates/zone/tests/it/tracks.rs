@@ -116,6 +116,35 @@ fn what_is_written_over_destroyed_blocks_is_not_destroyed_again_by_a_cut() {
     assert!(seen.len() > 4);
 }
 
+/// Blocks 0 to 8 of a track were never written, those of the next track were destroyed.
+#[test]
+fn a_cut_leaves_zeros_where_nothing_was_written_and_noise_where_it_was_destroyed() {
+    let mut seen = BTreeSet::new();
+    for (mode, seed) in modes() {
+        let device = Emulator::in_memory(geometries::tracks(), 1).unwrap();
+        write(&device, 16..24, 1, true);
+        write(&device, 8..9, 2, true);
+        assert_eq!(bytes(&device, 16..24), [0; 8]);
+        write(&device, 0..8, 3, false);
+        write(&device, 16..24, 4, false);
+        let after = cut(&device, mode, seed);
+        let is_zeros =
+            |block: u64| after.read(Lba(block), 1, CAUSE).unwrap().iter().all(|byte| *byte == 0);
+        let zeros: Vec<u64> = (0..8).filter(|block| is_zeros(*block)).collect();
+        for block in (0..8).filter(|block| !zeros.contains(block)) {
+            assert_eq!(bytes(&after, block..block + 1), [3], "{mode:?}, seed {seed}");
+        }
+        assert!((16..24).all(|block| !is_zeros(block)), "{mode:?}, seed {seed}");
+        assert!(bytes(&after, 16..24).iter().all(|byte| [0, 4].contains(byte)));
+        match mode {
+            PowerCut::DropUnflushed => assert_eq!(zeros.len(), 8),
+            PowerCut::KeepAll => assert!(zeros.is_empty()),
+            PowerCut::Prefixes | PowerCut::Blocks => drop(seen.insert(zeros)),
+        }
+    }
+    assert!(seen.len() > 4, "{seen:?}");
+}
+
 #[test]
 fn a_failed_write_harms_only_behind_what_it_has_written() {
     let mut parts = BTreeSet::new();
