@@ -145,6 +145,7 @@ impl Volume {
 
     /// Makes a file with an id of its own, and its writer's node.
     pub(super) fn create(&self, kind: FileKind) -> Result<Arc<Node>, StoreError> {
+        let _pass = self.gate.pass()?;
         let id = self.new_id()?;
         let name = names::file(id, kind);
         let file = self.files.create(&name);
@@ -238,7 +239,8 @@ impl Volume {
         Ok(Node::new(id, record.kind, file, state))
     }
 
-    /// A reader has let go of a file.
+    /// A reader has let go of a file. The last one gives back the bytes that were trimmed meanwhile,
+    /// unless the store is closed: the directory may then be another process's.
     pub(super) fn reader_ended(&self, node: &Arc<Node>) {
         let holes = {
             let mut state = self.lock();
@@ -256,10 +258,13 @@ impl Volume {
             }
             std::mem::take(&mut file.holes)
         };
-        self.punch(node.id, node.kind, &holes);
+        if let Ok(_pass) = self.gate.pass() {
+            self.punch(node.id, node.kind, &holes);
+        }
     }
 
-    /// A writer has ended. Its file goes with it unless it was committed.
+    /// A writer has ended. Its file goes with it unless it was committed; after the store was closed,
+    /// it is left to the next opening.
     pub(super) fn writer_ended(&self, node: &Arc<Node>) {
         {
             let mut state = self.lock();
@@ -275,7 +280,9 @@ impl Volume {
             file.deleted = true;
             state.nodes.remove(&node.id);
         }
-        self.remove(node.id, node.kind);
+        if let Ok(_pass) = self.gate.pass() {
+            self.remove(node.id, node.kind);
+        }
     }
 
     /// Removes a file that nobody knows any more. Where that fails, the next opening does it.

@@ -7,8 +7,8 @@
 //!
 //! An overwrite holds a copy of the old bytes. On shingled tracks, bytes of which the drive knows
 //! that they were never written ([`Old::Unwritten`]), or are destroyed already
-//! ([`Old::Destroyed`]), are not copied: the overwrite says only how many there are. These are plain
-//! values, without locks or I/O.
+//! ([`Old::Destroyed`]), are not copied: the overwrite says only how many there are. These are
+//! plain values, without locks or I/O.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -111,6 +111,30 @@ fn handles_of_a_closed_store_change_and_read_nothing() {
 }
 
 #[test]
+fn handles_that_are_dropped_after_the_store_was_closed_change_nothing() {
+    let files = MemoryFiles::new();
+    let first = DirStore::open_on(Arc::new(files.clone()), DirOptions::default());
+    let first = first.expect("a new store");
+    let store: Arc<dyn Store> = Arc::clone(&first) as Arc<dyn Store>;
+    let mut uncommitted = create(&store, FileKind::Table);
+    uncommitted.append(&[7; 4096]).expect("an append");
+    let id = sealed(&store, &[7; 8192]);
+    let reader = store.open(id).expect("the table");
+    let mut transaction = Transaction::new();
+    transaction.trim(id, 0, 4096);
+    store.commit(transaction).expect("a commit");
+    first.close();
+    // Another process may have the directory now.
+    let before = files.operations();
+    drop((uncommitted, reader, store, first));
+    assert_eq!(files.operations(), before, "the directory was changed");
+    let store = open(&files).expect("the store");
+    assert_eq!(store.list().len(), 1);
+    let tables = |name: &String| name.ends_with(".table");
+    assert_eq!(files.list().expect("a list").iter().filter(|name| tables(name)).count(), 1);
+}
+
+#[test]
 fn a_directory_of_other_things_does_not_become_a_store() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(directory.path().join("notes.txt"), b"mine").expect("a write");
