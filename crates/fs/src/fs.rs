@@ -107,6 +107,13 @@ impl Fs {
         Some(ByteCount(u64::from(zoned.zone_blocks()) * BLOCK as u64))
     }
 
+    /// The longest guard of a table on shingled tracks, as
+    /// [`Geometry::guard_max`](terrace_zone::Geometry::guard_max) has it.
+    #[must_use]
+    pub fn guard_max(&self) -> ByteCount {
+        self.volume.media.tables().geometry().guard_max()
+    }
+
     /// Ends background work and waits for it, records where every log ends, so that what a later
     /// opening lacks of them is known to be lost, and gives the device up. Everything committed is
     /// durable already; what handles that are still open ask of the device fails from now on.

@@ -89,7 +89,8 @@ impl Db {
         // A value that is accepted once must be accepted again, so its limit follows from a
         // capacity that never changes; the same holds for memtables.
         let whole = fs.map_or(capacity, |fs| fs.device_capacity());
-        let whole = options.shape(whole, fs.and_then(|fs| fs.zone_capacity()));
+        let guard = fs.map_or(ByteCount(0), |fs| fs.guard_max());
+        let whole = options.shape(whole, fs.and_then(|fs| fs.zone_capacity()), guard);
         options.check(&system, &whole)?;
         let shape = StoreShape { capacity, ..whole };
         let engine = options.engine(&system, &shape).fitted();

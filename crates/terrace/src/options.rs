@@ -176,7 +176,7 @@ impl Options {
         let geometry = device.geometry();
         let zone = ByteCount(geometry.zone_capacity * u64::from(geometry.logical_block));
         let zone = geometry.layout.is_zoned().then_some(zone);
-        let store = self.shape(geometry.capacity(), zone);
+        let store = self.shape(geometry.capacity(), zone, geometry.guard_max());
         self.check(&self.system.unwrap_or_default(), &store)
     }
 
@@ -186,10 +186,11 @@ impl Options {
         &self,
         capacity: ByteCount,
         zone_capacity: Option<ByteCount>,
+        guard: ByteCount,
     ) -> StoreShape {
         let fitted = || Self::memtable_size_of(capacity);
         let memtable_size = self.memtable_size.unwrap_or_else(fitted);
-        StoreShape { capacity, zone_capacity, memtable_size }
+        StoreShape { capacity, zone_capacity, guard, memtable_size }
     }
 
     /// Checks that a store of this shape can be opened with these options and takes writes.

@@ -189,6 +189,15 @@ impl Geometry {
         }
     }
 
+    /// The longest stretch of bytes behind a write that the write may destroy, for which a writer
+    /// leaves a guard: the rest of its last track, and the tracks that overlap. 0 without tracks.
+    #[must_use]
+    pub fn guard_max(&self) -> ByteCount {
+        let Some(Tracks { blocks, overlap }) = self.layout.tracks() else { return ByteCount(0) };
+        let track = u64::from(blocks) * u64::from(self.logical_block);
+        ByteCount(track * (u64::from(overlap) + 1))
+    }
+
     /// Checks that a device can have this shape.
     pub fn validate(&self) -> Result<(), GeometryError> {
         let check = |good: bool, what, expected: String, got: String| {

@@ -105,6 +105,7 @@ fn rows(jobs: u16) -> Vec<(&'static str, Arc<dyn Compaction>)> {
         let shape = StoreShape {
             capacity: ByteCount::mib(1),
             zone_capacity: Some(ByteCount(TABLE.0 * TABLES)),
+            guard: ByteCount(0),
             memtable_size: TABLE,
         };
         (own.name(), system.compaction(&shape, Arc::new(InOrder)))

@@ -92,6 +92,7 @@ mod tests {
         table_size(&StoreShape {
             capacity: ByteCount(zone.0 * zones),
             zone_capacity: Some(zone),
+            guard: ByteCount(0),
             memtable_size: ByteCount::mib(64),
         })
     }

@@ -12,6 +12,9 @@ pub struct StoreShape {
     pub capacity: ByteCount,
     /// The capacity of an ordinary zone; `None` over a plain directory, which has none.
     pub zone_capacity: Option<ByteCount>,
+    /// On shingled tracks, the longest guard of a file: the bytes behind it that a write to the
+    /// file may destroy. 0 elsewhere.
+    pub guard: ByteCount,
     /// A memtable that has grown to this is flushed.
     pub memtable_size: ByteCount,
 }
@@ -27,14 +30,38 @@ pub const ZONES_KEPT: u64 = 15;
 /// twelve, and the logs of the memtables before it.
 pub const MEMTABLES_KEPT: u64 = 16;
 
+/// The unit in which the file system's journal takes space where there are no zones. On shingled
+/// tracks a guard comes with it.
+const JOURNAL_UNIT: u64 = 1 << 20;
+/// Units that the journal takes while a snapshot is rolled. Without guards, their share is part of
+/// what rows leave free.
+const JOURNAL_UNITS: u64 = 4;
+
 impl StoreShape {
     /// Bytes of the store that tables may take: its capacity less [`ZONES_KEPT`] and
-    /// [`MEMTABLES_KEPT`]. Where there are no zones, less the latter only.
+    /// [`MEMTABLES_KEPT`]. Where there are no zones, less the latter only, and on shingled tracks
+    /// less the guards of the journal.
     #[must_use]
     pub fn for_data(&self) -> ByteCount {
         let zones = self.zone_capacity.map_or(0, |zone| zone.0.saturating_mul(ZONES_KEPT));
         let memtables = self.memtable_size.0.saturating_mul(MEMTABLES_KEPT);
-        ByteCount(self.capacity.0.saturating_sub(zones).saturating_sub(memtables))
+        let guard = self.guard.0.div_ceil(JOURNAL_UNIT).saturating_mul(JOURNAL_UNIT);
+        let guards = guard.saturating_mul(JOURNAL_UNITS);
+        let kept = zones.saturating_add(memtables).saturating_add(guards);
+        ByteCount(self.capacity.0.saturating_sub(kept))
+    }
+
+    /// The part of so many bytes that tables of this size can take, if tables come and go in random
+    /// order: guards between them take the rest.
+    ///
+    /// In free space that is used so, there is a hole for every second file (Knuth, The Art of
+    /// Computer Programming, volume 1, section 2.5, "the fifty-percent rule"). A hole is a guard
+    /// longer than what can be written to it. So two tables take the space of their bytes and of a
+    /// guard.
+    pub(super) fn beside_guards(&self, bytes: u64, table: ByteCount) -> ByteCount {
+        let tables = 2 * u128::from(table.0);
+        let part = u128::from(bytes) * tables / (tables + u128::from(self.guard.0)).max(1);
+        ByteCount(part as u64)
     }
 
     /// The largest table whose compactions the store has room for.

@@ -238,7 +238,8 @@ impl Row {
     }
 
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
-    /// and values can be overwritten in random order without end.
+    /// and values can be overwritten in random order without end. On shingled tracks, guards take a
+    /// part of it ([`System::live_max`]).
     #[must_use]
     pub fn live_max(self) -> u64 {
         self.parts().live_max
@@ -343,10 +344,12 @@ impl System {
 
     /// Bytes of keys and values that can live in this store, and be overwritten in random order
     /// without end. A store takes more, up to a part of what the systems hide and keep; then writes
-    /// may be refused, until something is deleted.
+    /// may be refused, until something is deleted. On shingled tracks it is less, the longer a guard
+    /// is beside a table.
     #[must_use]
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
-        ByteCount(store.for_data().0 / 100 * self.row.live_max())
+        let bytes = store.for_data().0 / 100 * self.row.live_max();
+        store.beside_guards(bytes, self.table_size(store))
     }
 
     /// Checks that all parameters that the row has are within their ranges, and that compactions of

@@ -121,7 +121,8 @@ mod tests {
         for system in System::all() {
             let capacity = ByteCount::gib(64);
             let zone_capacity = Some(ByteCount::mib(256));
-            let store = StoreShape { capacity, zone_capacity, memtable_size: ByteCount::mib(4) };
+            let (guard, memtable_size) = (ByteCount(0), ByteCount::mib(4));
+            let store = StoreShape { capacity, zone_capacity, guard, memtable_size };
             let told =
                 |system: &System| format!("{:?}", system.compaction(&store, Arc::new(NoZones)));
             let unsaid = System { throttle: None, growth: None, moves_together: None, ..system };

@@ -26,4 +26,5 @@ mod sets;
 mod smrdb;
 mod systems;
 mod throttle;
+mod tracks;
 mod unlogged;

@@ -1,0 +1,86 @@
+//! Stores on raw shingled tracks whose guards are short or long beside a table: what the store
+//! [promises](Db::live_max) can be overwritten again and again, and no put finds the space used up
+//! by guards. Simulated; cases run side by side.
+
+use std::sync::Arc;
+
+use terrace::{ByteCount, Compression, Db, Emulator, FormatOptions, Geometry, Row, System};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::runner;
+use terrace_zone::Tracks;
+
+use crate::devices::options;
+
+/// The bytes of a value.
+const VALUE: usize = 1000;
+/// How many times the live data is overwritten after it was loaded.
+const VOLUMES: u32 = 2;
+
+/// Blocks of a track, tracks that a write destroys, and KiB of a table.
+type Case = (u32, u32, u64);
+
+/// Guards of a quarter of a table and less, and of up to six tables.
+const CASES: [Case; 7] =
+    [(8, 1, 256), (8, 2, 64), (16, 2, 64), (16, 2, 128), (32, 2, 64), (32, 2, 256), (32, 1, 128)];
+
+/// Fills a device of 64 MiB as far as the store promises, in random order, and overwrites it.
+fn overwrite(system: System, (blocks, overlap, table): Case) {
+    let tracks = Tracks { blocks, overlap };
+    let geometry = Geometry::tracks(ByteCount::mib(64), tracks);
+    let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+    let table = ByteCount::kib(table);
+    let (table_size, level1_size) = (Some(table), Some(ByteCount(8 * table.0)));
+    let options = options()
+        .memtable_size(table)
+        .system(System { table_size, level1_size, ..system })
+        .compression(Compression::None);
+    let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
+    let keys = (db.live_max().0 / (VALUE + size_of::<u32>()) as u64) as u32;
+    let (mut random, mut value) = (Random::seeded(1), vec![0; VALUE]);
+    for write in 0..(1 + VOLUMES) * keys {
+        let loaded = write.wrapping_mul(7919) % keys;
+        let key = if write < keys { loaded } else { random.random_range(0..keys) };
+        random.fill_bytes(&mut value);
+        db.put(&key.to_be_bytes(), &value).unwrap_or_else(|error| {
+            let volumes = f64::from(write) / f64::from(keys);
+            panic!("{} after {volumes:.2} volumes: {error}", system.name())
+        });
+    }
+    assert_eq!(db.stats().failure, None);
+    db.close().unwrap();
+}
+
+/// Carries cases out, several at once.
+fn side_by_side(cases: impl IntoIterator<Item = (System, Case)>) {
+    let begin = |(system, case): (System, Case)| {
+        let name = format!("{} on {case:?}", system.name());
+        runner::spawn(&name, move || runner::simulate(1, || overwrite(system, case)))
+    };
+    let cases: Vec<_> = cases.into_iter().map(begin).collect();
+    cases.into_iter().for_each(runner::JoinHandle::join);
+}
+
+#[test]
+fn what_is_promised_is_overwritten_on_tracks_of_any_length() {
+    let rows = [Row::LeveldbDisk, Row::Sealdb].map(System::of);
+    side_by_side(rows.into_iter().flat_map(|row| CASES.map(|case| (row, case))));
+}
+
+#[test]
+fn what_every_row_promises_is_overwritten_though_guards_are_longer_than_tables() {
+    side_by_side(System::all().into_iter().map(|row| (row, (16, 2, 128))));
+}
+
+#[test]
+fn the_longer_the_guard_the_less_is_promised() {
+    let promised = |(blocks, overlap, table): Case| {
+        let geometry = Geometry::tracks(ByteCount::mib(64), Tracks { blocks, overlap });
+        let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+        let table_size = Some(ByteCount::kib(table));
+        let options = options().system(System { table_size, ..System::of(Row::LeveldbDisk) });
+        Db::create_device(device, &FormatOptions::default(), options).unwrap().live_max()
+    };
+    let of = [(8, 2, 256), (16, 2, 256), (16, 2, 64), (64, 2, 64)].map(promised);
+    assert!(of.is_sorted_by(|more, less| more > less), "{of:?}");
+    assert!(of[0] > ByteCount::mib(22) && of[3] > ByteCount(0), "{of:?}");
+}
