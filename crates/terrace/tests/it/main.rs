@@ -28,3 +28,4 @@ mod systems;
 mod throttle;
 mod tracks;
 mod unlogged;
+mod worn;
