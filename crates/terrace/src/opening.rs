@@ -1,8 +1,8 @@
 //! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files.
 //!
 //! - The system is the one that is asked for, or else the one that the store remembers, or, in a
-//!   new store, the default one. `leveled`, which early versions remembered, means the default one.
-//!   If this version does not know the remembered system, the opening fails.
+//!   new store, the default one. If this version does not know the remembered system, the opening
+//!   fails.
 //! - Options are checked against the store before the engine starts.
 //! - If an opening fails, what was opened for it is closed again. A file system that was handed
 //!   over mounted is unmounted.
@@ -122,13 +122,10 @@ impl Db {
     }
 }
 
-/// System of stores from versions that knew one system only, as they remembered it.
-const FORMER_SYSTEM: &str = "leveled";
-
 /// The system under which the store was opened last.
 fn remembered(store: &dyn Store) -> Result<System, Error> {
     match remembered_system(store)?.as_deref() {
-        None | Some("" | FORMER_SYSTEM) => Ok(System::default()),
+        None | Some("") => Ok(System::default()),
         Some(text) => text.parse().map_err(Error::unknown_system),
     }
 }
