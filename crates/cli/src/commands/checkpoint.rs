@@ -6,9 +6,9 @@
 //!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`
 //!   is refused, because a directory has no shape for a drive. The drive of `--to-log` must exist,
 //!   and is refused if it holds a store. With a directory as target, `--to-log` is refused.
-//! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty.
-//!   Another drive is mounted as it is, and the copy fails if that is impossible or the store on it
-//!   is not empty.
+//! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty
+//!   or have failed. Another drive is mounted as it is, and the copy fails if that is impossible or
+//!   the store on it is not empty.
 //! - If the copy fails, an image that was made for it is removed. A directory stays, and a drive
 //!   that existed may have been formatted.
 
@@ -18,13 +18,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use terrace::device::{Device as _, Emulator, ZoneState};
+use terrace::device::{Device as _, Emulator};
 use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace::fs::{DirOptions, DirStore};
 use terrace::{Checkpointed, Db, Devices, Store};
 use terrace_env::{ZoneId, runner};
 use terrace_fs::holds_store;
 
+use super::format::is_untouched;
 use super::log_drive;
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -154,10 +155,9 @@ impl Checkpoint {
     /// Mounts the target's drives, made a store if they are not one yet.
     fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
-        let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
-        // Conventional zones, and drives without zones, have no pointers that would tell.
+        // Drives without zones have no pointers that would tell.
         let is_zoned = drive.geometry().layout.is_zoned();
-        let is_untouched = !is_zoned || zones.iter().all(|zone| untouched(zone.state));
+        let is_untouched = !is_zoned || zones.iter().all(|zone| is_untouched(zone.state));
         let is_empty = is_untouched && !holds_store(&*drive)?;
         let devices = self.devices(drive)?;
         if is_empty {

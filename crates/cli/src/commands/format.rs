@@ -81,15 +81,7 @@ impl Format {
             return check_no_store(drive, path);
         }
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
-        let untouched = |state| match state {
-            ZoneState::Empty | ZoneState::NotWritePointer => true,
-            ZoneState::ReadOnly | ZoneState::Offline => true,
-            ZoneState::ImplicitlyOpen
-            | ZoneState::ExplicitlyOpen
-            | ZoneState::Closed
-            | ZoneState::Full => false,
-        };
-        let written = zones.iter().filter(|zone| !untouched(zone.state)).count();
+        let written = zones.iter().filter(|zone| !is_untouched(zone.state)).count();
         if written == 0 {
             // What lies in conventional zones alone is not told by pointers.
             return check_no_store(drive, path);
@@ -166,6 +158,19 @@ pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount) -> String {
         "room for {live_max} of keys and values that are overwritten without end; memtables of \
          {memtable_size}"
     )
+}
+
+/// Whether a zone is no reason to take a drive for one in use. Zones that have failed are none: no
+/// format changes what is in them. Conventional zones have no pointer that would tell.
+pub(super) fn is_untouched(state: ZoneState) -> bool {
+    match state {
+        ZoneState::Empty | ZoneState::NotWritePointer => true,
+        ZoneState::ReadOnly | ZoneState::Offline => true,
+        ZoneState::ImplicitlyOpen
+        | ZoneState::ExplicitlyOpen
+        | ZoneState::Closed
+        | ZoneState::Full => false,
+    }
 }
 
 /// Refuses a drive without zones that holds a store.

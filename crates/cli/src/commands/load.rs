@@ -1,7 +1,7 @@
 //! `terrace load IMAGE [FILE]`: stores entries that `scan --values` has printed, as text or, with
-//! `--format json`, as JSON. Hexadecimal digits (`scan --hex`) are understood in JSON; in text they
-//! are taken for the key and the value themselves. The entries are durable when the command
-//! succeeds.
+//! `--format json`, as JSON. Hexadecimal digits (`scan --hex`) are understood in JSON, and in text
+//! with `--hex`; else they are taken for the key and the value themselves. The entries are durable
+//! when the command succeeds.
 //!
 //! - A line is an entry. A line that is no entry ends the command with an error that names its
 //!   number. Empty lines, and in JSON the sums that end a scan, are passed over.
@@ -35,6 +35,7 @@ const BATCH: usize = 1 << 20;
 Examples:
   terrace scan drive.img --values > entries.tsv
   terrace load zns.img entries.tsv
+  terrace scan drive.img --values --hex | terrace load zns.img --hex
   terrace scan drive.img --values --json | terrace load plain --format json --sorted")]
 pub(crate) struct Load {
     #[command(flatten)]
@@ -48,6 +49,10 @@ pub(crate) struct Load {
     /// How entries are written
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     format: Format,
+    /// Keys and values of `tsv` are given as hexadecimal digits, as `scan --hex` prints them;
+    /// without it such digits are stored as the text that they are. JSON says itself which they are
+    #[arg(long)]
+    hex: bool,
     /// The keys are in order, each once: they go into tables directly, and become visible as a
     /// whole or, after an error, not at all
     #[arg(long)]
@@ -104,7 +109,7 @@ impl Load {
             number += 1;
             progress.add(read as u64);
             let text = line.strip_suffix(b"\n").unwrap_or(&line);
-            let entry = self.format.parse(text).and_then(|entry| match entry {
+            let entry = self.format.parse(text, self.hex).and_then(|entry| match entry {
                 Some((key, value)) => {
                     (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
                     sink.put(&space, &key, &value)
@@ -147,9 +152,9 @@ impl Sink<'_> {
 
 impl Format {
     /// An entry; `None` for a line that holds none.
-    fn parse(self, line: &[u8]) -> Result<Option<Entry>, Failure> {
+    fn parse(self, line: &[u8], hex: bool) -> Result<Option<Entry>, Failure> {
         match self {
-            Self::Tsv => parse_text(line),
+            Self::Tsv => parse_text(line, hex),
             Self::Json => parse_json(line),
         }
     }
@@ -159,15 +164,18 @@ fn wrong(expected: &str) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
 }
 
-fn parse_text(line: &[u8]) -> Result<Option<Entry>, Failure> {
+fn parse_text(line: &[u8], hex: bool) -> Result<Option<Entry>, Failure> {
     if line.is_empty() {
         return Ok(None);
     }
     let Some(tab) = line.iter().position(|&byte| byte == b'\t') else {
         return Err(wrong("a key, a tab and a value, as `scan --values` prints them"));
     };
-    let plain = |text| escape::unescape(text).ok_or_else(|| wrong("escapes that `scan` prints"));
-    Ok(Some((plain(&line[..tab])?, plain(&line[tab + 1..])?)))
+    let bytes = |text| match hex {
+        true => parse_hex(text),
+        false => escape::unescape(text).ok_or_else(|| wrong("escapes that `scan` prints")),
+    };
+    Ok(Some((bytes(&line[..tab])?, bytes(&line[tab + 1..])?)))
 }
 
 fn parse_json(line: &[u8]) -> Result<Option<Entry>, Failure> {
@@ -198,7 +206,12 @@ mod tests {
     fn what_a_scan_prints_is_read_back() {
         let (key, value) = (b"a\tb\\\x00\xff".to_vec(), "ä\n\"'\u{7f}".as_bytes().to_vec());
         let line = format!("{}\t{}", escape::Escaped(&key), escape::Escaped(&value));
-        assert_eq!(parse_text(line.as_bytes()).unwrap(), Some((key.clone(), value.clone())));
+        let entry = Some((key.clone(), value.clone()));
+        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), entry);
+        let line = format!("{}\t{}", escape::hex(&key), escape::hex(&value));
+        assert_eq!(parse_text(line.as_bytes(), true).unwrap(), entry);
+        let as_text = (escape::hex(&key).into_bytes(), escape::hex(&value).into_bytes());
+        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), Some(as_text));
         let mut object = serde_json::Map::new();
         escape::insert(&mut object, "key", &key);
         escape::insert(&mut object, "value", &value);
@@ -210,7 +223,10 @@ mod tests {
     #[test]
     fn lines_that_are_no_entries_are_refused() {
         for line in [&b"no tab"[..], b"wrong \\q\tescape", b"cut \\x4\tescape"] {
-            parse_text(line).unwrap_err();
+            parse_text(line, false).unwrap_err();
+        }
+        for line in [&b"no tab"[..], b"00\t0", b"0g\t00", b"key\tvalue"] {
+            parse_text(line, true).unwrap_err();
         }
         for line in [&b"{"[..], b"{\"key\":\"a\"}", b"{\"key_hex\":\"0\",\"value\":\"\"}", b"3"] {
             parse_json(line).unwrap_err();

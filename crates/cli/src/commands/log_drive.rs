@@ -20,7 +20,9 @@ use crate::failure::{Failure, Kind};
 pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<PathBuf> {
     // Other faults of the drive are found when the store is opened.
     let member = log_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
-    let beside = image.parent().unwrap_or(Path::new(""));
+    // Only a link is followed, so that messages have the path as it was typed.
+    let linked = image.is_symlink().then(|| image.canonicalize().ok()).flatten();
+    let beside = linked.as_deref().unwrap_or(image).parent().unwrap_or(Path::new(""));
     (!member.path.is_empty()).then(|| beside.join(member.path))
 }
 

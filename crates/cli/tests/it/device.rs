@@ -71,6 +71,17 @@ fn an_impossible_shape_is_a_wrong_command_line() {
 }
 
 #[test]
+fn a_drive_of_less_than_a_block_is_refused_for_its_size() {
+    let place = Place::new();
+    for (kind, size) in [("tracks", "3"), ("plain", "4095"), ("tracks", "0"), ("cached", "1")] {
+        let words = ["device", "create", "drive.img", "--kind", kind, "--size", size];
+        let error = place.fails(2, &words);
+        assert!(error.contains("size: expected a block of 4096 bytes"), "{kind}, {size}: {error}");
+        assert!(!error.contains("zone"), "{kind}, {size}: {error}");
+    }
+}
+
+#[test]
 fn a_drive_that_is_not_there_is_not_found() {
     let place = Place::new();
     place.fails(5, &["device", "report", "drive.img"]);

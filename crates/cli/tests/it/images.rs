@@ -139,6 +139,10 @@ fn a_store_on_two_drives_finds_the_second_one_beside_the_first() {
         std::fs::rename(from, to).expect("a move");
     }
     assert_eq!(place.ok(&["get", "away/drive.img", "key"]), "value");
+    // The first is named by a link from elsewhere, beside which the second does not lie.
+    let link = place.path().join("link.img");
+    std::os::unix::fs::symlink("away/drive.img", link).expect("a link");
+    assert_eq!(place.ok(&["get", "link.img", "key"]), "value");
 }
 
 #[test]

@@ -36,6 +36,21 @@ fn zones_that_have_failed_are_no_reason_to_force_a_format() {
     assert_eq!(place.ok(&["get", "d.img", "greeting"]), "hello");
     let refused = place.fails(1, &["format", "d.img"]);
     assert!(refused.contains("zones that are written"), "{refused}");
+    // Nor are they to refuse a copy, which leaves them alone.
+    place.ok(&["device", "create", "e.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    let drive = Emulator::open_image(&place.path().join("e.img"), Access::ReadWrite);
+    let drive = drive.expect("the drive");
+    drive.set_zone_condition(ZoneId(0), ZoneState::ReadOnly).expect("a zone");
+    drive.set_zone_condition(ZoneId(5), ZoneState::Offline).expect("a zone");
+    drop(drive);
+    place.ok(&["checkpoint", "d.img", "e.img"]);
+    assert_eq!(place.ok(&["get", "e.img", "greeting"]), "hello");
+    let zones = place.json(&["device", "report", "e.img"]);
+    assert_eq!(zones["zones"][0]["state"], "read_only");
+    assert_eq!(zones["zones"][5]["state"], "offline");
+    let refused = place.fails(1, &["checkpoint", "d.img", "e.img"]);
+    assert!(refused.contains("expected an empty"), "{refused}");
+    assert_eq!(place.ok(&["get", "e.img", "greeting"]), "hello");
 }
 
 #[test]

@@ -172,9 +172,6 @@ impl Shape {
             let message = format!("size: expected at most the {whole} of the drive, found {size}");
             return Err(usage(message));
         }
-        if size.0 == 0 {
-            return Err(usage("size: expected a block at least, found nothing".into()));
-        }
         let (logical, physical) = match real {
             Some(real) => (real.logical_block, real.physical_block),
             None => (narrow(self.logical_block), narrow(self.physical_block)),
@@ -182,6 +179,10 @@ impl Shape {
         // Whole physical blocks; what is left over is not part of the drive.
         let unit = u64::from(physical.max(1));
         let blocks = size.0 / unit * unit / u64::from(logical.max(1));
+        if blocks == 0 {
+            let message = format!("size: expected a block of {unit} bytes at least, found {size}");
+            return Err(usage(message));
+        }
         let managed = matches!(kind, DeviceKind::DriveManaged | DeviceKind::Cached);
         let mut geometry = Geometry {
             logical_block: logical,
