@@ -38,7 +38,7 @@ fn zones_that_have_failed_are_no_reason_to_force_a_format() {
     assert!(refused.contains("zones that are written"), "{refused}");
     // Nor are they to refuse a copy, which leaves them alone.
     place.ok(&["device", "create", "e.img", "--size", "64MiB", "--zone-size", "1MiB"]);
-    let drive = Emulator::open_image(&place.path().join("e.img"), Access::ReadWrite);
+    let drive = Emulator::open_image(place.path().join("e.img"), Access::ReadWrite);
     let drive = drive.expect("the drive");
     drive.set_zone_condition(ZoneId(0), ZoneState::ReadOnly).expect("a zone");
     drive.set_zone_condition(ZoneId(5), ZoneState::Offline).expect("a zone");

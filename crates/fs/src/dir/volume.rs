@@ -239,8 +239,8 @@ impl Volume {
         Ok(Node::new(id, record.kind, file, state))
     }
 
-    /// A reader has let go of a file. The last one gives back the bytes that were trimmed meanwhile,
-    /// unless the store is closed: the directory may then be another process's.
+    /// A reader has let go of a file. The last one gives back the bytes that were trimmed
+    /// meanwhile, unless the store is closed: the directory may then be another process's.
     pub(super) fn reader_ended(&self, node: &Arc<Node>) {
         let holes = {
             let mut state = self.lock();
@@ -263,8 +263,8 @@ impl Volume {
         }
     }
 
-    /// A writer has ended. Its file goes with it unless it was committed; after the store was closed,
-    /// it is left to the next opening.
+    /// A writer has ended. Its file goes with it unless it was committed; after the store was
+    /// closed, it is left to the next opening.
     pub(super) fn writer_ended(&self, node: &Arc<Node>) {
         {
             let mut state = self.lock();

@@ -344,8 +344,8 @@ impl System {
 
     /// Bytes of keys and values that can live in this store, and be overwritten in random order
     /// without end. A store takes more, up to a part of what the systems hide and keep; then writes
-    /// may be refused, until something is deleted. On shingled tracks it is less, the longer a guard
-    /// is beside a table.
+    /// may be refused, until something is deleted. On shingled tracks it is less, the longer a
+    /// guard is beside a table.
     #[must_use]
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
         let bytes = store.for_data().0 / 100 * self.row.live_max();

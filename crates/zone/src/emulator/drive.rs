@@ -18,9 +18,9 @@
 //! load of new space in order destroys nothing. For an image it begins with all bytes. A write puts
 //! its own bytes into the set, and takes out those that it destroys. Harmed bytes outside of the
 //! set are left alone, so bytes are destroyed once until they are written again. In an image, pages
-//! that hold zeros only are left alone, too. A second set has the bytes that the drive has destroyed
-//! since it was made or opened, so that a power cut that takes back the first write of a block tells
-//! whether the block was destroyed before, or never written.
+//! that hold zeros only are left alone, too. A second set has the bytes that the drive has
+//! destroyed since it was made or opened. A power cut that takes back the first write of a block so
+//! tells a block that had been destroyed from one that was never written.
 //!
 //! This module knows no time and no observers, and does not decide on faults: it carries out parts
 //! of writes, failures of zones and power cuts when it is told to. The caller holds the drive's
