@@ -82,7 +82,8 @@ impl Fs {
         self.volume.set_write_blocks(u32::try_from(blocks).unwrap_or(u32::MAX));
     }
 
-    /// From now on frames of logs hold at most so much. Nine times as much is in memory of the log
+    /// Frames of logs that get a writer from now on hold at most so much, and no more than a large
+    /// write; a limit below 64 KiB counts as 64 KiB. Nine times as much is in memory of the log
     /// that is being written, when writes do not get through. 1 MiB where nobody says otherwise.
     pub fn set_log_frame(&self, size: ByteCount) {
         self.volume.set_log_frame_bytes(usize::try_from(size.0).unwrap_or(usize::MAX));

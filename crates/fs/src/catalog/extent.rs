@@ -200,7 +200,7 @@ impl ExtentMap {
         (Self(kept.into()), freed)
     }
 
-    /// The blocks of the device that this map names and `other` does not.
+    /// The blocks of the devices that this map names and `other` does not.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Vec<Extent> {
         let mut theirs: Vec<Extent> = other.extents().collect();
