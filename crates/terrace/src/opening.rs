@@ -1,8 +1,8 @@
 //! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files.
 //!
 //! - The system is the one that is asked for, or else the one that the store remembers, or, in a
-//!   new store, the default one. If this version does not know the remembered system, the opening
-//!   fails.
+//!   new store, the default one. If none is asked for, and this version does not know the
+//!   remembered one, the opening fails.
 //! - Options are checked against the store before the engine starts.
 //! - If an opening fails, what was opened for it is closed again. A file system that was handed
 //!   over mounted is unmounted.

@@ -1,8 +1,8 @@
 //! [`Options`]: how a store is opened, with the default of each option and what it changes.
 //!
-//! Setting an option checks nothing. An opening checks all options, and [`Options::check_device`]
-//! does so before a device is formatted. Options hold for one opening; a store remembers the system
-//! alone. A plain value.
+//! Setting an option checks nothing. An opening checks those that have a range, and
+//! [`Options::check_device`] does so before a device is formatted. Options hold for one opening; a
+//! store remembers the system alone. A plain value.
 
 use std::time::Duration;
 

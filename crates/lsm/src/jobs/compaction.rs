@@ -30,7 +30,8 @@ use crate::event::Job;
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::{DeciderState, Version};
 
-/// How often a client's request is tried again before the client is told that there is no space.
+/// After so many failures in a row, of whatever tasks but those for rest, an actor gives up a
+/// client's request that finds no space.
 const REQUEST_TRIES: u32 = 5;
 
 /// The actor.

@@ -7,7 +7,8 @@
 //! | which memtables wait for their flush | `flush_queue` |
 //!
 //! # The life of a memtable
-//! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
+//! 1. It is *active*: the leader of each group of writes inserts the entries of the group. (An
+//!    opening inserts the entries of a log.)
 //! 2. When it is full, or must be flushed for another reason, such as a call of a client, a new
 //!    memtable takes its place. From then on it is immutable, and it waits for its flush.
 //! 3. A flush writes to tables those of its entries that some reader may still see, and deletes

@@ -1,5 +1,5 @@
-//! [`EntryTree`]: a B+-tree of entries in order. This file holds descent, insertion, and the cursor
-//! ([`EntryCursor`]).
+//! [`EntryTree`]: a B+-tree of entries in order. This file holds descent, insertion, the cursor
+//! ([`EntryCursor`]), and the prefixes by which keys are compared first ([`Window`]).
 //!
 //! Nodes split, and nothing is removed. The steps of a split keep every entry in the reach of a
 //! reader that comes at any moment:
