@@ -1,11 +1,10 @@
-//! [`Gate`]: keeps writers from changing files once the store is closed, since another process may
+//! [`Gate`]: keeps handles from changing files once the store is closed, since another process may
 //! own the directory then.
 //!
-//! A writer must hold a [`Pass`] while it changes a file. After [`Gate::shut`], no pass is given
+//! A handle must hold a [`Pass`] while it changes a file. After [`Gate::shut`], no pass is given
 //! out, and `shut` waits until those given out have been dropped. A thread that panics does not
 //! wait, because it may hold one itself. [`Gate::check`] tells whether the gate is shut, and keeps
-//! nobody out. That suffices for a read, which may go on after it. Dropping a handle asks for
-//! nothing here, though it may still remove an uncommitted file or punch out trimmed bytes.
+//! nobody out. That suffices for a read, which may go on after it.
 //!
 //! # Threads
 //! Any thread may use a gate. A thread that holds a pass must not shut it, as it would wait for

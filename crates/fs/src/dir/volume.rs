@@ -3,8 +3,8 @@
 //! # Invariants
 //! - A file id is given out once. A record in the journal sets ids aside before they are given out,
 //!   so the next opening can begin behind them.
-//! - A file that was not committed is removed when its writer ends. If it is left, such as by a
-//!   crash, the next opening for writing removes it.
+//! - A file that was not committed is removed when its writer ends, unless the store is closed by
+//!   then. If it is left, such as by a crash, the next opening for writing removes it.
 //!
 //! # Threads
 //! The state has one lock, taken before that of a [`Node`], and not held over a file operation. So
