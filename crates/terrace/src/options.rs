@@ -206,7 +206,8 @@ impl Options {
             memtable_size: store.memtable_size,
             memtables_max: self.memtables_max,
             gather_time: self.gather_time,
-            table_size: system.table_size(store),
+            // A system fits it to the space that there is, which may be none.
+            table_size: system.table_size(store).max(terrace_lsm::limits::TABLE_SIZE.least),
             block_size: self.block_size,
             compression: self.compression,
             filter_bits: self.filter_bits,

@@ -10,7 +10,7 @@ use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
-    leveldb_greedy, leveldb_sets, lifetime, parameters, sealdb, smrdb, smrdb_leveled, text, tiered,
+    leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text, tiered,
 };
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
@@ -385,12 +385,11 @@ impl System {
         }
     }
 
-    /// The size of a table in this store. One that is fitted to the store is at least as large as
-    /// the parameter has to be, however little space the store has left.
+    /// The size of a table in this store.
     #[must_use]
     pub fn table_size(&self, store: &StoreShape) -> ByteCount {
         let fitted = (self.row.parts().table_size)(self, store);
-        self.table_size.unwrap_or(fitted.max(ByteCount(parameters::TABLE_SIZE.limit.least)))
+        self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
     fn level0_slow(&self) -> u16 {
