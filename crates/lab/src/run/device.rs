@@ -106,6 +106,16 @@ impl DevicePlan {
         }
     }
 
+    /// Whether its mechanism is a disk's; `drive` is the experiment's drive.
+    pub(super) fn is_rotational(&self, drive: &Geometry) -> Result<bool, PlanError> {
+        Ok(self.own_drive()?.map_or(drive.rotational, |own| own.media() == Media::Disk))
+    }
+
+    /// How many parts of its mechanism work at once; `drive` is the experiment's drive.
+    pub(super) fn mechanisms(&self, drive: &Drive) -> Result<u64, PlanError> {
+        Ok(self.own_drive()?.as_ref().unwrap_or(drive).mechanisms())
+    }
+
     /// The capacity of a zone, if there are zones; `usual` is that of the drive's.
     pub(super) fn zone_capacity(&self, usual: u64) -> Option<u64> {
         match self {
@@ -120,9 +130,9 @@ impl DevicePlan {
         &self,
         drive: &Geometry,
         size: ByteCount,
+        rotational: bool,
     ) -> Result<Geometry, GeometryError> {
         let size = ByteCount(size.0 / BLOCK * BLOCK);
-        let rotational = drive.rotational;
         let geometry = match self {
             Self::Zones => drive.clone(),
             &Self::Bands(band) => {
@@ -254,6 +264,27 @@ mod tests {
             let error = named(name).unwrap_err().to_string();
             assert!(error.contains("an ordinary disk") && error.contains(found), "{error}");
         }
+    }
+
+    #[test]
+    fn a_disk_is_a_disk_though_the_drive_of_the_experiment_is_flash() {
+        let flash = LOAD.replace("drive = \"seagate-st1000dm003\"", "drive = \"wd-zn540\"");
+        let own = "kind = \"plain\", drive = \"hitachi-hua72303\"";
+        let own = flash.replace("kind = \"plain\"", own);
+        for (text, is_disk) in [(&flash, false), (&own, true)] {
+            let plan = plan(text, "bluefs", "plain").unwrap();
+            let drive = plan.find_drive().unwrap();
+            assert_eq!(plan.geometry(&drive).unwrap().rotational, is_disk);
+            let mechanisms = plan.device.mechanisms(&drive).unwrap();
+            assert_eq!(mechanisms == 1, is_disk, "{mechanisms}");
+        }
+        // A place on a disk is one, too.
+        let middle = |text: &str| {
+            let text = text.replace("[store]", "[store]\n        log = \"middle\"");
+            plan(&text, "bluefs", "plain").map(drop)
+        };
+        middle(&own).unwrap();
+        assert!(middle(&flash).unwrap_err().to_string().contains("flash"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io;
 use terrace::ParseSystemError;
 use terrace_zone::GeometryError;
 use terrace_zone::timing::DriveError;
+use terrace_zone::timing::Scale;
 
 use crate::workload::{ClientError, CrowdError};
 
@@ -71,6 +72,11 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// A device that a drive of this name cannot be at a scale.
+    pub(super) fn geometry(drive: &str, scale: Scale, problem: GeometryError) -> Self {
+        Self::Geometry { drive: drive.to_owned(), scale: scale.to_string(), problem }
+    }
+
     pub(super) fn no_phases() -> Self {
         Self::Impossible {
             what: "phases".into(),

@@ -65,10 +65,11 @@ impl Places {
         if places.any(Location::Conventional) && (!zoned || drive.conventional.is_empty()) {
             return impossible("log and metadata", "a drive with conventional zones", "none");
         }
-        if places.any(Location::Sequential) && !drive.rotational {
+        let rotational = device.is_rotational(drive)?;
+        if places.any(Location::Sequential) && !rotational {
             return impossible("log and metadata in sequential zones", "a disk", "flash");
         }
-        if places.any(Location::Middle) && (zoned || !drive.rotational) {
+        if places.any(Location::Middle) && (zoned || !rotational) {
             let found = if zoned { "zones" } else { "flash" };
             return impossible("log and metadata in the middle", "a disk without zones", found);
         }

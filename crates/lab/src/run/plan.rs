@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};
 use terrace_policy::StoreShape;
+use terrace_zone::Geometry;
 use terrace_zone::timing::{Drive, Scale, ScaleMode, Size};
-use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::device::DevicePlan;
@@ -153,11 +153,7 @@ impl RunPlan {
         let scaling = Scaling::new(scale, experiment.scale_by);
         let space = variant.and_then(|variant| variant.space).or(experiment.space);
         let geometry = |scale| drive.geometry(scale);
-        let of_drive = |problem: GeometryError| PlanError::Geometry {
-            drive: drive.name().to_owned(),
-            scale: scale.to_string(),
-            problem,
-        };
+        let of_drive = |problem| PlanError::geometry(drive.name(), scale, problem);
         let full = geometry(Scale::FULL).map_err(of_drive)?;
         let small = geometry(scaling.scale()).map_err(of_drive)?;
         scaling.size("a zone", zone_bytes(&full, full.zone_capacity))?;
@@ -187,7 +183,7 @@ impl RunPlan {
             phases,
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
-        let geometry = plan.geometry(&drive).map_err(of_drive)?;
+        let geometry = plan.geometry(&drive)?;
         plan.log_starts(&geometry, &plan.whole_drive(&drive)?)?;
         Ok(plan)
     }
@@ -247,14 +243,16 @@ impl RunPlan {
     }
 
     /// The shape of the part of the drive that the store has, scaled.
-    pub(super) fn geometry(&self, drive: &Drive) -> Result<Geometry, GeometryError> {
-        let whole = drive.geometry(self.scale())?;
+    pub(super) fn geometry(&self, drive: &Drive) -> Result<Geometry, PlanError> {
+        let refused = |problem| PlanError::geometry(drive.name(), self.scale(), problem);
+        let whole = drive.geometry(self.scale()).map_err(refused)?;
         let zones = u64::from(conventional(&whole)) + u64::from(self.zones);
         let size = ByteCount(zones * zone_bytes(&whole, whole.zone_size));
         if self.device.is_usual() {
-            return drive.geometry_of(self.scale(), size);
+            return drive.geometry_of(self.scale(), size).map_err(refused);
         }
-        self.device.geometry(&whole, self.space(&whole))
+        let rotational = self.device.is_rotational(&whole)?;
+        self.device.geometry(&whole, self.space(&whole), rotational).map_err(refused)
     }
 
     /// The shape of the whole drive whose mechanism the device of the tables has, scaled: that of
@@ -262,11 +260,8 @@ impl RunPlan {
     pub(super) fn whole_drive(&self, drive: &Drive) -> Result<Geometry, PlanError> {
         let own = self.device.own_drive()?;
         let drive = own.as_ref().unwrap_or(drive);
-        drive.geometry(self.scale()).map_err(|problem| PlanError::Geometry {
-            drive: drive.name().to_owned(),
-            scale: self.scale().to_string(),
-            problem,
-        })
+        let refused = |problem| PlanError::geometry(drive.name(), self.scale(), problem);
+        drive.geometry(self.scale()).map_err(refused)
     }
 
     /// Bytes of the zones that the store has of a `drive`, where the drive's own are as large.

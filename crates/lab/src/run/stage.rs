@@ -18,7 +18,7 @@ use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
 use terrace_zone::emulator::Timing;
 use terrace_zone::timing::{Drive, ScaleMode};
-use terrace_zone::{Device, Emulator, Geometry, GeometryError, Layout};
+use terrace_zone::{Device, Emulator, Geometry, Layout};
 
 use super::addresses::{Addresses, Notes};
 use super::jobs::Jobs;
@@ -51,8 +51,7 @@ impl<'a> Stage<'a> {
         into: Option<Box<dyn Write + Send>>,
     ) -> Result<Self, RunError> {
         let model = plan.find_drive()?;
-        let of_drive = |problem| refused(plan, model.name(), problem);
-        let geometry = plan.geometry(&model).map_err(of_drive)?;
+        let geometry = plan.geometry(&model)?;
         let trace = Trace::written_to(into);
         let timing = plan.device.timing(&model, plan.scale(), &geometry)?;
         let notes: Option<Arc<Mutex<Notes>>> =
@@ -61,7 +60,8 @@ impl<'a> Stage<'a> {
         let recorder = recorder.noting(notes.clone(), geometry.logical_block.into());
         let timing = SharedTiming::new(Box::new(recorder));
         let (log_device, log_mechanisms) = log_device(plan, (&model, &geometry), &timing, &trace)?;
-        let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
+        let refused = |problem| PlanError::geometry(model.name(), plan.scale(), problem);
+        let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(refused)?);
         drive.set_timing(Some(Box::new(timing)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
@@ -82,7 +82,7 @@ impl<'a> Stage<'a> {
             world,
             jobs,
             places: plan.places(),
-            mechanisms: model.mechanisms(),
+            mechanisms: plan.device.mechanisms(&model)?,
             log_mechanisms,
             compressed: plan.compressed(),
             time_scale: plan.time_scale(),
@@ -220,10 +220,6 @@ impl<'a> Stage<'a> {
     }
 }
 
-fn refused(plan: &RunPlan, drive: &str, problem: GeometryError) -> PlanError {
-    PlanError::Geometry { drive: drive.to_owned(), scale: plan.scale().to_string(), problem }
-}
-
 /// The log device, if there is one, and how many parts of its own drive's mechanism work at once.
 /// `drive` is that of the tables, with the part of it that the store has; `timing` is its model.
 fn log_device(
@@ -236,11 +232,13 @@ fn log_device(
     let Some(geometry) = plan.log_geometry(part)? else { return Ok((None, 1)) };
     let size = geometry.capacity();
     let emulator = Emulator::in_memory(geometry, plan.seed);
-    let emulator = emulator.map_err(|problem| refused(plan, "the log device", problem))?;
+    let emulator =
+        emulator.map_err(|problem| PlanError::geometry("the log device", plan.scale(), problem))?;
     let model = plan.find_log_device()?;
     let device = model.as_ref().map(|model| {
         let timing = model.plain_timing(plan.scale(), size);
-        let timing = timing.map_err(|problem| refused(plan, model.name(), problem))?;
+        let timing =
+            timing.map_err(|problem| PlanError::geometry(model.name(), plan.scale(), problem))?;
         Ok::<_, PlanError>(Box::new(Recorder::beside(timing, Arc::clone(trace))) as Box<dyn Timing>)
     });
     let starts = plan.log_starts(part, &plan.whole_drive(whole)?)?;
