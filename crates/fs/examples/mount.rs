@@ -118,6 +118,7 @@ fn create(fs: &Fs) -> Outcome<Box<dyn FileWriter>> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     };
     Ok(fs.create(&options)?)

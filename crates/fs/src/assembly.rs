@@ -1,9 +1,10 @@
 //! Finds a store on its devices: reads the superblock of each device, checks that the devices
 //! belong to one store, and replays the journal.
 //!
-//! A store has one or two devices. Device 0 holds the tables and the clients' files. If there is a
-//! device 1, it holds the journal and the logs. A superblock records the UUID of the store and the
-//! number of the device that it lies on; with two devices, it describes both of them.
+//! A store has one or two devices. Device 0 holds the tables and the clients' files. A device 1
+//! holds the journal and the logs, or offloaded tables: that is its [`Role`]. A superblock records
+//! the UUID of the store and the number of the device that it lies on; with two devices, it
+//! describes both of them.
 //!
 //! [`assemble`] refuses devices of different stores, a wrong number of devices, and devices in each
 //! other's place. It also refuses a pair of which one is an older copy, where the marks of
@@ -22,7 +23,7 @@ use crate::Devices;
 use crate::journal::{Replayed, replay_from};
 use crate::media::Media;
 use crate::pairing;
-use crate::superblock::{Member, Placement, Superblock, SuperblockArea, survey};
+use crate::superblock::{Member, Placement, Role, Superblock, SuperblockArea, survey};
 use crate::volume::as_device;
 
 /// A store that was found on its devices.
@@ -33,8 +34,8 @@ pub(crate) struct Assembled {
     pub(crate) idle: Option<ZoneId>,
     /// Whether superblocks are appended there, and take an active zone.
     pub(crate) in_log: bool,
-    /// Device 0's superblocks, where the journal is on another device.
-    pub(crate) tables: Option<(SuperblockArea, Superblock)>,
+    /// The superblocks of the device that does not hold the journal, if there are two.
+    pub(crate) other: Option<(SuperblockArea, Superblock)>,
 }
 
 /// Finds the store on these devices and reads its journal. With `write`, writes that an earlier
@@ -51,17 +52,17 @@ pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreErr
     let tables = &found[0].0;
     let (of_superblock, idle) = (tables.zones(), tables.idle_zone());
     let in_log = matches!(tables.placement(), Placement::Log(_));
-    let (area, superblock) = found.pop().expect("a store has a device");
-    let tables = found.pop();
-    if let Some((_, tables)) = &tables {
-        pairing::check(tables, &superblock)?;
+    let (area, superblock) = found.remove(usize::from(media.logs().id().0));
+    let other = found.pop();
+    if let Some((_, other)) = &other {
+        pairing::check(other, &superblock)?;
     }
     let replayed = replay_from(&**media.logs(), media.space().clone(), area, superblock)?;
-    Ok(Assembled { replayed, of_superblock, idle, in_log, tables })
+    Ok(Assembled { replayed, of_superblock, idle, in_log, other })
 }
 
-/// Finds the superblock of each device. An error if this version must not use the store, or the
-/// devices do not belong together.
+/// Finds the superblock of each device, and from that of device 0 what device 1 is for. An error if
+/// this version must not use the store, or the devices do not belong together.
 pub(crate) fn find(
     media: &Media,
     write: bool,
@@ -76,6 +77,9 @@ pub(crate) fn find(
     }
     let superblocks: Vec<&Superblock> = found.iter().map(|(_, superblock)| superblock).collect();
     check_together(&superblocks)?;
+    if let Some(role) = superblocks[0].role() {
+        media.set_role(role);
+    }
     for (medium, superblock) in media.iter().zip(&superblocks) {
         superblock.shape.check(medium.geometry())?;
         medium.grid().check_size()?;
@@ -86,7 +90,7 @@ pub(crate) fn find(
 /// An error of a device without a store, with the device's number where there are several.
 fn of_device(media: &Media, device: DeviceId, error: StoreError) -> StoreError {
     match error {
-        StoreError::Invalid(text) if media.has_log_device() => {
+        StoreError::Invalid(text) if media.are_several() => {
             StoreError::Invalid(format!("device {device}: {text}"))
         }
         other => other,
@@ -99,8 +103,10 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     let refuse = |text: String| Err(StoreError::Invalid(text));
     let store = first.uuid;
     if first.device != DeviceId::FIRST {
-        let alone = found.len() == 1;
-        let hint = if alone { "name it as the log device" } else { "exchange the two" };
+        let hint = match found.len() {
+            1 => format!("name it as the {}", name_of(first)),
+            _ => "exchange the two".to_owned(),
+        };
         return refuse(format!(
             "expected device 0 of a store, found device {} of store {store}; {hint}",
             first.device
@@ -109,14 +115,18 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     match found {
         [_] if first.devices == 1 => Ok(()),
         [_] => {
-            let log = first.members.last().map(describe).unwrap_or_default();
+            let second = first.members.last().map(describe).unwrap_or_default();
+            let has = match first.role() {
+                Some(Role::Offload) => "has offloaded tables",
+                _ => "has its journal and logs",
+            };
             refuse(format!(
-                "store {store} has its journal and logs on device 1: expected {log}, found none; \
-                 name it as the log device"
+                "store {store} {has} on device 1: expected {second}, found none; name it as the {}",
+                name_of(first)
             ))
         }
         [_, second] if first.devices == 1 => refuse(format!(
-            "store {store} is on one device: expected no log device, found device {} of store {}",
+            "store {store} is on one device: expected no other device, found device {} of store {}",
             second.device, second.uuid
         )),
         [_, second, ..] => {
@@ -141,6 +151,14 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     }
 }
 
+/// What a store calls its device 1.
+fn name_of(superblock: &Superblock) -> &'static str {
+    match superblock.role() {
+        Some(Role::Offload) => "offload device",
+        Some(Role::Log) | None => "log device",
+    }
+}
+
 /// A device, for people.
 fn describe(member: &Member) -> String {
     let Member { id, capacity, path, .. } = member;
@@ -160,11 +178,12 @@ pub fn device_number(device: &Arc<dyn Device>) -> Result<DeviceId, StoreError> {
     Ok(superblock.device)
 }
 
-/// The device that holds the journal and the logs, as the superblock of device 0 records it; `None`
-/// if they have no device of their own. With this record a program finds that device.
-pub fn log_device(zoned: &Arc<dyn Device>) -> Result<Option<Member>, StoreError> {
-    let media = Media::new(&Devices::from(Arc::clone(zoned)));
+/// Device 1 of a store and what it is for, as the superblock of device 0 records it; `None` if the
+/// store has one device. With this record a program finds device 1.
+pub fn second_device(first: &Arc<dyn Device>) -> Result<Option<(Role, Member)>, StoreError> {
+    let media = Media::new(&Devices::from(Arc::clone(first)));
     let (_, superblock) = SuperblockArea::find(as_device(media.tables()))?;
     let is_first = superblock.device == DeviceId::FIRST;
-    Ok(superblock.members.get(1).filter(|_| is_first).cloned())
+    let member = superblock.members.get(1).filter(|_| is_first).cloned();
+    Ok(superblock.role().zip(member))
 }

@@ -80,7 +80,7 @@ impl Fs {
         match assemble(&check.media, false) {
             Ok(found) => check.store(&found, progress),
             // Devices that do not belong together are no damage.
-            Err(error @ StoreError::Invalid(_)) if check.media.has_log_device() => {
+            Err(error @ StoreError::Invalid(_)) if check.media.are_several() => {
                 return Err(error);
             }
             Err(error) => check.checked.note_error("superblock or journal", error),
@@ -143,13 +143,15 @@ impl Check {
     /// Where the extents lie.
     fn places(&mut self, claims: &mut [Claim], found: &Assembled) {
         let replayed = &found.replayed;
-        let (tables, logs) = (self.media.tables().id(), self.media.logs().id());
+        let logs = self.media.logs().id();
         let mut reserved: Reserved = BTreeMap::new();
         let of_journal = replayed.journal_zones();
         reserved.extend(of_journal.map(|zone| ((logs, zone), "a zone of the journal")));
         let of_superblock = replayed.superblock_zones().into_iter().map(|zone| (logs, zone));
-        let of_superblock =
-            of_superblock.chain(found.of_superblock.iter().map(|zone| (tables, *zone)));
+        let of_other = found.other.iter().flat_map(|(area, superblock)| {
+            area.zones().into_iter().map(|zone| (superblock.device, zone))
+        });
+        let of_superblock = of_superblock.chain(of_other);
         reserved.extend(of_superblock.map(|place| (place, "a zone of the superblock")));
         claims.sort_unstable_by_key(|claim| claim.extent.first);
         // The claim that reaches furthest of those before.

@@ -1,5 +1,5 @@
 //! [`Devices`]: the devices of a store: one of any layout for the tables, and perhaps a plain one
-//! for the journal and the logs.
+//! beside it.
 //!
 //! `check_layouts` refuses a second device that is not plain. It cannot tell two plain devices that
 //! are in each other's place. A claim on the devices binds users in this process, not other
@@ -13,7 +13,8 @@ use terrace_zone::emulator::Drives;
 use terrace_zone::{Device, Layout};
 
 /// The devices of a store: one for the tables, with zones, of shingled tracks or plain; and perhaps
-/// a plain one that holds the journal and all logs. A single device converts into this.
+/// a plain one, which holds the journal and all logs, or offloaded tables. A single device converts
+/// into this.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -21,7 +22,7 @@ use terrace_zone::{Device, Layout};
 /// # use terrace_fs::{Devices, FormatOptions, Fs, MountOptions};
 /// # use terrace_zone::Device;
 /// # fn f(drive: Arc<dyn Device>, fast: Arc<dyn Device>) -> Result<(), StoreError> {
-/// let devices = Devices::with_log(drive, fast);
+/// let devices = Devices::pair(drive, fast);
 /// Fs::format(devices.clone(), &FormatOptions::default())?;
 /// let fs = Fs::mount(devices, &MountOptions::default())?;
 /// # Ok(())
@@ -31,10 +32,10 @@ use terrace_zone::{Device, Layout};
 pub struct Devices(Vec<Arc<dyn Device>>);
 
 impl Devices {
-    /// A device for the tables, and a plain one for the journal and the logs.
+    /// A device for the tables, and a plain one beside it.
     #[must_use]
-    pub fn with_log(tables: Arc<dyn Device>, log: Arc<dyn Device>) -> Self {
-        Self(vec![tables, log])
+    pub fn pair(tables: Arc<dyn Device>, second: Arc<dyn Device>) -> Self {
+        Self(vec![tables, second])
     }
 
     /// The device of the tables.
@@ -43,9 +44,10 @@ impl Devices {
         &self.0[0]
     }
 
-    /// The device of the journal and the logs, where they have one of their own.
+    /// Device 1, if there is one. What it is for is chosen by the format and recorded there
+    /// ([`Role`](crate::Role)).
     #[must_use]
-    pub fn log(&self) -> Option<&Arc<dyn Device>> {
+    pub fn second(&self) -> Option<&Arc<dyn Device>> {
         self.0.get(1)
     }
 
@@ -54,16 +56,14 @@ impl Devices {
         self.0.iter()
     }
 
-    /// Refuses a device of the journal and the logs that is not plain.
+    /// Refuses a device 1 that is not plain.
     pub(crate) fn check_layouts(&self) -> Result<(), StoreError> {
-        let got = match self.log().map(|device| device.geometry().layout) {
+        let got = match self.second().map(|device| device.geometry().layout) {
             None | Some(Layout::Plain) => return Ok(()),
             Some(Layout::Zoned) => "a zoned one",
             Some(Layout::Tracks(_)) => "one of shingled tracks",
         };
-        Err(StoreError::Invalid(format!(
-            "device 1: expected a plain device for the journal and the logs, found {got}"
-        )))
+        Err(StoreError::Invalid(format!("device 1: expected a plain device, found {got}")))
     }
 
     /// Claims all of them: to write alone, or to read with others.

@@ -21,11 +21,11 @@ use crate::media::Media;
 use crate::medium::Medium;
 use crate::mount::{device_limits, ordinary_zone};
 use crate::space::{
-    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, PlainPool, RECLAIM_RESERVE, URGENT_RESERVE, Used,
-    Zone, ZoneTable, ZonedPool, check_size, journal_zones,
+    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, Holds, PlainPool, RECLAIM_RESERVE,
+    URGENT_RESERVE, Used, Zone, ZoneTable, ZonedPool, check_size, journal_zones,
 };
 use crate::superblock::{
-    Member, PATH_MAX, Placement, Shape, Superblock, SuperblockArea, write_twice,
+    Features, Member, PATH_MAX, Placement, Role, Shape, Superblock, SuperblockArea, write_twice,
 };
 use crate::volume::as_device;
 use crate::{Devices, Fs, journal};
@@ -59,9 +59,11 @@ pub struct FormatOptions {
     /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
     /// an older store is told apart by it.
     pub uuid: Option<Uuid>,
-    /// Path of the log device, for programs that open the store later: relative to device 0, of at
-    /// most 512 bytes, or empty. It is only remembered, and may be wrong by then.
-    pub log_path: String,
+    /// What device 1 is for, if there are two devices.
+    pub role: Role,
+    /// Path of device 1, for programs that open the store later: relative to device 0, of at most
+    /// 512 bytes, or empty. It is only remembered, and may be wrong by then.
+    pub second_path: String,
 }
 
 impl Fs {
@@ -71,15 +73,17 @@ impl Fs {
         let devices = devices.into();
         let _claims = devices.claim(true)?;
         devices.check_layouts()?;
-        if options.log_path.len() > PATH_MAX {
-            let got = options.log_path.len();
+        if options.second_path.len() > PATH_MAX {
+            let got = options.second_path.len();
             let expected = format!("expected a path of at most {PATH_MAX} bytes");
-            return Err(StoreError::Invalid(format!("log device: {expected}, found {got}")));
+            return Err(StoreError::Invalid(format!("device 1: {expected}, found {got}")));
         }
         let media = Media::new(&devices);
+        media.set_role(options.role);
         let medium = media.tables();
-        if media.has_log_device() {
-            check_size(media.logs(), false)?;
+        if let Some(second) = devices.second() {
+            let second = &Medium::new(DeviceId(1), Arc::clone(second));
+            check_size(second, false)?;
         }
         let geometry = medium.geometry().clone();
         let reports = if geometry.layout.is_zoned() { usable_zones(medium)? } else { Vec::new() };
@@ -90,14 +94,18 @@ impl Fs {
         let area = SuperblockArea::choose(as_device(medium))?;
         make_room(medium, &reports, &area.zones())?;
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
-        let superblock = Superblock::first(uuid, &geometry, &area);
-        if media.has_log_device() {
-            return format_both(&media, (area, superblock), &options.log_path);
+        let mut superblock = Superblock::first(uuid, &geometry, &area);
+        if media.are_several() {
+            name_devices(&media, &mut superblock, &options.second_path);
+            match options.role {
+                Role::Log => return format_both(&media, (area, superblock)),
+                Role::Offload => format_offload(&media, &mut superblock)?,
+            }
         }
         let space = if geometry.layout.is_zoned() {
             zones_of(medium, &reports, &area)
         } else {
-            stretches_of(medium, &area, true)
+            stretches_of(medium, &area, Holds::Tables)
         };
         journal::format_as(&as_device(medium), area, &space, media.space().clone(), superblock)
     }
@@ -118,12 +126,34 @@ fn usable_zones(medium: &Medium) -> Result<Vec<ZoneReport>, StoreError> {
 fn stretches_of(
     medium: &Arc<Medium>,
     area: &SuperblockArea,
-    holds_tables: bool,
+    holds: Holds,
 ) -> Arc<dyn journal::JournalSpace> {
     let used = Used { superblock: area.zones(), ..Used::default() };
-    let pool = PlainPool::new(Arc::clone(medium), &used, holds_tables)
+    let pool = PlainPool::new(Arc::clone(medium), &used, holds)
         .unwrap_or_else(|extent| unreachable!("no file has {extent:?} yet"));
     Arc::new(pool)
+}
+
+/// Names all devices in the superblock of device 0.
+fn name_devices(media: &Media, superblock: &mut Superblock, second_path: &str) {
+    let member = |medium: &Arc<Medium>| Member {
+        id: runner::fork_random().uuid(),
+        layout: medium.layout(),
+        capacity: medium.geometry().capacity(),
+        path: if medium.id() == DeviceId::FIRST { String::new() } else { second_path.to_owned() },
+    };
+    superblock.members = media.iter().map(member).collect();
+    superblock.devices = superblock.members.len() as u16;
+}
+
+/// The superblock of another device of the store, without a journal.
+fn superblock_of(medium: &Medium, area: &SuperblockArea, of_first: &Superblock) -> Superblock {
+    Superblock {
+        device: medium.id(),
+        shape: Shape::of(medium.geometry()),
+        placement: area.placement(),
+        ..of_first.clone()
+    }
 }
 
 /// Makes a device, and a plain one for journal and logs, one store. Device 0 gets its superblock
@@ -131,27 +161,22 @@ fn stretches_of(
 fn format_both(
     media: &Media,
     (mut tables, mut superblock): (SuperblockArea, Superblock),
-    log_path: &str,
 ) -> Result<(), StoreError> {
-    let member = |medium: &Arc<Medium>| Member {
-        id: runner::fork_random().uuid(),
-        layout: medium.layout(),
-        capacity: medium.geometry().capacity(),
-        path: if medium.id() == DeviceId::FIRST { String::new() } else { log_path.to_owned() },
-    };
-    superblock.members = media.iter().map(member).collect();
-    superblock.devices = superblock.members.len() as u16;
     let medium = media.logs();
     let area = SuperblockArea::choose(as_device(medium))?;
-    let space = stretches_of(medium, &area, false);
-    let of_logs = Superblock {
-        device: medium.id(),
-        shape: Shape::of(medium.geometry()),
-        placement: area.placement(),
-        ..superblock.clone()
-    };
+    let space = stretches_of(medium, &area, Holds::Logs);
+    let of_logs = superblock_of(medium, &area, &superblock);
     journal::format_as(&as_device(medium), area, &space, media.space().clone(), of_logs)?;
     write_twice(&mut tables, &mut superblock)
+}
+
+/// Makes device 1 the offload device of a store. Device 0 is formatted after this.
+fn format_offload(media: &Media, superblock: &mut Superblock) -> Result<(), StoreError> {
+    superblock.features.incompat |= Features::OFFLOAD;
+    let medium = media.of(DeviceId(1));
+    let mut area = SuperblockArea::choose(as_device(medium))?;
+    let mut of_offload = superblock_of(medium, &area, superblock);
+    write_twice(&mut area, &mut of_offload)
 }
 
 fn is_usable(geometry: &Geometry, report: &ZoneReport) -> bool {

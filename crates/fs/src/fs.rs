@@ -22,6 +22,7 @@ use terrace_zone::Device as _;
 
 use crate::BLOCK;
 use crate::cache::CachePolicy;
+use crate::catalog::FileRecord;
 use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin, Reader, Tail};
 use crate::frame::Binding;
 use crate::mount::Access;
@@ -191,6 +192,7 @@ impl Fs {
         file: &Arc<OpenFile>,
         part: (Ask, Member),
         reserved: Option<&Reserved>,
+        offload: bool,
     ) -> Box<dyn FileWriter> {
         let (volume, file) = (Arc::clone(&self.volume), Arc::clone(file));
         let meter = reserved.map(Reserved::meter);
@@ -201,7 +203,10 @@ impl Fs {
                 writer.lease_early();
                 Box::new(writer)
             }
-            None => Box::new(DataWriter::new(volume, file, part, meter)),
+            None => {
+                let writer = DataWriter::new(volume, file, part, meter);
+                Box::new(if offload { writer.offloaded() } else { writer })
+            }
         }
     }
 
@@ -317,7 +322,9 @@ impl Store for Fs {
         let reservation = reserved.map_or(0, Reserved::id);
         let hint = options.hint;
         let ask = self.ask(hint, options.kind, options.rank, reservation, options.cause);
-        Ok(self.writer(&file, (Ask { left: options.size, ..ask }, member), reserved))
+        let part = (Ask { left: options.size, ..ask }, member);
+        let offload = options.offload && options.kind == FileKind::Table && options.group.is_none();
+        Ok(self.writer(&file, part, reserved, offload))
     }
 
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
@@ -334,7 +341,7 @@ impl Store for Fs {
         });
         let cause = if file.kind == FileKind::Log { Cause::Log } else { Cause::Client };
         let ask = self.ask(hint, file.kind, Rank::Log, 0, cause);
-        Ok(self.writer(&file, (ask, Member::of(None)), None))
+        Ok(self.writer(&file, (ask, Member::of(None)), None, false))
     }
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
@@ -398,6 +405,18 @@ impl Store for Fs {
         let space = self.volume.pools.of_kind(FileKind::Log).room();
         let medium = self.volume.media.logs();
         Some(LogSpace { device: medium.id(), size: medium.geometry().capacity(), space })
+    }
+
+    fn offload_space(&self) -> Option<SpaceInfo> {
+        Some(self.volume.pools.offload()?.room())
+    }
+
+    fn is_offloaded(&self, file: FileId) -> bool {
+        let Some(medium) = self.volume.media.offload() else { return false };
+        let holds = |record: &FileRecord| {
+            record.extents.extents().any(|extent| extent.device() == medium.id())
+        };
+        self.volume.journal.read(|catalog| catalog.get(file).is_some_and(holds))
     }
 
     fn rotational(&self) -> bool {

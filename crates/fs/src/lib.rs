@@ -64,7 +64,7 @@ mod usage;
 mod volume;
 
 pub use address::{AddressSpace, BlockAddr, ZoneGrid, ZonePlace};
-pub use assembly::{device_number, holds_store, log_device};
+pub use assembly::{device_number, holds_store, second_device};
 pub use block::{BLOCK, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
 pub use checked::{CheckProgress, Checked, DeviceChecked, Problem};

@@ -7,7 +7,7 @@
 //! Any number of requests may be under way, from any thread. Submitting does not wait for the
 //! request. The caller has to wait for each ticket once.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use terrace_env::store::IoCounts;
 use terrace_env::wait::Waits;
@@ -15,12 +15,15 @@ use terrace_env::{Cause, DeviceId, IoBuf};
 use terrace_zone::{Completion, Device, DeviceError, Layout, Ticket};
 
 use crate::medium::Medium;
+use crate::superblock::Role;
 use crate::{AddressSpace, BlockAddr, Devices};
 
 /// See the [module](self).
 pub(crate) struct Media {
     devices: Box<[Arc<Medium>]>,
     space: AddressSpace,
+    /// What device 1 is for, once that is known.
+    role: OnceLock<Role>,
 }
 
 /// A request for blocks that somebody has to wait for.
@@ -43,7 +46,18 @@ impl Media {
                 space.with_plain(medium.grid().end())
             }
         });
-        Self { devices, space }
+        Self { devices, space, role: OnceLock::new() }
+    }
+
+    /// Says what device 1 is for. Until then it counts as a log device.
+    pub(crate) fn set_role(&self, role: Role) {
+        let known = self.role.get_or_init(|| role);
+        debug_assert_eq!(*known, role, "device 1 changes its role");
+    }
+
+    /// What device 1 is for; `None` if there is one device.
+    pub(crate) fn role(&self) -> Option<Role> {
+        (self.devices.len() > 1).then(|| self.role.get().copied().unwrap_or_default())
     }
 
     /// Which addresses there are.
@@ -58,7 +72,12 @@ impl Media {
 
     /// The device that the journal and the logs lie on.
     pub(crate) fn logs(&self) -> &Arc<Medium> {
-        self.devices.last().expect("a store has a device")
+        &self.devices[usize::from(self.has_log_device())]
+    }
+
+    /// The offload device, if the store has one.
+    pub(crate) fn offload(&self) -> Option<&Arc<Medium>> {
+        self.devices.get(1).filter(|_| self.role() == Some(Role::Offload))
     }
 
     /// All devices, in the order of their numbers.
@@ -68,6 +87,11 @@ impl Media {
 
     /// Whether the journal and the logs have a device of their own.
     pub(crate) fn has_log_device(&self) -> bool {
+        self.role() == Some(Role::Log)
+    }
+
+    /// Whether the store has several devices.
+    pub(crate) fn are_several(&self) -> bool {
         self.devices.len() > 1
     }
 
@@ -146,6 +170,6 @@ impl Media {
 
     /// The name of a device for messages, where there are several: with a blank before it.
     pub(crate) fn on_device(&self, device: DeviceId) -> String {
-        if self.has_log_device() { format!(" on device {device}") } else { String::new() }
+        if self.are_several() { format!(" on device {device}") } else { String::new() }
     }
 }

@@ -42,8 +42,9 @@ use crate::medium::Medium;
 use crate::pairing;
 use crate::reclaim::Reclaimer;
 use crate::space::{
-    Condition, DevicePool, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool,
+    Condition, DevicePool, Holds, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool,
 };
+use crate::superblock::Role;
 use crate::volume::{Volume, as_device};
 use crate::{Devices, Fs, ZoneGrid, ZonePlace};
 
@@ -112,7 +113,7 @@ impl Fs {
             if let Some(zoned) = pools.zoned() {
                 zoned.free_slots(&ended);
             }
-            if let Some((area, superblock)) = &mut found.tables {
+            if let Some((area, superblock)) = &mut found.other {
                 pairing::renew((area, superblock), &mut found.replayed)?;
             }
             let ends = log_ends(&logs, found.replayed.epoch());
@@ -166,7 +167,7 @@ fn make_pools(
         let pool = if media.has_log_device() { pool.beside_log_device() } else { pool };
         pools.push(DevicePool::Zoned(Arc::new(pool)));
     }
-    let pools = Pools::new(pools);
+    let pools = Pools::new(pools, media.role());
     pools.decide_by(Arc::clone(&options.placement), Arc::clone(&options.reclaim));
     Ok((pools, ended))
 }
@@ -313,14 +314,17 @@ fn plain_pool(
     logs: &[RecoveredLog],
 ) -> Result<PlainPool, StoreError> {
     let replayed = &found.replayed;
-    let holds_tables = Arc::ptr_eq(medium, media.tables());
+    let holds = match media.role() {
+        _ if Arc::ptr_eq(medium, media.tables()) => Holds::Tables,
+        Some(Role::Offload) => Holds::Offloaded,
+        Some(Role::Log) | None => Holds::Logs,
+    };
     let mut used = Used::default();
-    if holds_tables {
-        used.superblock.clone_from(&found.of_superblock);
-    }
     if Arc::ptr_eq(medium, media.logs()) {
         used.superblock = replayed.area().zones();
         used.journal = replayed.journal_zones().collect();
+    } else if let Some((area, _)) = &found.other {
+        used.superblock = area.zones();
     }
     let mut owners = Vec::new();
     for (id, record) in replayed.catalog.files() {
@@ -331,7 +335,7 @@ fn plain_pool(
             owners.push((id, extent));
         }
     }
-    PlainPool::new(Arc::clone(medium), &used, holds_tables).map_err(|extent| {
+    PlainPool::new(Arc::clone(medium), &used, holds).map_err(|extent| {
         let id = owners.iter().find(|(_, of)| *of == extent).map_or(FileId::STORE, |(id, _)| *id);
         let (region, offset) = media.describe(&format!("catalog: file {id}"), extent.first);
         let expected = "extents beside journal and superblock, none twice".into();

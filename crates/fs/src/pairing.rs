@@ -1,25 +1,27 @@
 //! Marks that tell whether the devices of a store are copies of the same age.
 //!
-//! A store on two devices has its tables on one and its journal on the other. If one of them is put
-//! back from an older copy, each still looks sound by itself, but the journal describes other
-//! tables. A mount for writing therefore leaves the same mark, a
-//! [`MountMark`](crate::superblock::MountMark), on both devices.
+//! A store on two devices has its journal on one of them, and tables on the other or on both. If
+//! one of them is put back from an older copy, each still looks sound by itself, but the journal
+//! describes other tables. A mount for writing therefore leaves the same mark, a
+//! [`MountMark`](crate::superblock::MountMark), on both devices. Below, the *other device* is the
+//! one without the journal.
 //!
 //! # Steps of a mount for writing
-//! `a` is the mark that was found on device 0, `b` the mark of this mount.
+//! `a` is the mark that was found on the other device, `b` the mark of this mount.
 //!
 //! 1. The superblock of the journal's device gets the marks `a` and `b`.
-//! 2. The superblock of device 0 gets the mark `b`. It is written twice, so one copy may be lost.
+//! 2. The superblock of the other device gets the mark `b`. It is written twice, so one copy may be
+//!    lost.
 //! 3. The superblock of the journal's device gets the mark `b` alone. If step 2 failed, step 3 is
-//!    left out: a store can be mounted though the place of the superblocks on device 0 has worn
-//!    out.
+//!    left out: a store can be mounted though the place of the superblocks on the other device has
+//!    worn out.
 //!
 //! Each step is durable before the next one begins.
 //!
 //! # Check
-//! Devices are refused if the mark of device 0 is none of the two on the journal's device. A cut
-//! between two steps leaves devices that pass. So do devices that were never mounted for writing:
-//! their marks are of epoch 0.
+//! Devices are refused if the mark of the other device is none of the two on the journal's device.
+//! A cut between two steps leaves devices that pass. So do devices that were never mounted for
+//! writing: their marks are of epoch 0.
 //!
 //! # Limits
 //! A copy that was made within a mount is not told from the device at the end of that mount.
@@ -31,12 +33,12 @@ use crate::journal::Replayed;
 use crate::superblock::{Superblock, SuperblockArea, write_twice};
 
 /// Refuses a device that is an older copy than the other one.
-pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreError> {
-    let (found, [last, next]) = (tables.marks[0], logs.marks);
+pub(crate) fn check(other: &Superblock, of_journal: &Superblock) -> Result<(), StoreError> {
+    let (found, [last, next]) = (other.marks[0], of_journal.marks);
     if found == last || found == next {
         return Ok(());
     }
-    let store = tables.uuid;
+    let store = other.uuid;
     Err(StoreError::Invalid(match found.epoch.cmp(&last.epoch) {
         std::cmp::Ordering::Equal => format!(
             "expected device 0 and device 1 of store {store} as the same mount left them, found \
@@ -44,7 +46,8 @@ pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreE
             last.epoch
         ),
         order => {
-            let (older, newer) = if order.is_lt() { (0, 1) } else { (1, 0) };
+            let devices = (other.device, of_journal.device);
+            let (older, newer) = if order.is_lt() { devices } else { (devices.1, devices.0) };
             let (least, most) = (found.epoch.min(last.epoch), found.epoch.max(last.epoch));
             format!(
                 "expected device {older} of store {store} as mount {most} left it, like device \
@@ -55,7 +58,7 @@ pub(crate) fn check(tables: &Superblock, logs: &Superblock) -> Result<(), StoreE
 }
 
 /// Marks both devices for a mount that is going to write. The first argument is where the
-/// superblocks of device 0 lie, with the newest of them; `replayed` has the journal's.
+/// superblocks of the other device lie, with the newest of them; `replayed` has the journal's.
 pub(crate) fn renew(
     (area, superblock): (&mut SuperblockArea, &mut Superblock),
     replayed: &mut Replayed,

@@ -56,6 +56,9 @@ pub struct DeviceUsage {
     pub holds_tables: bool,
     /// Whether the journal and the logs lie on it.
     pub holds_logs: bool,
+    /// Whether it is the offload device: tables lie on it that were written while compactions ran.
+    #[serde(default)]
+    pub holds_offloaded: bool,
     /// How its space is used.
     pub space: SpaceInfo,
     /// Bytes and requests moved on it since the store was mounted, by cause.
@@ -236,6 +239,11 @@ impl Fs {
                 rotational: medium.geometry().rotational,
                 holds_tables: Arc::ptr_eq(medium, self.volume.media.tables()),
                 holds_logs: Arc::ptr_eq(medium, self.volume.media.logs()),
+                holds_offloaded: self
+                    .volume
+                    .media
+                    .offload()
+                    .is_some_and(|it| it.id() == medium.id()),
                 space,
                 io: medium.io(),
             })

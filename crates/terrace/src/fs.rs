@@ -9,5 +9,7 @@
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::{
     Access, CachePolicy, CheckProgress, Checked, DeviceChecked, Devices, FormatOptions, Fs,
-    MountOptions, Problem, RunUsage, RunUse, ZoneUsage, ZoneUse, log_device,
+    MountOptions, Problem, RunUsage, RunUse, ZoneUsage, ZoneUse, second_device,
 };
+
+pub use terrace_fs::superblock::Role;

@@ -149,7 +149,7 @@ impl Checkpoint {
             let message = format!("{path}: expected an empty drive, found a store");
             return Err(Failure::new(Kind::Failed, message));
         }
-        Ok(Devices::with_log(drive, Arc::new(log)))
+        Ok(Devices::pair(drive, Arc::new(log)))
     }
 
     /// Mounts the target's drives, made a store if they are not one yet.
@@ -161,10 +161,11 @@ impl Checkpoint {
         let is_empty = is_untouched && !holds_store(&*drive)?;
         let devices = self.devices(drive)?;
         if is_empty {
-            let log_path = self.to_log.as_deref();
-            let log_path = log_path.map(|log| log_drive::path_to_remember(&self.to, log));
-            let log_path = log_path.transpose()?.unwrap_or_default();
-            Fs::format(devices.clone(), &FormatOptions { log_path, ..FormatOptions::default() })?;
+            let path = self.to_log.as_deref();
+            let path = path.map(|log| log_drive::path_to_remember(&self.to, log));
+            let second_path = path.transpose()?.unwrap_or_default();
+            let format = FormatOptions { second_path, ..FormatOptions::default() };
+            Fs::format(devices.clone(), &format)?;
         }
         let fs = Fs::mount(devices, &MountOptions::default()).map_err(Failure::from);
         fs.map_err(|failure| {

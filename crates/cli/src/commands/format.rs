@@ -1,9 +1,9 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory. The store is
 //! then opened once, so that it remembers its system.
 //!
-//! - Without `--force` a drive that holds a store is refused, be it for the tables or for the log,
-//!   and so is a zoned drive of which a sequential zone is written. Zones that are read-only or
-//!   offline are not taken for written: a format cannot change them.
+//! - Without `--force` a drive that holds a store is refused, be it the first or the second drive of
+//!   the store, and so is a zoned drive of which a sequential zone is written. Zones that are
+//!   read-only or offline are not taken for written: a format cannot change them.
 //! - A directory that holds anything is refused, also with `--force`.
 //! - On a drive, the options of the store are checked before anything is written.
 
@@ -29,6 +29,7 @@ Examples:
   terrace format drive.img
   terrace format zns.img --system leveldb-greedy
   terrace format drive.img --log fast.img --force
+  terrace format drive.img --offload flash.img
   mkdir plain && terrace format plain")]
 pub(crate) struct Format {
     #[command(flatten)]
@@ -54,13 +55,11 @@ impl Format {
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
         options.check_device(&*drive)?;
-        let log_path = self
-            .target
-            .log()
-            .map(|log| log_drive::path_to_remember(self.target.path(), log))
-            .transpose()?;
-        let format =
-            FormatOptions { log_path: log_path.unwrap_or_default(), ..FormatOptions::default() };
+        let mut format = FormatOptions::default();
+        if let Some((role, path)) = self.target.second() {
+            format.role = role;
+            format.second_path = log_drive::path_to_remember(self.target.path(), path)?;
+        }
         Fs::format(self.devices(drive)?, &format)?;
         let Remembered { system, live_max, memtable_size } = self.remember()?;
         let json = json!({
@@ -98,12 +97,12 @@ impl Format {
 
     /// The drives to be formatted. One that holds a store is left alone unless it is forced.
     fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
-        let Some(path) = self.target.log() else { return Ok(drive.into()) };
-        let log = self.target.open_image(path, Access::ReadWrite)?;
+        let Some((_, path)) = self.target.second() else { return Ok(drive.into()) };
+        let second = self.target.open_image(path, Access::ReadWrite)?;
         if !self.force {
-            check_no_store(&log, path)?;
+            check_no_store(&second, path)?;
         }
-        Ok(Devices::with_log(drive, log))
+        Ok(Devices::pair(drive, second))
     }
 
     /// An empty directory becomes a store. A directory that holds something is left alone in any

@@ -1,5 +1,5 @@
-//! Finds the plain drive that holds the journal and the logs of a store, beside the drive of its
-//! tables, by the path that the store remembers.
+//! Finds the second drive of a store by the path that the store remembers: a plain one beside the
+//! drive of its tables, for the journal and the logs, or for offloaded tables.
 //!
 //! [`path_to_remember`] makes this path. If the plain drive lies in the directory of the tables'
 //! drive, or below, the path is relative to that directory, so that both images can be moved
@@ -10,30 +10,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrace_env::DeviceId;
-use terrace_fs::{device_number, log_device};
+use terrace_fs::superblock::Role;
+use terrace_fs::{device_number, second_device};
 use terrace_zone::{Device, Emulator};
 
 use crate::failure::{Failure, Kind};
 
-/// Path of the plain drive, as the store on `drive` remembers it; `None` if the store has none, and
-/// if there is no store. `image` is the path of the drive.
-pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<PathBuf> {
+/// What the plain drive is for, and its path, as the store on `drive` remembers it; `None` if the
+/// store has none, and if there is no store. `image` is the path of the drive.
+pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<(Role, PathBuf)> {
     // Other faults of the drive are found when the store is opened.
-    let member = log_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
+    let second = second_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
+    let (role, member) = second;
     // Only a link is followed, so that messages have the path as it was typed.
     let linked = image.is_symlink().then(|| image.canonicalize().ok()).flatten();
     let beside = linked.as_deref().unwrap_or(image).parent().unwrap_or(Path::new(""));
-    (!member.path.is_empty()).then(|| beside.join(member.path))
+    (!member.path.is_empty()).then(|| (role, beside.join(member.path)))
 }
 
-/// Refuses the drive of a store's journal and logs where that of its tables is expected.
+/// The flag that names the second drive.
+pub(super) fn flag(role: Role) -> &'static str {
+    match role {
+        Role::Log => "--log",
+        Role::Offload => "--offload",
+    }
+}
+
+/// Refuses the second drive of a store where that of its tables is expected.
 pub(super) fn refuse_as_target(drive: &Arc<Emulator>, image: &Path) -> Result<(), Failure> {
     // Other faults of the drive are found when the store is opened.
     match device_number(&(Arc::clone(drive) as Arc<dyn Device>)) {
         Ok(number) if number != DeviceId::FIRST => {
             let message = format!(
-                "{}: expected the drive of a store's tables, found that of its journal and logs; \
-                 name the drive of the tables, and this one with --log",
+                "{}: expected the drive of a store's tables, found its second drive; name the drive \
+                 of the tables, and this one with --log or --offload",
                 image.display()
             );
             Err(Failure::new(Kind::Failed, message))
@@ -42,14 +52,14 @@ pub(super) fn refuse_as_target(drive: &Arc<Emulator>, image: &Path) -> Result<()
     }
 }
 
-/// The path that a store on the zoned drive `image` is to remember of the plain drive `log`.
-pub(super) fn path_to_remember(image: &Path, log: &Path) -> Result<String, Failure> {
+/// The path that a store on the drive `image` is to remember of the plain drive `second`.
+pub(super) fn path_to_remember(image: &Path, second: &Path) -> Result<String, Failure> {
     let real = |path: &Path| path.canonicalize().map_err(|error| Failure::path(path, &error));
-    let (image, log) = (real(image)?, real(log)?);
-    let beside = image.parent().and_then(|parent| log.strip_prefix(parent).ok());
-    let path = beside.unwrap_or(&log).to_str();
+    let (image, second) = (real(image)?, real(second)?);
+    let beside = image.parent().and_then(|parent| second.strip_prefix(parent).ok());
+    let path = beside.unwrap_or(&second).to_str();
     path.map(str::to_owned).ok_or_else(|| {
-        let message = format!("{}: expected a path in UTF-8", log.display());
+        let message = format!("{}: expected a path in UTF-8", second.display());
         Failure::new(Kind::Failed, message)
     })
 }

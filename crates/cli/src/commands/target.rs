@@ -1,5 +1,5 @@
 //! [`Target`]: the store that a command works on: an emulated drive in a file, perhaps with a plain
-//! drive beside it for the journal and the logs, or a directory.
+//! drive beside it for the journal and the logs or for offloaded tables, or a directory.
 //!
 //! - [`Target::db`] and [`Target::db_under`] open a store with options that fit its size, under the
 //!   system that it remembers or, for the latter, under another one that was asked for.
@@ -14,6 +14,7 @@ use terrace::StoreError;
 use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
+use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, Fs, MountOptions};
 use terrace_zone::Emulator;
 
@@ -34,6 +35,10 @@ pub(crate) struct Target {
     /// longer where it was when the store was made
     #[arg(long, value_name = "IMAGE")]
     log: Option<PathBuf>,
+    /// The plain drive that takes the store's tables of the first level while compactions run, if
+    /// the store has one and it is no longer where it was when the store was made
+    #[arg(long, value_name = "IMAGE", conflicts_with = "log")]
+    offload: Option<PathBuf>,
 }
 
 impl Target {
@@ -42,30 +47,46 @@ impl Target {
         &self.image
     }
 
-    /// The drive of the journal and the logs, as it was typed.
-    pub(crate) fn log(&self) -> Option<&Path> {
-        self.log.as_deref()
+    /// The second drive, as it was typed, and what it is for.
+    pub(crate) fn second(&self) -> Option<(Role, &Path)> {
+        let log = self.log.as_deref().map(|path| (Role::Log, path));
+        log.or(self.offload.as_deref().map(|path| (Role::Offload, path)))
     }
 
-    /// The drives of the store: that of the tables, and that of the journal and the logs if it has
-    /// one, which was typed or is found where it was when the store was made.
+    /// The drives of the store: that of the tables, and the second one if it has one, which was
+    /// typed or is found where it was when the store was made.
     pub(crate) fn devices(&self, access: Access) -> Result<Devices, Failure> {
         let drive = self.drive(access)?;
         log_drive::refuse_as_target(&drive, &self.image)?;
-        let path = self.log.clone().or_else(|| log_drive::remembered(&drive, &self.image));
-        let Some(path) = path else { return Ok(drive.into()) };
-        let log = self.open_image(&path, access).map_err(|mut failure| {
-            if self.log.is_none() {
+        let remembered = log_drive::remembered(&drive, &self.image);
+        let typed = self.second().map(|(role, path)| (role, path.to_owned()));
+        if let (Some((typed, _)), Some((role, _))) = (&typed, &remembered)
+            && typed != role
+        {
+            let (expected, found) = (log_drive::flag(*role), log_drive::flag(*typed));
+            let image = self.image.display();
+            let message =
+                format!("{image}: expected its second drive by {expected}, found {found}");
+            return Err(Failure::new(Kind::Usage, message));
+        }
+        let Some((role, path)) = typed.or(remembered) else { return Ok(drive.into()) };
+        let second = self.open_image(&path, access).map_err(|mut failure| {
+            if self.second().is_none() {
+                let holds = match role {
+                    Role::Log => "journal and logs",
+                    Role::Offload => "offloaded tables",
+                };
                 failure.message = format!(
-                    "expected the drive of the store's journal and logs at {}, where it was when \
-                     the store was made: {}; name it with --log",
+                    "expected the drive of the store's {holds} at {}, where it was when the store \
+                     was made: {}; name it with {}",
                     path.display(),
-                    failure.message
+                    failure.message,
+                    log_drive::flag(role)
                 );
             }
             failure
         })?;
-        Ok(Devices::with_log(drive, log))
+        Ok(Devices::pair(drive, second))
     }
 
     /// Opens the drive of the tables.

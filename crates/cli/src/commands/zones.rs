@@ -72,6 +72,7 @@ pub(crate) fn list_devices(
         let holds = match (usage.holds_tables, usage.holds_logs) {
             (true, true) => "everything",
             (true, false) => "tables",
+            (false, _) if usage.holds_offloaded => "offloaded tables",
             (false, _) => "journal and logs",
         };
         writeln!(

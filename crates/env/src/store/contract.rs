@@ -83,6 +83,9 @@ pub struct CreateOptions<'a> {
     pub reservation: Option<&'a Reservation>,
     /// The files that it shall lie with, begun with the same store.
     pub group: Option<&'a PlacementGroup>,
+    /// Whether a table without a group may lie on the store's offload device. Its bytes go there as
+    /// long as there is room, and otherwise where tables go; so do those of a store without one.
+    pub offload: bool,
     /// The cause its writes are counted under.
     pub cause: Cause,
 }
@@ -402,6 +405,16 @@ pub trait Store: Send + Sync + 'static {
 
     /// How the space of the log device is used; `None` if logs lie where tables do.
     fn log_space(&self) -> Option<LogSpace>;
+
+    /// How the space of the offload device is used; `None` if the store has none.
+    fn offload_space(&self) -> Option<SpaceInfo> {
+        None
+    }
+
+    /// Whether bytes of a file lie on the offload device.
+    fn is_offloaded(&self, _file: FileId) -> bool {
+        false
+    }
 
     /// Whether the medium turns under a head, so that jobs beside each other send it back and
     /// forth; `false` where that is not known.

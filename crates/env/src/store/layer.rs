@@ -114,6 +114,14 @@ impl<L: Layer> Store for L {
         self.below().log_space()
     }
 
+    fn offload_space(&self) -> Option<SpaceInfo> {
+        self.below().offload_space()
+    }
+
+    fn is_offloaded(&self, file: FileId) -> bool {
+        self.below().is_offloaded(file)
+    }
+
     fn rotational(&self) -> bool {
         self.below().rotational()
     }

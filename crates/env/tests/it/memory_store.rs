@@ -65,6 +65,7 @@ fn start(
         rank,
         reservation,
         group: None,
+        offload: false,
         cause: Cause::Flush,
     })
 }

@@ -9,11 +9,16 @@
 //!    anything has changed. For one that the catalog does not know, it does neither.
 //! 4. `finish` writes the rest and does not flush.
 //!
+//! The bytes of an *offloaded* table go to the offload device while it has room, and then to the
+//! device of the tables. A reservation is not used up by what is offloaded.
+//!
 //! # Failure
 //! - If a zone fails under a write, the zone is retired, and the bytes are written to others.
 //!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
+//! - After a failed write to the offload device, the rest of the file goes to the device of the
+//!   tables.
 //! - The error of a write or a flush is returned by the append, rest, sync or `finish` that finds
 //!   it, and by those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
@@ -38,7 +43,7 @@ use crate::BlockAddr;
 use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
-use crate::space::{Ask, Member, Region, Share};
+use crate::space::{Ask, Member, Pool, Region, Share};
 use crate::volume::Volume;
 
 /// Writes under way at once: one on the medium, one waiting in the device's queue.
@@ -52,6 +57,8 @@ pub(crate) struct DataWriter {
     file: Arc<OpenFile>,
     ask: Ask,
     member: Member,
+    /// The pool of the offload device, while the file goes there.
+    offload: Option<Arc<dyn Pool>>,
     /// Bytes of a write.
     write_bytes: usize,
     /// Bytes left of the reservation.
@@ -75,8 +82,26 @@ impl DataWriter {
     ) -> Self {
         let (region, regions, spare) = (None, VecDeque::new(), Vec::new());
         let write_bytes = volume.write_blocks() as usize * BLOCK;
-        let failed = None;
-        Self { volume, file, ask, member, write_bytes, meter, region, regions, spare, failed }
+        let (offload, failed) = (None, None);
+        Self {
+            volume,
+            file,
+            ask,
+            member,
+            offload,
+            write_bytes,
+            meter,
+            region,
+            regions,
+            spare,
+            failed,
+        }
+    }
+
+    /// From now on the file goes to the offload device, if the store has one.
+    pub(crate) fn offloaded(mut self) -> Self {
+        self.offload = self.volume.pools.offload().cloned();
+        self
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -155,6 +180,15 @@ impl DataWriter {
                 self.region = None;
             }
             let (ask, pool) = (self.ask_for_rest(), self.volume.pools.of_kind(self.file.kind));
+            if let Some(pool) = &self.offload {
+                // Reservations are those of the tables' device.
+                let ask = Ask { reservation: 0, ..ask.clone() };
+                self.region = Arc::clone(pool).lease_at_once(&ask).map(Arc::new);
+                if self.region.is_some() {
+                    continue;
+                }
+                self.offload = None;
+            }
             if may_settle && !self.regions.is_empty() {
                 if !self.member.has_group() {
                     self.region = Arc::clone(pool).lease_at_once(&ask).map(Arc::new);
@@ -299,9 +333,14 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Retires the zone of a failed write; hands an error on if it is not the zone's own.
+    /// Retires the zone of a failed write; hands an error on if it is not the zone's own. A write
+    /// to the offload device can be made elsewhere after any error.
     fn give_up(&mut self, region: &Region, error: DeviceError) -> Result<DeviceError, StoreError> {
-        if !is_zone_failure(&error) {
+        let offloaded = self.volume.pools.is_offloaded(region);
+        if offloaded {
+            self.offload = None;
+        }
+        if !is_zone_failure(&error) && !offloaded {
             if is_left_undone(&error) {
                 region.abandon();
             }
@@ -452,7 +491,7 @@ impl FileWriter for DataWriter {
         if self.file.kind == FileKind::Client {
             return self.note_synced();
         }
-        let flushed = self.volume.flush_of(self.file.kind, self.ask.cause);
+        let flushed = self.volume.flush_file(&self.file, self.ask.cause);
         flushed.map_err(|error| {
             let error = self.describe(error);
             self.failed = Some(error.clone());

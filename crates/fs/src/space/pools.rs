@@ -1,9 +1,10 @@
 //! [`Pools`]: the pools of a store, one for each of its devices.
 //!
 //! A writer asks for the pool of its kind of file. Logs go to the device of the logs, tables and
-//! clients' files to that of the tables; both may be one device. Freed blocks go back to the pool
-//! of their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned) gives that
-//! pool for work such as reclaim.
+//! clients' files to that of the tables; both may be one device. A table may also ask for the
+//! [offload device](Role::Offload), where the store has one. Freed blocks go back to the pool of
+//! their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned) gives that pool
+//! for work such as reclaim.
 
 use std::sync::Arc;
 
@@ -13,9 +14,10 @@ use terrace_policy::{Placement, Reclaim};
 
 use super::plain::PlainPool;
 use super::zoned::ZonedPool;
-use super::{Pool, Share};
+use super::{Pool, Region, Share};
 use crate::catalog::Extent;
 use crate::journal::JournalSpace;
+use crate::superblock::Role;
 
 /// The pool of a device, by the kind of the device.
 #[derive(Clone)]
@@ -40,25 +42,41 @@ pub(crate) struct Pools {
     /// By the number of the device.
     devices: Vec<Arc<dyn Pool>>,
     kinds: Vec<DevicePool>,
+    /// What device 1 is for, if there is one.
+    role: Option<Role>,
 }
 
 impl Pools {
-    /// The pool of device 0, which holds the tables; and that of device 1, where there is one,
-    /// which holds the journal and all logs.
-    pub(crate) fn new(kinds: Vec<DevicePool>) -> Self {
-        assert!(matches!(kinds.len(), 1 | 2), "{} devices", kinds.len());
-        Self { devices: kinds.iter().map(DevicePool::as_pool).collect(), kinds }
+    /// The pool of device 0, which holds the tables; and that of device 1, where there is one.
+    pub(crate) fn new(kinds: Vec<DevicePool>, role: Option<Role>) -> Self {
+        assert_eq!(kinds.len(), 1 + usize::from(role.is_some()), "a pool for each device");
+        Self { devices: kinds.iter().map(DevicePool::as_pool).collect(), kinds, role }
     }
 
-    /// The device that files of a kind go to. Nothing else decides that.
+    /// The device that files of a kind go to, unless they are offloaded. Nothing else decides that.
     pub(crate) fn device_of(&self, kind: FileKind) -> DeviceId {
         match kind {
-            FileKind::Log => DeviceId(self.devices.len() as u16 - 1),
+            FileKind::Log => self.device_of_logs(),
             FileKind::Table | FileKind::Client => DeviceId::FIRST,
         }
     }
 
-    /// Where files of a kind go.
+    /// The device of the journal and the logs.
+    fn device_of_logs(&self) -> DeviceId {
+        DeviceId(u16::from(self.role == Some(Role::Log)))
+    }
+
+    /// Where offloaded tables go, if the store has a device for them.
+    pub(crate) fn offload(&self) -> Option<&Arc<dyn Pool>> {
+        (self.role == Some(Role::Offload)).then(|| &self.devices[1])
+    }
+
+    /// Whether a region is on the offload device.
+    pub(crate) fn is_offloaded(&self, region: &Region) -> bool {
+        self.offload().is_some_and(|pool| region.is_in(pool))
+    }
+
+    /// Where files of a kind go, unless they are offloaded.
     pub(crate) fn of_kind(&self, kind: FileKind) -> &Arc<dyn Pool> {
         self.of(self.device_of(kind))
     }
@@ -94,7 +112,7 @@ impl Pools {
 
     /// Where the journal gets its zones, or stretches.
     pub(crate) fn journal(&self) -> Arc<dyn JournalSpace> {
-        match self.last() {
+        match self.of_logs() {
             DevicePool::Zoned(pool) => Arc::clone(pool) as _,
             DevicePool::Plain(pool) => Arc::clone(pool) as _,
         }
@@ -102,15 +120,15 @@ impl Pools {
 
     /// Keeps enough for a journal whose snapshot has this many bytes.
     pub(crate) fn set_snapshot(&self, bytes: u64) {
-        match self.last() {
+        match self.of_logs() {
             DevicePool::Zoned(pool) => pool.set_snapshot(bytes),
             DevicePool::Plain(pool) => pool.set_snapshot(bytes),
         }
     }
 
     /// The pool of the device of the journal and the logs.
-    fn last(&self) -> &DevicePool {
-        &self.kinds[self.kinds.len() - 1]
+    fn of_logs(&self) -> &DevicePool {
+        &self.kinds[usize::from(self.device_of_logs().0)]
     }
 
     fn of(&self, device: DeviceId) -> &Arc<dyn Pool> {

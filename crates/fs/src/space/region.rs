@@ -33,6 +33,11 @@ impl Region {
         Arc::ptr_eq(&self.pool, &other.pool) && self.lease.stretch == other.lease.stretch
     }
 
+    /// Whether it is a lease of this pool.
+    pub(crate) fn is_in(&self, pool: &Arc<dyn Pool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
+    }
+
     /// Where the next claim starts and how many blocks are left; `None` if the lease was taken.
     pub(crate) fn rest(&self) -> Option<(BlockAddr, u32)> {
         self.pool.rest(self.lease)

@@ -35,8 +35,12 @@ pub struct Features {
 }
 
 impl Features {
-    /// Features that this version knows: nothing beyond the first format.
-    pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: 0 };
+    /// Incompatible: device 1 is an [offload device](Role::Offload), and the journal is on device
+    /// 0.
+    pub const OFFLOAD: u64 = 1;
+
+    /// Features that this version knows.
+    pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: Self::OFFLOAD };
 
     /// Checks that this version may read, and if asked write, a store with these features.
     pub fn check(&self, write: bool) -> Result<(), StoreError> {
@@ -105,6 +109,17 @@ impl Shape {
             "the store was made for another device: expected {self:?}, found {got:?}"
         )))
     }
+}
+
+/// What device 1 of a store is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It holds the journal and all logs.
+    #[default]
+    Log,
+    /// Write-offloading: it holds tables that were written while compactions ran. Journal and logs
+    /// are on device 0, so device 0 alone is still a store if device 1 is lost.
+    Offload,
 }
 
 /// A device of a store that has several, as each of their superblocks has it.
@@ -184,7 +199,7 @@ pub struct Superblock {
     pub device: DeviceId,
     /// How many devices the store has.
     pub devices: u16,
-    /// Those devices, by number, where there are several; the last holds journal and logs.
+    /// Those devices, by number, where there are several.
     pub members: Vec<Member>,
     /// Where there are several devices: the mounts that device 0 may have been marked for. On
     /// device 0 both are its own mark.
@@ -292,7 +307,18 @@ impl Superblock {
     /// Whether the journal begins where this superblock says; otherwise it is on another device.
     #[must_use]
     pub fn has_journal(&self) -> bool {
-        self.device.0 + 1 == self.devices
+        match self.role() {
+            Some(Role::Log) => self.device != DeviceId::FIRST,
+            Some(Role::Offload) | None => self.device == DeviceId::FIRST,
+        }
+    }
+
+    /// What device 1 is for; `None` if the store has one device.
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        let offloads = self.features.incompat & Features::OFFLOAD != 0;
+        let role = if offloads { Role::Offload } else { Role::Log };
+        (self.devices > 1).then_some(role)
     }
 
     /// Refuses a store of more devices than this version knows what to do with.

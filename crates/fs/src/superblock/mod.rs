@@ -26,8 +26,8 @@ mod search;
 pub use area::SuperblockArea;
 pub(crate) use area::write_twice;
 pub use codec::{
-    Features, JournalHead, Member, MountMark, PATH_MAX, Placement, SPLICES_MAX, Shape, Splice,
-    Superblock,
+    Features, JournalHead, Member, MountMark, PATH_MAX, Placement, Role, SPLICES_MAX, Shape,
+    Splice, Superblock,
 };
 pub(crate) use foreign::Foreign;
 pub(crate) use search::survey;

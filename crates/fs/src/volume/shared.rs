@@ -18,7 +18,7 @@ use terrace_zone::{Device, DeviceError};
 
 use crate::BLOCK;
 use crate::cache::FileCache;
-use crate::catalog::FileRecord;
+use crate::catalog::{Extent, FileRecord};
 use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::frame::{LogScan, PAYLOAD_MAX};
 use crate::journal::Journal;
@@ -273,9 +273,21 @@ impl Volume {
         }
     }
 
-    /// Makes durable what has completed of files of a kind: their device is flushed, and no other.
+    /// Makes durable what has completed of files of a kind, as far as they are not offloaded: their
+    /// device is flushed, and no other.
     pub(crate) fn flush_of(&self, kind: FileKind, cause: Cause) -> Result<(), DeviceError> {
         self.medium_of(kind).flush(cause)
+    }
+
+    /// Makes durable what has completed of a file: flushes the device of its kind, and the offload
+    /// device if the file has blocks there.
+    pub(crate) fn flush_file(&self, file: &OpenFile, cause: Cause) -> Result<(), DeviceError> {
+        self.flush_of(file.kind, cause)?;
+        let Some(medium) = self.media.offload() else { return Ok(()) };
+        let map = Arc::clone(&file.lock().map);
+        let mut extents = map.extents();
+        let holds = extents.any(|extent: Extent| extent.device() == medium.id());
+        if holds { medium.flush(cause) } else { Ok(()) }
     }
 
     /// The device that files of a kind lie on.

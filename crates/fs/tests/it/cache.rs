@@ -61,6 +61,7 @@ fn table(store: &dyn Store, level: u8, blocks: u32) -> FileId {
         rank: Rank::Flush,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Flush,
     };
     let mut writer = store.create(&options).unwrap();
@@ -206,6 +207,7 @@ fn a_block_that_is_written_again_is_read_anew() {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     };
     let mut writer = fs.create(&options).unwrap();

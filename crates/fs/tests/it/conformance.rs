@@ -1,7 +1,8 @@
 //! The conformance suite of stores, run on `Fs` over the shapes of drives that the tests have.
 
 use terrace_env::store::conformance::{self, Subject};
-use terrace_env::{runner, test_seeds};
+use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_fs::superblock::Role;
 
 use crate::drive::{Mounted, shapes, shapes_without_zones};
 
@@ -23,8 +24,22 @@ fn files_on_zones_and_a_plain_drive_keep_the_contract_on_every_shape() {
         println!("on {name}, logs on a plain drive");
         let seeds = test_seeds(10);
         runner::simulate(seeds.start, || {
-            let factory = || Box::new(Mounted::with_log(geometry.clone(), 1)) as Box<dyn Subject>;
-            conformance::run_durable(&factory, seeds);
+            let second = (Role::Log, ByteCount::mib(24));
+            let mounted = || Mounted::with_second(geometry.clone(), second, 1);
+            conformance::run_durable(&|| Box::new(mounted()) as Box<dyn Subject>, seeds);
+        });
+    }
+}
+
+#[test]
+fn files_beside_an_offload_drive_keep_the_contract_on_every_shape() {
+    for (name, geometry) in shapes().into_iter().chain(shapes_without_zones()) {
+        println!("on {name}, tables offloaded");
+        let seeds = test_seeds(5);
+        runner::simulate(seeds.start, || {
+            let second = (Role::Offload, ByteCount::mib(8));
+            let mounted = || Mounted::with_second(geometry.clone(), second, 1);
+            conformance::run_durable(&|| Box::new(mounted()) as Box<dyn Subject>, seeds);
         });
     }
 }

@@ -12,12 +12,13 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileReader, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
+use terrace_fs::superblock::Role;
 use terrace_fs::{CachePolicy, Devices, Fs, MountOptions};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Device, Geometry, Tracks};
 
 use crate::cuts::facts::{note, pattern};
-use crate::drive::{formatted, formatted_with_log, mount};
+use crate::drive::{formatted, formatted_pair, formatted_with_log, mount};
 use crate::late_reads::LateReads;
 
 /// An actor with files of its own.
@@ -59,6 +60,7 @@ impl Actor {
             rank: Rank::Flush,
             reservation: None,
             group: None,
+            offload: stream % 2 == 0,
             cause: Cause::Client,
         };
         let mut writer = self.fs.create(&options)?;
@@ -142,7 +144,8 @@ impl Actor {
 pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
     let geometry = Geometry::uniform(ByteCount::kib(256), 48);
     let tracks = Tracks { blocks: 24, overlap: 2 };
-    let drives = match seed % 7 {
+    let drives = match seed % 8 {
+        7 => formatted_pair(geometry, (Role::Offload, ByteCount::mib(8)), seed),
         5 => vec![formatted(Geometry::tracks(ByteCount::mib(32), tracks), seed)].into(),
         6 => vec![formatted(Geometry::plain(ByteCount::mib(18)), seed)].into(),
         4 => formatted_with_log(geometry, ByteCount::mib(8), seed),
@@ -159,7 +162,7 @@ pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
         let late = |drive| Arc::new(LateReads::new(drive, seed)) as Arc<dyn Device>;
         let devices = match drives.all() {
             [drive] => late(drive).into(),
-            [drive, log, ..] => Devices::with_log(late(drive), late(log)),
+            [drive, log, ..] => Devices::pair(late(drive), late(log)),
             [] => unreachable!("a store has a drive"),
         };
         Fs::mount(devices, &MountOptions::default()).expect("a store")

@@ -6,6 +6,7 @@ use terrace_env::random::Random;
 use terrace_env::store::Store;
 use terrace_env::store::conformance::Subject;
 use terrace_env::{ByteCount, Uuid};
+use terrace_fs::superblock::Role;
 use terrace_fs::{
     CachePolicy, Devices, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min,
 };
@@ -95,16 +96,30 @@ pub(crate) fn formatted(geometry: Geometry, seed: u64) -> Arc<Emulator> {
 
 /// Makes a drive an empty store.
 pub(crate) fn format(drives: impl Into<Devices>, seed: u64) {
-    let options = FormatOptions { uuid: Some(uuid(seed)), ..FormatOptions::default() };
+    format_as(drives, Role::Log, seed);
+}
+
+/// The same, where the second drive has this role.
+pub(crate) fn format_as(drives: impl Into<Devices>, role: Role, seed: u64) {
+    let options = FormatOptions { uuid: Some(uuid(seed)), role, ..FormatOptions::default() };
     Fs::format(drives, &options).expect("a store");
 }
 
 /// An empty store on a zoned drive in memory, with a plain one of this size for the journal and the
 /// logs.
 pub(crate) fn formatted_with_log(geometry: Geometry, log: ByteCount, seed: u64) -> Drives {
+    formatted_pair(geometry, (Role::Log, log), seed)
+}
+
+/// An empty store on a drive in memory, with a plain one of this role and size.
+pub(crate) fn formatted_pair(
+    geometry: Geometry,
+    (role, size): (Role, ByteCount),
+    seed: u64,
+) -> Drives {
     let make = |geometry| Emulator::in_memory(geometry, seed).expect("a possible shape");
-    let drives = Drives::from(vec![make(geometry), make(Geometry::plain(log))]);
-    format(&drives, seed);
+    let drives = Drives::from(vec![make(geometry), make(Geometry::plain(size))]);
+    format_as(&drives, role, seed);
     drives
 }
 
@@ -145,9 +160,9 @@ impl Mounted {
         Self::on(drives, size, policy)
     }
 
-    /// With a plain drive for the journal and the logs.
-    pub(crate) fn with_log(geometry: Geometry, seed: u64) -> Self {
-        let drives = formatted_with_log(geometry, ByteCount::mib(24), seed);
+    /// With a plain drive of this role and size.
+    pub(crate) fn with_second(geometry: Geometry, second: (Role, ByteCount), seed: u64) -> Self {
+        let drives = formatted_pair(geometry, second, seed);
         Self::on(drives, ByteCount(0), CachePolicy::default())
     }
 

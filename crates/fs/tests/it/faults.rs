@@ -29,6 +29,7 @@ fn create(fs: &Fs, kind: FileKind) -> Result<Box<dyn FileWriter>, StoreError> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     })
 }

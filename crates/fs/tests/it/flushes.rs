@@ -29,6 +29,7 @@ fn options(kind: FileKind) -> CreateOptions<'static> {
         rank,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn options(
         rank,
         reservation,
         group: None,
+        offload: false,
         cause: Cause::Client,
     }
 }

@@ -34,6 +34,7 @@ fn create(store: &dyn Store, kind: FileKind) -> Box<dyn terrace_env::store::File
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause,
     };
     store.create(&options).expect("a file")

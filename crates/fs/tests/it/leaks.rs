@@ -47,6 +47,7 @@ fn write(
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause,
     };
     let mut writer = fs.create(&options)?;

@@ -44,6 +44,7 @@ fn create(fs: &Fs, kind: FileKind, stream: u16) -> Result<Box<dyn FileWriter>, S
         rank,
         reservation: None,
         group: None,
+        offload: false,
         cause,
     })
 }

@@ -78,8 +78,16 @@ fn live(seed: u64) -> Vec<(Snapshot, Logs)> {
     for _ in 0..LOGS {
         let (hint, rank) = (PlacementHint::default(), Rank::Log);
         let (kind, cause) = (FileKind::Log, Cause::Log);
-        let options =
-            CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+        let options = CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause,
+        };
         let writer = fs.create(&options).expect("a writer");
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), note("a log"));

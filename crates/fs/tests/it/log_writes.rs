@@ -32,6 +32,7 @@ fn log(fs: &Fs) -> Box<dyn FileWriter> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Log,
     };
     let writer = fs.create(&options).unwrap();

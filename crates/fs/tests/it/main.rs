@@ -31,6 +31,7 @@ mod limits;
 mod log_cuts;
 mod log_writes;
 mod logs;
+mod offload;
 mod pairing;
 mod placed;
 mod placement_groups;

@@ -20,7 +20,7 @@ fn copies(drives: &Drives) -> [Arc<Emulator>; 2] {
 }
 
 fn pair(tables: &Arc<Emulator>, logs: &Arc<Emulator>) -> Devices {
-    Devices::with_log(Arc::clone(tables) as _, Arc::clone(logs) as _)
+    Devices::pair(Arc::clone(tables) as _, Arc::clone(logs) as _)
 }
 
 /// A mount that writes, and its end.

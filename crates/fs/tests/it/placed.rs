@@ -22,6 +22,7 @@ fn table(fs: &Fs, level: u8, len: usize) -> Result<FileId, StoreError> {
         rank: Rank::Compaction,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     })?;
     writer.append(&pattern(writer.id().0, 0, len))?;

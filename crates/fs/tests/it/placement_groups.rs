@@ -55,8 +55,16 @@ struct Writing(Box<dyn FileWriter>);
 impl Writing {
     fn new(fs: &Fs, kind: FileKind, group: Option<&PlacementGroup>) -> Result<Self, StoreError> {
         let (hint, rank, cause) = (HINT, Rank::Log, Cause::Compaction);
-        let options =
-            CreateOptions { kind, hint, size: None, rank, reservation: None, group, cause };
+        let options = CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group,
+            offload: false,
+            cause,
+        };
         fs.create(&options).map(Self)
     }
 

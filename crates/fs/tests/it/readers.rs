@@ -21,6 +21,7 @@ pub(crate) fn table(fs: &Fs) -> Result<FileId, StoreError> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     };
     let mut writer = fs.create(&options)?;

@@ -59,6 +59,7 @@ fn create(fs: &Fs) -> Result<Box<dyn FileWriter>, StoreError> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     })
 }

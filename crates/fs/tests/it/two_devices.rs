@@ -10,7 +10,8 @@ use terrace_env::store::{
 };
 use terrace_env::{ByteCount, Cause, DeviceId, FileId, IoBuf, Lba, ZoneId};
 use terrace_fs::inspect::Inspector;
-use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs, MountOptions, log_device};
+use terrace_fs::superblock::Role;
+use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs, MountOptions, second_device};
 use terrace_zone::emulator::{Drives, FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut, ZoneState};
 
@@ -29,6 +30,7 @@ fn options(kind: FileKind) -> CreateOptions<'static> {
         rank: if kind == FileKind::Log { Rank::Log } else { Rank::Flush },
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Client,
     }
 }
@@ -122,10 +124,10 @@ fn devices_that_do_not_belong_together_are_refused_by_name() {
         "{alone}"
     );
     let with = |zoned: &Arc<Emulator>, plain: &Arc<Emulator>| {
-        Devices::with_log(Arc::clone(zoned) as _, Arc::clone(plain) as _)
+        Devices::pair(Arc::clone(zoned) as _, Arc::clone(plain) as _)
     };
     let swapped = refused(with(plain, zoned));
-    assert!(swapped.contains("expected a plain device for the journal"), "{swapped}");
+    assert!(swapped.contains("expected a plain device, found"), "{swapped}");
     let wrong = refused(with(zoned, &other.all()[1]));
     assert!(wrong.contains("expected device 1 of store"), "{wrong}");
     assert!(wrong.contains("found device 1 of store"), "{wrong}");
@@ -136,7 +138,7 @@ fn devices_that_do_not_belong_together_are_refused_by_name() {
     assert!(empty.contains("device 1: no file system here"), "{empty}");
     let single = crate::drive::formatted(Geometry::uniform(ByteCount::kib(256), 40), 5);
     let surplus = refused(with(&single, plain));
-    assert!(surplus.contains("expected no log device"), "{surplus}");
+    assert!(surplus.contains("expected no other device"), "{surplus}");
     drop(mount(&one));
     let seen = Inspector::device(Devices::from(zoned)).expect("a drive that can be read");
     assert!(!seen.damage().is_empty(), "the journal is missing");
@@ -172,10 +174,11 @@ fn bytes_of_a_log_that_look_like_a_newer_superblock_are_passed_over() {
 #[test]
 fn the_superblock_remembers_where_the_log_device_was() {
     let drives = drives(6);
-    let options = FormatOptions { log_path: "fast.img".into(), ..FormatOptions::default() };
+    let options = FormatOptions { second_path: "fast.img".into(), ..FormatOptions::default() };
     Fs::format(&drives, &options).expect("a store");
     let zoned = Arc::clone(drives.first()) as Arc<dyn Device>;
-    let member = log_device(&zoned).expect("a superblock").expect("a log device");
+    let (role, member) = second_device(&zoned).expect("a superblock").expect("a log device");
+    assert_eq!(role, Role::Log);
     assert_eq!((&*member.path, member.capacity), ("fast.img", ByteCount::mib(8)));
 }
 

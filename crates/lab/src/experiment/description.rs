@@ -121,6 +121,10 @@ settings! {
         metadata: Location,
         /// The drive whose times the log device has; `None` where nothing is on one.
         log_device: String,
+        /// The drive whose times the offload device has; `None`: there is no such device.
+        offload: String,
+        /// Its size; `None`: as large as what the store has of the drive.
+        offload_size: Size,
         /// How it is written.
         log_writes: LogWrites,
         /// How much of a log gathers before it is written, where its writes are waited for.

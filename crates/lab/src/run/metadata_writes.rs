@@ -114,7 +114,16 @@ mod tests {
     fn options(kind: FileKind) -> CreateOptions<'static> {
         let (rank, cause) = (Rank::Flush, Cause::Flush);
         let (hint, size) = (PlacementHint::default(), None);
-        CreateOptions { kind, hint, size, rank, reservation: None, group: None, cause }
+        CreateOptions {
+            kind,
+            hint,
+            size,
+            rank,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause,
+        }
     }
 
     #[test]

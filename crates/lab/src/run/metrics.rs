@@ -66,6 +66,10 @@ pub struct Metrics {
     /// Bytes written to the log device per byte of keys and values; none without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
+    /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that went
+    /// there; and `written`, all bytes written to it per byte of keys and values.
+    #[serde(default)]
+    pub offloaded: BTreeMap<String, f64>,
     /// Bytes of tables written into each level per byte of keys and values, by level: `0`, `1` and
     /// so on; empty where nothing was written.
     #[serde(default)]
@@ -244,6 +248,20 @@ pub(super) const MERGE_MIB: [&str; 3] = ["read", "written", "set"];
 /// Names of the metrics of `rewrites`.
 pub(super) const REWRITES: [&str; 3] = ["count", "mib", "per_merge"];
 
+/// Names of the metrics of `offloaded`.
+pub(super) const OFFLOADED: [&str; 2] = ["share", "written"];
+
+/// Use of the offload device.
+fn offloaded(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
+    if !scene.fs.devices().iter().any(|device| device.holds_offloaded) {
+        return BTreeMap::new();
+    }
+    let (here, there) = (interval.amplification().flush, interval.log_device_flush());
+    let share = if here + there > 0.0 { there / (here + there) } else { 0.0 };
+    let written = interval.log_device_amplification().total;
+    OFFLOADED.map(str::to_owned).into_iter().zip([share, written]).collect()
+}
+
 /// Metrics of a phase.
 pub(super) fn metrics(
     scene: &Scene,
@@ -290,6 +308,7 @@ pub(super) fn metrics(
         written_gib: gib(written_bytes),
         write_amplification: interval.amplification(),
         log_device_amplification: interval.log_device_amplification(),
+        offloaded: offloaded(scene, interval),
         written_by_level: per_byte(&written, |level| level.bytes_written),
         read_by_level: per_byte(&written, |level| level.bytes_read),
         moved_by_level: per_byte(&written, |level| level.bytes_moved),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use terrace_env::Cause;
 
-use super::metrics::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, REWRITES};
+use super::metrics::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, OFFLOADED, REWRITES};
 use super::recorder::TOTAL;
 use super::{Metrics, Sample};
 
@@ -59,6 +59,7 @@ impl Metrics {
             tables_per_merge_by_level: levels().into(),
             merge_seconds: MERGE_SECONDS.map(|name| (name.to_owned(), 0.0)).into(),
             merge_mib: MERGE_MIB.map(|name| (name.to_owned(), 0.0)).into(),
+            offloaded: OFFLOADED.map(|name| (name.to_owned(), 0.0)).into(),
             rewrites: REWRITES.map(|name| (name.to_owned(), 0.0)).into(),
             jobs_by_kind: JOB_KINDS.map(|kind| (kind.to_owned(), 0.0)).into(),
             log_device_seconds_by_cause: causes()

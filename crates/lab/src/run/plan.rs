@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};
+use terrace_fs::superblock::Role;
 use terrace_policy::StoreShape;
 use terrace_zone::Geometry;
 use terrace_zone::timing::{Drive, Scale, ScaleMode, Size};
@@ -60,6 +61,9 @@ pub struct RunPlan {
     pub sample_every: u64,
 }
 
+/// The smallest second device that a store takes.
+const OFFLOAD_MIN: ByteCount = ByteCount::mib(8);
+
 /// How the store of a run is opened; sizes are those of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,6 +106,12 @@ pub struct StorePlan {
     /// The drive whose times the log device has, and a hash of its parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_device: Option<(String, String)>,
+    /// The drive whose times the offload device has, and a hash of its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offload: Option<(String, String)>,
+    /// Bytes of the offload device; 0: as many as the store has of the drive.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offload_size: u64,
     /// How it is written.
     pub log_writes: LogWrites,
     /// Bytes of a write of the log, where it is waited for and several entries gather; 0: each is
@@ -236,9 +246,9 @@ impl RunPlan {
         find_unchanged(&self.drive, &self.drive_hash)
     }
 
-    /// The drive whose times the log device has, if it has any, and is as it was.
-    pub(super) fn find_log_device(&self) -> Result<Option<Drive>, PlanError> {
-        let drive = self.store.log_device.as_ref();
+    /// The drive whose times the second device has, if it has any, and is as it was.
+    pub(super) fn find_second(&self) -> Result<Option<Drive>, PlanError> {
+        let drive = self.store.log_device.as_ref().or(self.store.offload.as_ref());
         drive.map(|(name, hash)| find_unchanged(name, hash)).transpose()
     }
 
@@ -289,6 +299,17 @@ impl RunPlan {
         }
         let space = if self.device.is_usual() { self.space(drive) } else { drive.capacity() };
         log_device::size(&self.store, &self.phases, space).map(Geometry::plain).map(Some)
+    }
+
+    /// The second device as the file system sees it, if there is one, and what it is for.
+    pub(super) fn second(&self, drive: &Geometry) -> Result<Option<(Role, Geometry)>, PlanError> {
+        if self.store.offload.is_none() {
+            return Ok(self.log_geometry(drive)?.map(|geometry| (Role::Log, geometry)));
+        }
+        let space = if self.device.is_usual() { self.space(drive) } else { drive.capacity() };
+        let size = if self.store.offload_size > 0 { self.store.offload_size } else { space.0 };
+        let size = ByteCount(size.max(OFFLOAD_MIN.0).next_multiple_of(1 << 20));
+        Ok(Some((Role::Offload, Geometry::plain(size))))
     }
 
     /// Where the log device lies on the drive of tables. The store has a part of the `whole` drive,
@@ -395,6 +416,8 @@ fn store_plan(
         log: places.log,
         metadata: (places.metadata != places.log).then_some(places.metadata),
         log_device,
+        offload: offload(store, places)?,
+        offload_size: store.offload_size.map_or(0, |size| scaling.bytes(size.0).max(1)),
         log_writes: store.log_writes.unwrap_or_default(),
         log_chunk: log_chunk(store, scaling)?,
         metadata_writes: store.metadata_writes.unwrap_or_default(),
@@ -402,6 +425,22 @@ fn store_plan(
         file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
         cache_policy: store.cache_policy.unwrap_or_default(),
     })
+}
+
+/// The drive of the offload device, with its hash.
+fn offload(
+    store: &StoreDescription,
+    places: Places,
+) -> Result<Option<(String, String)>, PlanError> {
+    let Some(name) = &store.offload else { return Ok(None) };
+    if places.beside() {
+        return Err(PlanError::Impossible {
+            what: "log and metadata of a store with an offload device".into(),
+            expected: "both on the drive: a store has at most two devices".into(),
+            found: format!("{} and {}", places.log, places.metadata),
+        });
+    }
+    Ok(Some((name.clone(), hash_of(&Drive::find(name)?))))
 }
 
 fn compressible_to(store: &StoreDescription) -> Result<Option<u8>, PlanError> {

@@ -220,6 +220,12 @@ impl Interval<'_> {
         LogDeviceAmplification { log, metadata, total }
     }
 
+    /// Bytes that flushes wrote to the second device per byte of keys and values.
+    pub(super) fn log_device_flush(&self) -> f64 {
+        let io = difference(&self.to.log_io, &self.from.log_io);
+        WriteAmplification::of(self.user_bytes(), &io).flush
+    }
+
     /// Jobs and their work on levels in the interval.
     pub(super) fn written(&self) -> Written {
         self.to.written.since(&self.from.written)

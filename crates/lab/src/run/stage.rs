@@ -16,6 +16,7 @@ use terrace::{ByteCount, Db, Devices, FormatOptions, Fs, Options};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
+use terrace_fs::superblock::Role;
 use terrace_zone::emulator::Timing;
 use terrace_zone::timing::{Drive, ScaleMode};
 use terrace_zone::{Device, Emulator, Geometry, Layout};
@@ -59,13 +60,14 @@ impl<'a> Stage<'a> {
         let recorder = Recorder::new(timing, Arc::clone(&trace));
         let recorder = recorder.noting(notes.clone(), geometry.logical_block.into());
         let timing = SharedTiming::new(Box::new(recorder));
-        let (log_device, log_mechanisms) = log_device(plan, (&model, &geometry), &timing, &trace)?;
+        let (second, second_mechanisms) =
+            second_device(plan, (&model, &geometry), &timing, &trace)?;
         let refused = |problem| PlanError::geometry(model.name(), plan.scale(), problem);
         let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(refused)?);
         drive.set_timing(Some(Box::new(timing)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
-        let opened = store(plan, plan.options()?, &drive, log_device.clone());
+        let opened = store(plan, plan.options()?, &drive, second.clone());
         let (db, fs) = opened.map_err(place)?;
         let jobs = Arc::new(Jobs::noting(notes.clone()));
         db.listen(Arc::clone(&jobs) as _);
@@ -78,12 +80,12 @@ impl<'a> Stage<'a> {
             db,
             fs,
             drive,
-            log_device,
+            log_device: second.map(|(_, device)| device),
             world,
             jobs,
             places: plan.places(),
             mechanisms: plan.device.mechanisms(&model)?,
-            log_mechanisms,
+            log_mechanisms: second_mechanisms,
             compressed: plan.compressed(),
             time_scale: plan.time_scale(),
             rate,
@@ -220,35 +222,45 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The log device, if there is one, and how many parts of its own drive's mechanism work at once.
-/// `drive` is that of the tables, with the part of it that the store has; `timing` is its model.
-fn log_device(
+/// The second device of a store and what it is for, and how many parts of its own drive's mechanism
+/// work at once.
+type Second = (Option<(Role, Arc<Emulator>)>, u64);
+
+/// The second device, if there is one. `drive` is that of the tables, with the part of it that the
+/// store has; `timing` is its model.
+fn second_device(
     plan: &RunPlan,
     drive: (&Drive, &Geometry),
     timing: &SharedTiming,
     trace: &Arc<Mutex<Trace>>,
-) -> Result<(Option<Arc<Emulator>>, u64), PlanError> {
+) -> Result<Second, PlanError> {
     let (whole, part) = drive;
-    let Some(geometry) = plan.log_geometry(part)? else { return Ok((None, 1)) };
+    let Some((role, geometry)) = plan.second(part)? else { return Ok((None, 1)) };
+    let name = if role == Role::Log { "the log device" } else { "the offload device" };
     let size = geometry.capacity();
     let emulator = Emulator::in_memory(geometry, plan.seed);
-    let emulator =
-        emulator.map_err(|problem| PlanError::geometry("the log device", plan.scale(), problem))?;
-    let model = plan.find_log_device()?;
+    let emulator = emulator.map_err(|problem| PlanError::geometry(name, plan.scale(), problem))?;
+    let model = plan.find_second()?;
     let device = model.as_ref().map(|model| {
         let timing = model.plain_timing(plan.scale(), size);
         let timing =
             timing.map_err(|problem| PlanError::geometry(model.name(), plan.scale(), problem))?;
         Ok::<_, PlanError>(Box::new(Recorder::beside(timing, Arc::clone(trace))) as Box<dyn Timing>)
     });
-    let starts = plan.log_starts(part, &plan.whole_drive(whole)?)?;
-    let block = u64::from(part.logical_block);
-    let on_drive = (!starts.is_empty()).then(|| OnDrive { model: timing.clone(), starts, block });
     let device = device.transpose()?;
-    if device.is_some() || on_drive.is_some() {
-        emulator.set_timing(Some(Box::new(LogTiming::new(plan.places(), device, on_drive))));
+    if role == Role::Offload {
+        emulator.set_timing(device);
+    } else {
+        let starts = plan.log_starts(part, &plan.whole_drive(whole)?)?;
+        let block = u64::from(part.logical_block);
+        let on_drive =
+            (!starts.is_empty()).then(|| OnDrive { model: timing.clone(), starts, block });
+        if device.is_some() || on_drive.is_some() {
+            emulator.set_timing(Some(Box::new(LogTiming::new(plan.places(), device, on_drive))));
+        }
     }
-    Ok((Some(Arc::new(emulator)), model.map_or(1, |model| model.mechanisms())))
+    let mechanisms = model.map_or(1, |model| model.mechanisms());
+    Ok((Some((role, Arc::new(emulator))), mechanisms))
 }
 
 /// Makes the store, and opens it so that its log is written the way the plan has it.
@@ -256,14 +268,19 @@ fn store(
     plan: &RunPlan,
     options: Options,
     drive: &Arc<Emulator>,
-    log_device: Option<Arc<Emulator>>,
+    second: Option<(Role, Arc<Emulator>)>,
 ) -> Result<(Db, Arc<Fs>), terrace::Error> {
     let log = plan.store.log_writes;
-    let devices = match log_device {
+    let mut format = FormatOptions::default();
+    let devices = match second {
         None => Devices::from(log.device(Arc::clone(drive) as _)),
-        Some(device) => Devices::with_log(Arc::clone(drive) as _, log.device(device)),
+        Some((Role::Log, device)) => Devices::pair(Arc::clone(drive) as _, log.device(device)),
+        Some((Role::Offload, device)) => {
+            format.role = Role::Offload;
+            Devices::pair(log.device(Arc::clone(drive) as _), device)
+        }
     };
-    Fs::format(devices.clone(), &FormatOptions::default())?;
+    Fs::format(devices.clone(), &format)?;
     let fs = Fs::mount(devices, &MountOptions::default())?;
     let store = plan.store.metadata_writes.store(Arc::clone(&fs) as _);
     let store = log.store(store, plan.store.log_chunk, plan.store.log_buffer);

@@ -208,6 +208,7 @@ impl Copy<'_> {
             rank,
             reservation: None,
             group: None,
+            offload: false,
             cause,
         })
     }

@@ -161,6 +161,13 @@ impl Shared {
         self.check_plan(&version, &choice.plan)?;
         // Beside others, moves are claimed; alone, they keep the turn to choose for what follows.
         let is_alone = self.board.claims().is_empty();
+        let choice = match self.unloading(&version, &choice.plan)? {
+            Some(merge) => {
+                let state = if is_alone { self.decider_state() } else { self.board.chosen_state() };
+                Choice { plan: Plan::Merge(merge), state }
+            }
+            None => choice,
+        };
         if let Choice { plan: Plan::TrivialMove(moves), state } = &choice
             && is_alone
         {

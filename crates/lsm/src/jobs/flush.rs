@@ -4,6 +4,8 @@
 //!
 //! - The tables become a new run of level 0. The decider (the compaction policy) may send key
 //!   ranges below level 0 instead ([`super::intake`]).
+//! - If the store has an offload device, and a compaction is under way when the flush begins, the
+//!   tables ask for that device ([`super::offload`]).
 //! - The actor begins a flush that found no space again later. Other errors stop the engine. A
 //!   client that waits in [`flush_all`](Shared::flush_all) gets an error if flushes fail for lack
 //!   of space twice meanwhile and space is still short, or if the engine stops or closes.
@@ -107,6 +109,7 @@ impl Shared {
             cause: Cause::Flush,
             reservation,
             group: None,
+            offload: self.offloads(),
             budget: ByteCount(u64::MAX),
             worst,
             tables_open: 1,

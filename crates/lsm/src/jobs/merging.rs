@@ -339,6 +339,7 @@ impl Shared {
             cause: Cause::Compaction,
             reservation: Some(Arc::new(reservation)),
             group: group.transpose()?,
+            offload: false,
             budget: ByteCount(budget),
             worst,
             // A part of the worst case has no room for the rests of several zones.

@@ -14,6 +14,7 @@
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
+//! | which tables lie on an offload device, and how do they leave it | `offload` |
 //! | how are tables dropped that range tombstones cover | `delete_only` |
 //! | how much space does a job reserve, and how is it committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
@@ -45,6 +46,7 @@ pub(crate) mod inputs;
 mod intake;
 mod job;
 mod merging;
+mod offload;
 mod outputs;
 mod rest;
 mod retention;

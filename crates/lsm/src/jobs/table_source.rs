@@ -44,6 +44,8 @@ pub(crate) struct TableSource {
     pub(crate) reservation: Option<Arc<Reservation>>,
     /// The group of the tables, if they are a set.
     pub(crate) group: Option<Arc<PlacementGroup>>,
+    /// Whether the tables may lie on the store's offload device.
+    pub(crate) offload: bool,
     /// How much the job may write before it ends at its next key.
     pub(crate) budget: ByteCount,
     /// The most that all its tables can take together.
@@ -65,6 +67,7 @@ impl TableSource {
             rank: self.rank,
             reservation: self.reservation.as_deref(),
             group: self.group.as_deref(),
+            offload: self.offload,
             cause: self.cause,
         })?;
         let layout = self.options.layout(route.to.level, self.last_level);

@@ -97,7 +97,7 @@ impl Shared {
             let ahead = edit.version(version, kept, &*self.store, &self.memory)?;
             let Some(choice) = choose(ahead.view(), &state.bytes) else { break };
             let Plan::TrivialMove(moves) = &choice.plan else { break };
-            if !trivial.takes(moves) {
+            if !trivial.takes(moves) || self.unloading(&ahead, &choice.plan)?.is_some() {
                 break;
             }
             self.check_plan(&ahead, &choice.plan)?;

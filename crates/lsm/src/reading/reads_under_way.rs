@@ -121,8 +121,16 @@ impl Scene {
     fn table(&self, keys: Range<u32>, value_size: usize) -> Arc<TableHandle> {
         let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0));
         let cause = Cause::Flush;
-        let options =
-            CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+        let options = CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause,
+        };
         let layout = TableLayout::new(ByteCount::kib(4), Compression::None, 0);
         let writer = Store::create(&self.store, &options).unwrap();
         let mut builder = TableBuilder::new(writer, layout, &self.memory.jobs);

@@ -221,8 +221,16 @@ mod tests {
         let store = MemoryStore::new();
         let cause = Cause::Flush;
         let (kind, rank, hint) = (FileKind::Table, Rank::Log, table_hint(0, 0));
-        let options =
-            CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+        let options = CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause,
+        };
         let layout = TableLayout::new(ByteCount(64), Compression::None, 10);
         let memory = Arc::new(Memory::new(&EngineOptions::default()));
         let mut builder = TableBuilder::new(store.create(&options).unwrap(), layout, &memory.jobs);

@@ -204,6 +204,7 @@ fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
         rank: Rank::Log,
         reservation: None,
         group: None,
+        offload: false,
         cause: Cause::Flush,
     })?;
     let layout = shared.options.layout(last, last);

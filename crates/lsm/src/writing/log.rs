@@ -224,8 +224,16 @@ pub(crate) fn create(
     size: Option<ByteCount>,
 ) -> Result<Box<dyn FileWriter>, Error> {
     let (kind, hint) = (FileKind::Log, LogRecord::hint());
-    let options =
-        CreateOptions { kind, hint, size, rank, reservation: None, group: None, cause: Cause::Log };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size,
+        rank,
+        reservation: None,
+        group: None,
+        offload: false,
+        cause: Cause::Log,
+    };
     Ok(store.create(&options)?)
 }
 

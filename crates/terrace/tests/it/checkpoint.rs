@@ -216,7 +216,7 @@ fn a_copy_may_lie_on_two_devices() {
         let (db, held) = filled(1);
         let zoned = drive(ByteCount::kib(512), 96, 2);
         let plain = Emulator::in_memory(Geometry::plain(ByteCount::mib(32)), 3).unwrap();
-        let devices = Devices::with_log(zoned, Arc::new(plain));
+        let devices = Devices::pair(zoned, Arc::new(plain));
         db.checkpoint_device(devices.clone(), &FormatOptions::default()).unwrap();
         let copy = Db::open_device(devices, options()).unwrap();
         check(&copy, &held);

@@ -224,7 +224,8 @@ fn occupy(fs: &Fs) -> Box<dyn FileWriter> {
     let (rank, cause) = (Rank::UrgentLog, Cause::Client);
     let group = None;
     let reservation = None;
-    let options = CreateOptions { kind, hint, size, rank, reservation, group, cause };
+    let options =
+        CreateOptions { kind, hint, size, rank, reservation, group, offload: false, cause };
     let mut writer = fs.create(&options).unwrap();
     loop {
         if let Err(error) = writer.append(&[1; 4000]).and_then(|()| writer.sync()) {

@@ -40,14 +40,31 @@ pub(super) fn note(text: &str) -> Annotation {
 
 /// Starts a file.
 pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
+    create_at(store, kind, false)
+}
+
+/// Starts a file; with `offload`, a table goes to the offload device if the store has one.
+pub(super) fn create_at(
+    store: &Arc<dyn Store>,
+    kind: FileKind,
+    offload: bool,
+) -> Box<dyn FileWriter> {
     let (rank, cause) = match kind {
         FileKind::Table => (Rank::Flush, Cause::Flush),
         FileKind::Log => (Rank::Log, Cause::Log),
         FileKind::Client => (Rank::Log, Cause::Client),
     };
     let hint = PlacementHint::default();
-    let options =
-        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation: None,
+        group: None,
+        offload,
+        cause,
+    };
     store.create(&options).expect("room for a file")
 }
 

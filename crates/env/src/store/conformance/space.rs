@@ -50,6 +50,7 @@ fn reservation(store: &Arc<dyn Store>) {
         rank: Rank::Flush,
         reservation: Some(&reservation),
         group: None,
+        offload: false,
         cause: Cause::Flush,
     };
     let mut writer = store.create(&options).expect("room for a file");
@@ -82,6 +83,7 @@ fn foreign_reservation(store: &Arc<dyn Store>) {
         rank: Rank::Flush,
         reservation: Some(&reservation),
         group: None,
+        offload: false,
         cause: Cause::Flush,
     };
     refused!(store.create(&options), StoreError::Invalid(_));

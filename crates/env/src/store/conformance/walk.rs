@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Subject;
-use super::actions::{contents, create, note, pattern, read};
+use super::actions::{contents, create, create_at, note, pattern, read};
 use crate::random::{Random, Rng};
 use crate::store::{
     Change, FileInfo, FileKind, FileReader, FileWriter, MemoryStore, StoreError, Transaction,
@@ -138,7 +138,9 @@ impl Walk {
         }
         let kinds = [FileKind::Table, FileKind::Log, FileKind::Client];
         let kind = kinds[self.random.random_range(0..kinds.len())];
-        let (real, model) = (create(&self.real, kind), create(&self.model_store(), kind));
+        let offload = self.files.len() % 2 == 0;
+        let real = create_at(&self.real, kind, offload);
+        let model = create(&self.model_store(), kind);
         let ids = Twin { real: real.id(), model: model.id() };
         if self.random.random() {
             let mut both = [Transaction::new(), Transaction::new()];

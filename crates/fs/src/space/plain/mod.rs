@@ -32,4 +32,4 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plain_pool::{Part, PlainPool, Used, check_size};
+pub(crate) use plain_pool::{Holds, Part, PlainPool, Used, check_size};

@@ -57,6 +57,17 @@ pub(crate) struct PlainPool {
     pub(super) changed: Condvar,
 }
 
+/// Files that a device without zones holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Tables and clients' files, and perhaps the journal and the logs.
+    Tables,
+    /// The journal and the logs alone.
+    Logs,
+    /// Tables that may as well lie on another device: nothing is kept for them.
+    Offloaded,
+}
+
 /// Blocks of the device that are in use when the store is mounted.
 #[derive(Default)]
 pub(crate) struct Used {
@@ -83,11 +94,7 @@ pub(crate) enum Part {
 
 impl PlainPool {
     /// Over a device of which this is used. An extent that overlaps other things is handed back.
-    pub(crate) fn new(
-        medium: Arc<Medium>,
-        used: &Used,
-        holds_tables: bool,
-    ) -> Result<Self, Extent> {
+    pub(crate) fn new(medium: Arc<Medium>, used: &Used, holds: Holds) -> Result<Self, Extent> {
         let (guard, unit) = (guard_of(&medium), unit_of(&medium));
         let mut free = FreeMap::new(unit * STRETCH, guard);
         let end = medium.grid().end();
@@ -101,7 +108,8 @@ impl PlainPool {
             free.take_any(run);
         }
         let capacity = end - reserved;
-        let jobs = if holds_tables { jobs_reserve(capacity) } else { 0 };
+        let jobs = if holds == Holds::Tables { jobs_reserve(capacity) } else { 0 };
+        let of_journal = if holds == Holds::Offloaded { 0 } else { journal_zones(0, STRETCH) };
         let (mut live, mut unsealed) = (0, 0);
         for (extent, share) in &used.files {
             let run = blocks_of(extent);
@@ -116,9 +124,9 @@ impl PlainPool {
             capacity,
             free,
             guard,
-            fit: holds_tables.then(Fit::default),
+            fit: (holds != Holds::Logs).then(Fit::default),
             cursor: 0,
-            governor: Governor::new(journal_zones(0, STRETCH), jobs),
+            governor: Governor::new(of_journal, jobs),
             leases: BTreeMap::new(),
             next_lease: 1,
             live,

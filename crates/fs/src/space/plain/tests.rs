@@ -11,6 +11,7 @@ use terrace_env::{ByteCount, Cause, DeviceId, ZoneId, test_seeds};
 use terrace_policy::Fit;
 use terrace_zone::{Emulator, Geometry, Tracks};
 
+use super::Holds;
 use super::governor::URGENT_RESERVE;
 use super::{PlainPool, Used};
 use crate::block::BLOCK;
@@ -30,7 +31,8 @@ fn pool_on(geometry: Geometry, fit: Option<Fit>) -> Arc<PlainPool> {
     let drive = Emulator::in_memory(geometry, 1).expect("a shape");
     let medium = Arc::new(Medium::new(DeviceId(1), Arc::new(drive)));
     let used = Used { superblock: vec![ZoneId(0)], ..Used::default() };
-    let pool = PlainPool::new(medium, &used, fit.is_some()).expect("nothing is used twice");
+    let holds = if fit.is_some() { Holds::Tables } else { Holds::Logs };
+    let pool = PlainPool::new(medium, &used, holds).expect("nothing is used twice");
     fit.into_iter().for_each(|fit| pool.set_fit(fit));
     Arc::new(pool)
 }

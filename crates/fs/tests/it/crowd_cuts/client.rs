@@ -45,7 +45,16 @@ impl Client {
             _ => (Rank::Flush, Cause::Flush),
         };
         let hint = PlacementHint { level, stream };
-        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause }
+        CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause,
+        }
     }
 
     /// Runs `transactions` transactions, with log appends and syncs between them.

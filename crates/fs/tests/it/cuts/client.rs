@@ -92,6 +92,7 @@ impl Client {
             rank: Rank::Flush,
             reservation: None,
             group: group.as_ref(),
+            offload: stream > 0,
             cause: Cause::Client,
         };
         let writer = self.allow_full(|client| client.fs.create(&options));

@@ -7,6 +7,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{IoCounts, Store};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, test_seeds};
+use terrace_fs::superblock::Role;
 use terrace_fs::{Access, BLOCK, Fs, MountOptions, OPEN_ZONES_MIN};
 use terrace_zone::emulator::{Drives, Snapshots};
 use terrace_zone::{Emulator, Geometry, PowerCut, Tracks};
@@ -51,7 +52,7 @@ impl Reach {
 }
 
 /// A drive small enough that everything happens often, in a shape by seed; every fifth has a plain
-/// one beside it, for the journal and the logs.
+/// one beside it, for the journal and the logs or for offloaded tables.
 fn drives(seed: u64) -> Drives {
     let make = |geometry| Emulator::in_memory(geometry, seed).expect("a possible shape");
     let plain = is_on_two(seed).then(|| Geometry::plain(ByteCount::mib(8)));
@@ -61,6 +62,11 @@ fn drives(seed: u64) -> Drives {
 /// Whether the store of a seed is on two drives.
 pub(super) fn is_on_two(seed: u64) -> bool {
     seed % 5 == 4
+}
+
+/// What the second drive of a seed is for, if there is one.
+fn role(seed: u64) -> Role {
+    if seed % 10 == 9 { Role::Offload } else { Role::Log }
 }
 
 /// Whether the store of a seed is on shingled tracks.
@@ -122,13 +128,13 @@ fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<Moment> {
     let mut random = Random::seeded(seed);
     let drive = &drives(seed);
     if seed.is_multiple_of(3) {
-        drive::format(drive, seed ^ 0x5eed);
+        drive::format_as(drive, role(seed ^ 0x5eed), seed ^ 0x5eed);
         let known = Arc::new(Mutex::new(Known::default()));
         let fs = mount(drive, Access::ReadWrite).expect("an older store");
         let mut client = Client::new(fs, random.fork(), known);
         (0..steps).for_each(|_| client.step());
     }
-    drive::format(drive, seed);
+    drive::format_as(drive, role(seed), seed);
     let known = Arc::new(Mutex::new(Known::default()));
     let moments = watch(drive, &known);
     for _ in 0..3 {

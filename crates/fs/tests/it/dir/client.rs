@@ -115,6 +115,7 @@ impl Client {
             rank,
             reservation: None,
             group: None,
+            offload: false,
             cause,
         })
     }

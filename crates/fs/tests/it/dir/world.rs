@@ -24,8 +24,16 @@ pub(super) fn open_for(files: &MemoryFiles, access: Access) -> Result<Arc<dyn St
 /// Starts a file.
 pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
     let (hint, rank, cause) = (PlacementHint::default(), Rank::Log, Cause::Client);
-    let options =
-        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation: None,
+        group: None,
+        offload: false,
+        cause,
+    };
     store.create(&options).expect("a new file")
 }
 

@@ -38,8 +38,16 @@ fn written(
 ) -> (Arc<TableHandle>, bytes::Bytes) {
     let cause = Cause::Flush;
     let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0));
-    let options =
-        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation: None,
+        group: None,
+        offload: false,
+        cause,
+    };
     let layout = TableLayout::new(block_size, Compression::None, 0);
     let memory = Memory::new(&EngineOptions::default());
     let writer = store.create(&options).unwrap();

@@ -1,0 +1,48 @@
+//! Write-offloading: while a compaction runs, flushes write to the offload device of the store, if
+//! it has one, so that they do not meet the compaction on the device of the tables (Pitchumani, PhD
+//! thesis, section 5.2).
+//!
+//! 1. A flush that begins while a compaction is under way asks for the offload device. If that has
+//!    no room, the store places the table as usual.
+//! 2. A merge reads offloaded tables where they lie, and writes its own to the device of the
+//!    tables. So offloaded data leaves the device as it is compacted.
+//! 3. A move changes no bytes, so an offloaded table would stay. Before a plan moves such a table,
+//!    the table is written anew, to the same place of the tree. Then the decider is asked again.
+//!
+//! Threads: any. No lock is held.
+
+use terrace_env::ByteCount;
+use terrace_policy::{Cut, Input, Merge, Plan, Route};
+
+use super::inputs::find;
+use crate::Error;
+use crate::shared::Shared;
+use crate::tree::Version;
+
+impl Shared {
+    /// Whether a flush that begins now is to be offloaded.
+    pub(crate) fn offloads(&self) -> bool {
+        self.board.is_compacting() && self.store.offload_space().is_some()
+    }
+
+    /// The merge that writes the first offloaded table of a plan's moves anew; `None` if the plan
+    /// moves none.
+    pub(crate) fn unloading(&self, version: &Version, plan: &Plan) -> Result<Option<Merge>, Error> {
+        let moves = match plan {
+            Plan::Merge(merge) => &merge.moves,
+            Plan::TrivialMove(moves) => moves,
+        };
+        if self.store.offload_space().is_none() {
+            return Ok(None);
+        }
+        let stays = |file| self.store.is_offloaded(file);
+        let offloaded = moves.iter().find(|one| one.to.is_some() && stays(one.part.file));
+        let Some(moved) = offloaded else { return Ok(None) };
+        let segment = find(version, moved.from, &moved.part)?;
+        let size = ByteCount(segment.size.0.max(self.options.table_size.0));
+        let stream = segment.table.stream();
+        let inputs = vec![Input { place: moved.from, parts: vec![moved.part.clone()] }];
+        let routes = vec![Route { end: None, to: moved.from, stream, cut: Cut::at(size) }];
+        Ok(Some(Merge { inputs, routes, moves: Vec::new(), set: false }))
+    }
+}
