@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use terrace::fs::Role;
 use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, Stats, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
@@ -25,8 +26,8 @@ use super::history::{Change, History, KEYS, What};
 pub struct Setup {
     /// The drive.
     pub geometry: Geometry,
-    /// The plain drive of the journal and the logs, if they have one of their own.
-    pub log: Option<Geometry>,
+    /// The plain drive beside it, if there is one; `format` says what it is for.
+    pub second: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,
     /// How the store is opened.
@@ -70,13 +71,19 @@ impl Setup {
             }
             _ => {}
         }
-        let log = (seed % 6 == 4).then(|| Geometry::plain(ByteCount::mib(8)));
-        Self { geometry, log, format: FormatOptions::default(), options }
+        let role = match seed % 6 {
+            4 => Some(Role::Log),
+            1 => Some(Role::Offload),
+            _ => None,
+        };
+        let second = role.map(|_| Geometry::plain(ByteCount::mib(8)));
+        let format = FormatOptions { role: role.unwrap_or_default(), ..FormatOptions::default() };
+        Self { geometry, second, format, options }
     }
 
     /// New drives for it.
     pub(super) fn drives(&self, seed: u64) -> Drives {
-        let shapes = [Some(self.geometry.clone()), self.log.clone()];
+        let shapes = [Some(self.geometry.clone()), self.second.clone()];
         Drives::in_memory(shapes.into_iter().flatten(), seed)
             .unwrap_or_else(|error| panic!("the drive: {error}"))
     }

@@ -147,7 +147,7 @@ fn take(scan: Scan, backward: bool, limit: usize) -> Result<Vec<Entry>, String> 
 impl<'a> Player<'a> {
     fn new(setting: &'a Setting, seed: u64) -> Result<Self, String> {
         let mut random = Random::seeded(seed);
-        let shapes = [Some(setting.geometry.clone()), setting.log.clone()];
+        let shapes = [Some(setting.geometry.clone()), setting.second.clone()];
         let drives = Drives::in_memory(shapes.into_iter().flatten(), random.next_u64())
             .map_err(|error| error.to_string())?;
         let timing = random.next_u64();

@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use terrace::fs::Role;
 use terrace::{ByteCount, FormatOptions, GearVariant, Options, Row, System, Throttle};
 use terrace_env::random::{Random, Rng};
 use terrace_zone::emulator::{RandomLatency, Timing};
@@ -23,8 +24,8 @@ use terrace::{Compression, LevelCompression};
 pub struct Setting {
     /// The drive.
     pub geometry: Geometry,
-    /// The plain drive of the journal and the logs, if they have one of their own.
-    pub log: Option<Geometry>,
+    /// The plain drive beside it, if there is one; `format` says what it is for.
+    pub second: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,
     /// How the store is opened; operations that open it again choose by number.
@@ -34,7 +35,7 @@ pub struct Setting {
 }
 
 /// How many fixed settings the metamorphic run has.
-pub const METAMORPHIC_SETTINGS: usize = 19;
+pub const METAMORPHIC_SETTINGS: usize = 20;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
@@ -68,7 +69,7 @@ fn plain() -> Geometry {
 impl Setting {
     fn of(geometry: Geometry, options: Vec<Options>) -> Self {
         let latency_max = Some(Duration::from_micros(400));
-        Self { geometry, log: None, format: FormatOptions::default(), options, latency_max }
+        Self { geometry, second: None, format: FormatOptions::default(), options, latency_max }
     }
 
     pub(super) fn timing(&self, seed: u64) -> Option<Box<dyn Timing>> {
@@ -85,7 +86,8 @@ impl Setting {
     pub fn metamorphic(number: usize) -> Self {
         let (mut geometry, mut options) = (plain(), vec![tight()]);
         let first = &mut options[0];
-        let (mut latency_max, mut log) = (Some(Duration::from_micros(400)), None);
+        let (mut latency_max, mut second) = (Some(Duration::from_micros(400)), None);
+        let mut format = FormatOptions::default();
         match number {
             // The default options: everything stays in memtables and logs.
             0 => *first = Options::default(),
@@ -127,13 +129,18 @@ impl Setting {
                 options.push(Options::default());
             }
             // Journal and logs on a drive of their own.
-            16 => log = Some(Geometry::plain(ByteCount::mib(16))),
+            16 => second = Some(Geometry::plain(ByteCount::mib(16))),
             // Everything on a drive without zones.
             17 => geometry = Geometry::plain(ByteCount::mib(32)),
             18 => geometry = Geometry::tracks(ByteCount::mib(32), TRACKS),
+            // Tables of the first level on a drive of their own, now and then.
+            19 => {
+                second = Some(Geometry::plain(ByteCount::mib(8)));
+                format.role = Role::Offload;
+            }
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
         }
-        Self { latency_max, log, ..Self::of(geometry, options) }
+        Self { latency_max, second, format, ..Self::of(geometry, options) }
     }
 
     /// A setting by chance: odd shapes, small drives and strange options among them.
@@ -143,11 +150,13 @@ impl Setting {
         let options = (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
         let geometry = any_geometry(random);
         // The smallest that a store can live with, and larger ones.
-        let log = random.random_ratio(1, 6).then(|| {
+        let second = random.random_ratio(1, 6).then(|| {
             let size = ByteCount::mib(random.random_range(8..13));
             Geometry::plain(size)
         });
-        Self { log, ..Self::of(geometry, options) }
+        let role = if seed.is_multiple_of(2) { Role::Log } else { Role::Offload };
+        let format = FormatOptions { role, ..FormatOptions::default() };
+        Self { second, format, ..Self::of(geometry, options) }
     }
 }
 
