@@ -43,7 +43,7 @@ pub(crate) struct Assembled {
 /// lost any more; without, nothing at all is changed.
 pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreError> {
     if write {
-        for medium in media.iter() {
+        for medium in media.present() {
             let flush = medium.flush(Cause::Recovery);
             flush.map_err(|error| StoreError::io("flush before mount", error))?;
         }
@@ -68,7 +68,7 @@ pub(crate) fn find(
     write: bool,
 ) -> Result<Vec<(SuperblockArea, Superblock)>, StoreError> {
     let mut found = Vec::new();
-    for medium in media.iter() {
+    for medium in media.present() {
         let (area, superblock) = SuperblockArea::find(as_device(medium))
             .map_err(|error| of_device(media, medium.id(), error))?;
         superblock.features.check(write)?;
@@ -76,7 +76,9 @@ pub(crate) fn find(
         found.push((area, superblock));
     }
     let superblocks: Vec<&Superblock> = found.iter().map(|(_, superblock)| superblock).collect();
-    check_together(&superblocks)?;
+    if !media.is_offload_lost() {
+        check_together(&superblocks)?;
+    }
     if let Some(role) = superblocks[0].role() {
         media.set_role(role);
     }

@@ -12,6 +12,10 @@ use terrace_env::{Claim, DeviceId};
 use terrace_zone::emulator::Drives;
 use terrace_zone::{Device, Layout};
 
+use crate::absent::Absent;
+use crate::assembly::second_device;
+use crate::superblock::Role;
+
 /// The devices of a store: one for the tables, with zones, of shingled tracks or plain; and perhaps
 /// a plain one, which holds the journal and all logs, or offloaded tables. A single device converts
 /// into this.
@@ -29,31 +33,52 @@ use terrace_zone::{Device, Layout};
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Devices(Vec<Arc<dyn Device>>);
+pub struct Devices {
+    all: Vec<Arc<dyn Device>>,
+    /// Device 1 stands for one that is lost.
+    is_second_lost: bool,
+}
 
 impl Devices {
     /// A device for the tables, and a plain one beside it.
     #[must_use]
     pub fn pair(tables: Arc<dyn Device>, second: Arc<dyn Device>) -> Self {
-        Self(vec![tables, second])
+        Self { all: vec![tables, second], is_second_lost: false }
+    }
+
+    /// Device 0 of a store whose [offload device](crate::superblock::Role::Offload) is lost. Files
+    /// on the lost device cannot be read. Nothing is written to it.
+    pub fn without_offload(tables: Arc<dyn Device>) -> Result<Self, StoreError> {
+        let found = second_device(&tables)?.filter(|(role, _)| *role == Role::Offload);
+        let Some((_, member)) = found else {
+            let expected = "expected device 0 of a store that has an offload device";
+            return Err(StoreError::Invalid(format!("{expected}, found another store or device")));
+        };
+        let second = Arc::new(Absent::new(member.capacity));
+        Ok(Self { all: vec![tables, second], is_second_lost: true })
+    }
+
+    /// Whether device 1 stands for one that is lost.
+    pub(crate) fn is_second_lost(&self) -> bool {
+        self.is_second_lost
     }
 
     /// The device of the tables.
     #[must_use]
     pub fn tables(&self) -> &Arc<dyn Device> {
-        &self.0[0]
+        &self.all[0]
     }
 
     /// Device 1, if there is one. What it is for is chosen by the format and recorded there
     /// ([`Role`](crate::Role)).
     #[must_use]
     pub fn second(&self) -> Option<&Arc<dyn Device>> {
-        self.0.get(1)
+        self.all.get(1)
     }
 
     /// All of them, in the order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Device>> {
-        self.0.iter()
+        self.all.iter()
     }
 
     /// Refuses a device 1 that is not plain.
@@ -77,20 +102,21 @@ impl Devices {
             };
             claim.ok_or(StoreError::InUse(name))
         };
-        self.0.iter().enumerate().map(claim).collect()
+        self.all.iter().enumerate().map(claim).collect()
     }
 }
 
 impl From<Arc<dyn Device>> for Devices {
     fn from(device: Arc<dyn Device>) -> Self {
-        Self(vec![device])
+        Self { all: vec![device], is_second_lost: false }
     }
 }
 
 impl From<&Drives> for Devices {
     /// Emulated drives, in the order of their numbers.
     fn from(drives: &Drives) -> Self {
-        Self(drives.all().iter().map(|drive| Arc::clone(drive) as Arc<dyn Device>).collect())
+        let all = drives.all().iter().map(|drive| Arc::clone(drive) as Arc<dyn Device>);
+        Self { all: all.collect(), is_second_lost: false }
     }
 }
 
@@ -102,6 +128,6 @@ impl<D: Device> From<&Arc<D>> for Devices {
 
 impl<D: Device> From<Arc<D>> for Devices {
     fn from(device: Arc<D>) -> Self {
-        Self(vec![device])
+        Self { all: vec![device], is_second_lost: false }
     }
 }

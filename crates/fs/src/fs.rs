@@ -16,7 +16,7 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, Claim, FileId, Users, Uuid};
+use terrace_env::{ByteCount, Cause, Claim, DeviceId, FileId, Users, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
 use terrace_zone::Device as _;
 
@@ -144,6 +144,33 @@ impl Fs {
     /// Rolls the journal into a snapshot now.
     pub fn roll_journal(&self) -> Result<(), StoreError> {
         self.volume.journal.roll()
+    }
+
+    /// Makes the store one on device 0 alone, after its [offload
+    /// device](crate::superblock::Role::Offload) was lost
+    /// ([`Devices::without_offload`](crate::Devices::without_offload)). An error if a file still
+    /// has blocks on that device: delete such files first.
+    pub fn forget_offload(&self) -> Result<(), StoreError> {
+        self.writable("to forget a device")?;
+        if !self.volume.media.is_offload_lost() {
+            return Err(StoreError::Invalid(
+                "expected a store that is mounted without its offload device".into(),
+            ));
+        }
+        let mut left = 0;
+        let device = DeviceId(1);
+        self.volume.for_each_file(|_, record| {
+            left += u64::from(record.extents.extents().any(|extent| extent.device() == device));
+        });
+        if left > 0 {
+            let expected = "expected no file on the lost offload device";
+            return Err(StoreError::Invalid(format!("{expected}, found {left}")));
+        }
+        // Replay must not meet an address of that device.
+        // The first roll may be one that was under way before such files were deleted.
+        self.volume.journal.roll()?;
+        self.volume.journal.roll()?;
+        self.volume.journal.forget_others()
     }
 
     /// Empties the zone that the reclaim policy chooses, if there is one worth it; whether it did.
@@ -417,6 +444,10 @@ impl Store for Fs {
             record.extents.extents().any(|extent| extent.device() == medium.id())
         };
         self.volume.journal.read(|catalog| catalog.get(file).is_some_and(holds))
+    }
+
+    fn is_lost(&self, file: FileId) -> bool {
+        self.volume.media.is_offload_lost() && self.is_offloaded(file)
     }
 
     fn rotational(&self) -> bool {

@@ -35,6 +35,7 @@
 //!   space; in `dir`, volume, file.
 //! - fs does not know keys, and of levels no more than the typed annotation says.
 
+mod absent;
 mod address;
 mod assembly;
 mod block;

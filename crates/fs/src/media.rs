@@ -24,6 +24,8 @@ pub(crate) struct Media {
     space: AddressSpace,
     /// What device 1 is for, once that is known.
     role: OnceLock<Role>,
+    /// Device 1 stands for one that is lost.
+    is_second_lost: bool,
 }
 
 /// A request for blocks that somebody has to wait for.
@@ -36,6 +38,7 @@ pub(crate) struct BlockTicket {
 impl Media {
     /// These devices, numbered in their order. Counts from zero.
     pub(crate) fn new(devices: &Devices) -> Self {
+        let is_second_lost = devices.is_second_lost();
         let numbered = (0..).map(DeviceId).zip(devices.iter());
         let devices: Box<[_]> =
             numbered.map(|(id, device)| Arc::new(Medium::new(id, Arc::clone(device)))).collect();
@@ -46,7 +49,7 @@ impl Media {
                 space.with_plain(medium.grid().end())
             }
         });
-        Self { devices, space, role: OnceLock::new() }
+        Self { devices, space, role: OnceLock::new(), is_second_lost }
     }
 
     /// Says what device 1 is for. Until then it counts as a log device.
@@ -83,6 +86,16 @@ impl Media {
     /// All devices, in the order of their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Medium>> {
         self.devices.iter()
+    }
+
+    /// The same without a device that is lost.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &Arc<Medium>> {
+        self.devices.iter().take(if self.is_second_lost { 1 } else { usize::MAX })
+    }
+
+    /// Whether the offload device is lost.
+    pub(crate) fn is_offload_lost(&self) -> bool {
+        self.is_second_lost
     }
 
     /// Whether the journal and the logs have a device of their own.

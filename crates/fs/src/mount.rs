@@ -117,7 +117,7 @@ impl Fs {
                 pairing::renew((area, superblock), &mut found.replayed)?;
             }
             let ends = log_ends(&logs, found.replayed.epoch());
-            let others = media.iter().filter(|other| !Arc::ptr_eq(other, media.logs()));
+            let others = media.present().filter(|other| !Arc::ptr_eq(other, media.logs()));
             let others = others.map(as_device).collect();
             let (device, space) = (as_device(media.logs()), pools.journal());
             let (journal, _) = Journal::resume(&device, others, found.replayed, &space, ends)?;
@@ -167,7 +167,7 @@ fn make_pools(
         let pool = if media.has_log_device() { pool.beside_log_device() } else { pool };
         pools.push(DevicePool::Zoned(Arc::new(pool)));
     }
-    let pools = Pools::new(pools, media.role());
+    let pools = Pools::new(pools, media.role(), media.is_offload_lost());
     pools.decide_by(Arc::clone(&options.placement), Arc::clone(&options.reclaim));
     Ok((pools, ended))
 }

@@ -36,6 +36,7 @@ use crate::reading::Verified;
 use crate::reading::verify;
 use crate::shared::Shared;
 use crate::stats::Stats;
+use crate::tree::LostRange;
 use crate::writing::Batch;
 use crate::writing::Ingest;
 use crate::writing::{gathering, preallocated_log};
@@ -277,6 +278,13 @@ impl Engine {
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()
+    }
+
+    /// Ranges of keys of which the opening left tables out, because they were lost with their
+    /// device.
+    #[must_use]
+    pub fn lost_ranges(&self) -> &[LostRange] {
+        &self.shared.lost
     }
 
     /// The store below.

@@ -41,7 +41,7 @@ use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
 use crate::reading::Readers;
-use crate::tree::Tree;
+use crate::tree::{LostRange, Tree};
 use crate::writing::{Gathering, PreallocatedLogs, WriteLane};
 
 /// State shared by the engine's actors.
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) readers: Readers,
     pub(crate) ahead: PreallocatedLogs,
     pub(crate) gathering: Gathering,
+    /// Ranges of which tables were lost with their device before the opening.
+    pub(crate) lost: Vec<LostRange>,
 }
 
 impl Shared {

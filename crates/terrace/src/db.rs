@@ -17,7 +17,8 @@ use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
-    Bounds, Checkpointed, Durability, Engine, Listener, ReadOptions, Stats, Verified,
+    Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, LostRange, ReadOptions, Stats,
+    Verified,
 };
 use terrace_policy::System;
 
@@ -289,6 +290,13 @@ impl Db {
         self.inner.engine.key_spaces().into_iter().map(|(_, name)| name).collect()
     }
 
+    /// The name of a key space, if there is one of this number.
+    #[must_use]
+    pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
+        let all = self.inner.engine.key_spaces();
+        all.into_iter().find(|(of, _)| *of == id).map(|(_, name)| name)
+    }
+
     /// A view of the store as it is now, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -356,6 +364,14 @@ impl Db {
         let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
         fs.unmount();
         copied
+    }
+
+    /// Ranges of keys of which tables were lost with the offload device
+    /// ([`open_without_offload`](Self::open_without_offload)). A key in one of them has an older
+    /// value than the last one, or none, unless it was written since.
+    #[must_use]
+    pub fn lost_ranges(&self) -> &[LostRange] {
+        self.inner.engine.lost_ranges()
     }
 
     /// Waits until nothing is left to be done in the background.

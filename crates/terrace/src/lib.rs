@@ -144,7 +144,7 @@ pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
     Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork,
-    Listener, MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats,
+    Listener, LostRange, MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats,
     VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{

@@ -19,6 +19,7 @@ use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, CachePolicy, Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{Durability, Engine, KeySpaceId, ReadOptions, remembered_system};
 use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
+use terrace_zone::Device;
 
 use crate::below::Below;
 use crate::db::Inner;
@@ -57,6 +58,18 @@ impl Db {
         let access = access(&options);
         let fs = Fs::mount(devices, &MountOptions { access, ..MountOptions::default() })?;
         Self::start(Arc::clone(&fs) as _, Below::Device(fs), &options)
+    }
+
+    /// Opens the rest of a store whose offload device is lost. [`lost_ranges`](Self::lost_ranges)
+    /// says of which keys tables are lost. Unless it is opened for reading, the store is one on
+    /// `tables` alone from now on: it does not take the offload device back.
+    pub fn open_without_offload(tables: Arc<dyn Device>, options: Options) -> Result<Self, Error> {
+        let read_only = options.read_only;
+        let db = Self::open_device(Devices::without_offload(tables)?, options)?;
+        if let Some(fs) = db.fs().filter(|_| !read_only) {
+            fs.forget_offload()?;
+        }
+        Ok(db)
     }
 
     /// Opens what is in a mounted file system, and unmounts it when it is closed.

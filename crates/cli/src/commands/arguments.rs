@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     bench, check, checkpoint, compact, completions, delete, demo, device, dump, export, files,
-    format, get, import, lab, load, man, put, scan, stats, systems, zones,
+    forget_offload, format, get, import, lab, load, man, put, scan, stats, systems, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Stats(stats::Metrics),
     /// Merge the tables of a range into one run
     Compact(compact::Compact),
+    /// Give up the lost offload drive of a store
+    ForgetOffload(forget_offload::ForgetOffload),
     /// Copy a store into an empty drive or directory
     Checkpoint(checkpoint::Checkpoint),
     /// Verify every checksum and every invariant
@@ -105,6 +107,7 @@ impl Command {
             Self::Zones(command) => command.run(output),
             Self::Stats(command) => command.run(output),
             Self::Compact(command) => command.run(output),
+            Self::ForgetOffload(command) => command.run(output),
             Self::Checkpoint(command) => command.run(output),
             Self::Check(command) => command.run(output),
             Self::Systems(command) => command.run(output),

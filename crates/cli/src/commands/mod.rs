@@ -27,6 +27,7 @@ mod dump;
 mod entry;
 mod export;
 mod files;
+mod forget_offload;
 mod format;
 mod get;
 mod import;

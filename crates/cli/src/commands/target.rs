@@ -16,7 +16,7 @@ use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, Fs, MountOptions};
-use terrace_zone::Emulator;
+use terrace_zone::{Device as _, Emulator};
 
 use super::log_drive;
 use super::under::Under;
@@ -162,6 +162,12 @@ impl Target {
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
         self.open(Access::ReadWrite, under.system)
+    }
+
+    /// Opens the store on this drive as one whose offload drive is lost.
+    pub(crate) fn db_without_offload(&self, drive: Arc<Emulator>) -> Result<Db, Failure> {
+        let fitting = Options::fitting(drive.geometry().capacity());
+        Ok(Db::open_without_offload(drive, fitting)?)
     }
 
     fn open(&self, access: Access, system: Option<System>) -> Result<Db, Failure> {

@@ -416,6 +416,11 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
+    /// Whether bytes of a file lie on a device that is lost: they cannot be read any more.
+    fn is_lost(&self, _file: FileId) -> bool {
+        false
+    }
+
     /// Whether the medium turns under a head, so that jobs beside each other send it back and
     /// forth; `false` where that is not known.
     fn rotational(&self) -> bool;

@@ -122,6 +122,10 @@ impl<L: Layer> Store for L {
         self.below().is_offloaded(file)
     }
 
+    fn is_lost(&self, file: FileId) -> bool {
+        self.below().is_lost(file)
+    }
+
     fn rotational(&self) -> bool {
         self.below().rotational()
     }

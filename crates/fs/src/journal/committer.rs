@@ -205,6 +205,20 @@ impl Journal {
     /// then known to be lost.
     pub fn close(&self, make: impl FnOnce(&Catalog) -> Vec<Record>) -> Result<(), StoreError> {
         self.commit_with(false, |catalog| Ok(make(catalog)))?;
+        self.while_leading(Leader::vouch)
+    }
+
+    /// Writes a superblock that knows no device but the journal's. Nothing that the journal has
+    /// since its last snapshot may name another one.
+    pub(crate) fn forget_others(&self) -> Result<(), StoreError> {
+        self.while_leading(Leader::forget_others)
+    }
+
+    /// Does something between two groups of transactions.
+    fn while_leading(
+        &self,
+        work: impl FnOnce(&mut Leader) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let mut leader = loop {
             state.check()?;
@@ -214,11 +228,11 @@ impl Journal {
             }
         };
         drop(state);
-        let vouched = leader.vouch();
+        let done = work(&mut leader);
         let mut state = self.state.lock();
         state.leader = Some(leader);
         self.changed.notify_all();
-        vouched
+        done
     }
 
     /// Waits until a group is durable, leading if nobody does.

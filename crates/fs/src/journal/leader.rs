@@ -18,7 +18,7 @@ use super::payload::kind;
 use super::roll::{Roll, Step};
 use super::tail::Tail;
 use crate::canary::{self, Rule};
-use crate::superblock::{Superblock, SuperblockArea};
+use crate::superblock::{Features, MountMark, Superblock, SuperblockArea, write_twice};
 
 /// Everything that writes, in the hands of one actor at a time.
 pub(super) struct Leader {
@@ -64,6 +64,16 @@ impl Leader {
     pub(super) fn vouch(&mut self) -> Result<(), StoreError> {
         self.superblock.journal_end = self.tail.position().cursor.sequence;
         self.area.write(&mut self.superblock)
+    }
+
+    /// Writes a superblock of a store on the journal's device alone.
+    pub(super) fn forget_others(&mut self) -> Result<(), StoreError> {
+        self.superblock.devices = 1;
+        self.superblock.members.clear();
+        self.superblock.marks = [MountMark::default(); 2];
+        self.superblock.features.incompat &= !Features::OFFLOAD;
+        self.superblock.journal_end = self.tail.position().cursor.sequence;
+        write_twice(&mut self.area, &mut self.superblock)
     }
 
     /// Carries out a step of a roll; returns whether it completed the roll.

@@ -44,13 +44,16 @@ pub(crate) struct Pools {
     kinds: Vec<DevicePool>,
     /// What device 1 is for, if there is one.
     role: Option<Role>,
+    /// Device 1 is lost: nothing goes there.
+    is_second_lost: bool,
 }
 
 impl Pools {
     /// The pool of device 0, which holds the tables; and that of device 1, where there is one.
-    pub(crate) fn new(kinds: Vec<DevicePool>, role: Option<Role>) -> Self {
+    pub(crate) fn new(kinds: Vec<DevicePool>, role: Option<Role>, is_second_lost: bool) -> Self {
         assert_eq!(kinds.len(), 1 + usize::from(role.is_some()), "a pool for each device");
-        Self { devices: kinds.iter().map(DevicePool::as_pool).collect(), kinds, role }
+        let devices = kinds.iter().map(DevicePool::as_pool).collect();
+        Self { devices, kinds, role, is_second_lost }
     }
 
     /// The device that files of a kind go to, unless they are offloaded. Nothing else decides that.
@@ -68,7 +71,8 @@ impl Pools {
 
     /// Where offloaded tables go, if the store has a device for them.
     pub(crate) fn offload(&self) -> Option<&Arc<dyn Pool>> {
-        (self.role == Some(Role::Offload)).then(|| &self.devices[1])
+        let is_there = self.role == Some(Role::Offload) && !self.is_second_lost;
+        is_there.then(|| &self.devices[1])
     }
 
     /// Whether a region is on the offload device.

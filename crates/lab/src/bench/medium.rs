@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use terrace::{Db, FormatOptions, Options};
+use terrace::fs::Role;
+use terrace::{Db, Devices, FormatOptions, Options};
 use terrace_env::ByteCount;
 use terrace_env::random::Random;
 use terrace_zone::{Device, Emulator, Geometry};
@@ -54,13 +55,19 @@ pub(super) struct Home {
 }
 
 impl Medium {
-    /// Makes an empty store for so many bytes of entries, and for the logs of the options.
-    pub(super) fn make(&self, bytes: u64, options: &Options) -> Result<Home, BenchError> {
+    /// Makes an empty store for so many bytes of entries, and for the logs of the options. A store
+    /// in a directory has no use for an offload device.
+    pub(super) fn make(
+        &self,
+        bytes: u64,
+        offload: Option<&Arc<dyn Device>>,
+        options: &Options,
+    ) -> Result<Home, BenchError> {
         let seed = 1;
         match self {
             Self::Memory { zone_size } => {
                 let drive = Emulator::in_memory(geometry(*zone_size, bytes, options)?, seed)?;
-                Ok(Home { db: format(drive, options)?, _dir: None })
+                Ok(Home { db: format(drive, offload, options)?, _dir: None })
             }
             Self::Image { zone_size, dir, synced } => {
                 let place = temporary(dir)?;
@@ -68,7 +75,7 @@ impl Medium {
                 let uuid = Random::seeded(seed).uuid();
                 let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
                 let drive = if *synced { drive } else { drive.unsynced() };
-                Ok(Home { db: format(drive, options)?, _dir: None })
+                Ok(Home { db: format(drive, offload, options)?, _dir: None })
             }
             Self::Directory { dir } => {
                 let place = temporary(dir)?;
@@ -95,7 +102,16 @@ fn geometry(zone: ByteCount, bytes: u64, options: &Options) -> Result<Geometry, 
     Ok(geometry)
 }
 
-fn format(drive: Emulator, options: &Options) -> Result<Db, BenchError> {
+fn format(
+    drive: Emulator,
+    offload: Option<&Arc<dyn Device>>,
+    options: &Options,
+) -> Result<Db, BenchError> {
     let drive: Arc<dyn Device> = Arc::new(drive);
-    Ok(Db::create_device(drive, &FormatOptions::default(), options.clone())?)
+    let (devices, role) = match offload {
+        Some(offload) => (Devices::pair(drive, Arc::clone(offload)), Role::Offload),
+        None => (drive.into(), Role::default()),
+    };
+    let format = FormatOptions { role, ..FormatOptions::default() };
+    Ok(Db::create_device(devices, &format, options.clone())?)
 }

@@ -17,6 +17,8 @@ use serde::Serialize;
 use terrace_env::ByteCount;
 use terrace_env::sync::Mutex;
 
+use terrace_zone::Device;
+
 use super::error::BenchError;
 use super::measurement::Measurement;
 use super::medium::{Home, Medium};
@@ -43,6 +45,8 @@ type Writer = Box<dyn Write + Send>;
 pub struct Bench {
     plan: Plan,
     medium: Medium,
+    /// The device to which the store's flushes are offloaded, if there is one.
+    offload: Option<Arc<dyn Device>>,
     stage: Option<Stage>,
     /// Where what clients do is to be written down, until the first of them begin.
     record: Option<Writer>,
@@ -71,7 +75,7 @@ impl Bench {
     #[must_use]
     pub fn new(plan: Plan, medium: Medium) -> Self {
         meter::forget_peak_memory();
-        Self { plan, medium, stage: None, record: None, trace: None }
+        Self { plan, medium, offload: None, stage: None, record: None, trace: None }
     }
 
     /// The same with everything that clients of workloads do written down as one trace, what fills
@@ -79,6 +83,13 @@ impl Bench {
     #[must_use]
     pub fn recording(self, into: impl Write + Send + 'static) -> Self {
         Self { record: Some(Box::new(into)), ..self }
+    }
+
+    /// The same on stores that have this plain device beside them, as their offload device. Each
+    /// store formats it anew.
+    #[must_use]
+    pub fn offloading_to(self, device: Arc<dyn Device>) -> Self {
+        Self { offload: Some(device), ..self }
     }
 
     /// The most memory that the process has held since the series began, where the system says; a
@@ -186,7 +197,7 @@ impl Bench {
     ) -> Result<(), BenchError> {
         self.close()?;
         let Plan { seed, keys, options, .. } = &self.plan;
-        let home = self.medium.make(bytes, options)?;
+        let home = self.medium.make(bytes, self.offload.as_ref(), options)?;
         let value_size_max = value_size_max.clamp(VALUE_SIZE_MIN, VALUE_SIZE_MAX);
         let entries = Arc::new(Entries::new(*seed, *keys, order, value_size_max));
         let world = World::new(home.db.clone(), entries);

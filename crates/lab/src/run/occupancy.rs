@@ -9,7 +9,7 @@
 //!   [`FreeSpace`] has them: free runs that are too short to be useful.
 
 use terrace::{Db, Fs};
-use terrace_env::store::StoreError;
+use terrace_env::store::{Store as _, StoreError};
 use terrace_fs::{FreeSpace, ZoneUsage, ZoneUse};
 
 use super::ZoneShare;
@@ -55,6 +55,9 @@ impl Occupancy {
             found.fragments = space.fragments.0;
             found.used = found.capacity.saturating_sub(space.bytes.0) + found.fragments;
             found.span = free.last().map_or(0, |run| run.start);
+        }
+        if let Some(offload) = fs.offload_space() {
+            found.used += offload.live.0 + offload.pinned.0;
         }
         for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;

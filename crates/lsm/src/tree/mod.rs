@@ -11,6 +11,7 @@
 //! | how does the tree change | `edit`, `commit` |
 //! | what is kept of it on the medium | `annotation`, `store_record` |
 //! | how is it rebuilt when a store is opened | `recovery` |
+//! | which ranges of keys are lost with a device | `lost` |
 //! | which key spaces are there | `spaces` |
 //!
 //! # Shape
@@ -43,6 +44,7 @@ mod annotation;
 mod commit;
 mod edit;
 mod handle;
+mod lost;
 mod recovery;
 mod run;
 mod spaces;
@@ -54,6 +56,7 @@ mod tree;
 mod version;
 mod view;
 
+pub use lost::LostRange;
 pub use recovery::remembered_system;
 
 pub(crate) use annotation::{INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint};

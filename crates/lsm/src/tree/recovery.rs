@@ -12,6 +12,8 @@
 //!    it is sealed, writing goes on in an empty log, or in a new one. The other memtables wait for
 //!    their flush, and the other empty logs are deleted.
 //!
+//! Tables on a device that is lost are left out of the tree ([`LostRange`]).
+//!
 //! A read-only opening writes nothing. A damaged annotation or log fails the opening. Tables are
 //! not read here, so a damaged one is found later.
 //!
@@ -22,7 +24,7 @@
 //!
 //! One thread opens, before the engine has actors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
@@ -32,6 +34,7 @@ use terrace_policy::{Compaction, Place};
 
 use super::annotation::{LogRecord, TableRecord};
 use super::handle::TableHandle;
+use super::lost::LostRange;
 use super::run::Segment;
 use super::spaces::Spaces;
 use super::store_record::StoreRecord;
@@ -74,6 +77,7 @@ struct Found {
     version: Version,
     /// Oldest first.
     logs: Vec<(LogRecord, FileInfo)>,
+    lost: Vec<LostRange>,
     /// Behind all sequences of tables.
     next: SeqNo,
 }
@@ -126,7 +130,10 @@ impl Shared {
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);
         let lifetime_at_open = found.record.lifetime.clone();
-        let Found { record, changed, version, logs, next } = found;
+        let Found { record, changed, version, logs, lost, next } = found;
+        if !options.read_only {
+            delete(&*store, &lost)?;
+        }
         let rule = decider.write_rule(version.view());
         let jobs_max = options.jobs_of(&*decider);
         let workers = Workers::new(options.workers, store.rotational());
@@ -154,6 +161,7 @@ impl Shared {
             readers: Readers::default(),
             ahead: PreallocatedLogs::default(),
             gathering: Gathering::default(),
+            lost,
         };
         let (logs, next) = shared.replay(logs, next)?;
         shared.go_on(&logs, next, changed)?;
@@ -307,6 +315,7 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     let changed = opaque.is_empty();
     let record = if changed { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
     let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
+    let mut lost = Vec::new();
     let mut next = SeqNo(1);
     for file in store.list() {
         let (id, opaque) = (file.id, &file.annotation.opaque);
@@ -314,6 +323,10 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
             FileKind::Table => {
                 let table = TableRecord::decode(id, opaque)?;
                 next = next.max(table.last_sequence.next());
+                if store.is_lost(id) {
+                    lost.extend(LostRange::of(id, &table));
+                    continue;
+                }
                 let placed = table.segments.clone();
                 let stream = file.annotation.hint.stream;
                 let handle = TableHandle::new(store, id, table, stream, memory)?;
@@ -327,7 +340,20 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         }
     }
     let version = Version::new(segments)?;
-    Ok(Found { record, changed, version, logs, next })
+    Ok(Found { record, changed, version, logs, lost, next })
+}
+
+/// Deletes the files of tables that are lost.
+fn delete(store: &dyn Store, lost: &[LostRange]) -> Result<(), Error> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let files: BTreeSet<FileId> = lost.iter().map(|range| range.file).collect();
+    let mut transaction = Transaction::new();
+    for file in files {
+        transaction.delete(file);
+    }
+    Ok(store.commit(transaction)?)
 }
 
 /// The last log that holds anything, if it can be written; else an empty one behind it.
@@ -357,7 +383,8 @@ mod tests {
         };
         let version = Version::new(Vec::new()).expect("an empty tree");
         let (logs, next) = (Vec::new(), SeqNo(1));
-        let mut found = Found { record, changed: false, version, logs, next };
+        let lost = Vec::new();
+        let mut found = Found { record, changed: false, version, logs, lost, next };
         found.adopt(to);
         assert_eq!(found.record.decider, to);
         (found.changed, found.record.state == b"pointers")

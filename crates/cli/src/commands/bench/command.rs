@@ -9,8 +9,12 @@
 //! `--clients` is then about the trace.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use terrace::device::{Device, Emulator};
 use terrace::{ByteCount, Durability, Options};
+use terrace_fs::holds_store;
+use terrace_fs::superblock::SuperblockArea;
 use terrace_lab::arrivals::Process;
 use terrace_lab::bench::{self, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
@@ -127,6 +131,10 @@ pub(crate) struct Bench {
     /// `gathered` on a drive]
     #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
     log: Vec<LogMode>,
+    /// Give the store this plain drive as its offload drive: flushes go there while compactions run.
+    /// It must hold no store, and holds none afterwards
+    #[arg(long, value_name = "IMAGE")]
+    offload: Option<PathBuf>,
     /// Have an image's flushes and forced writes reach the host's disk, as outside of measurements
     #[arg(long)]
     sync_image: bool,
@@ -191,6 +199,10 @@ impl Bench {
             None => None,
         };
         let mut series = bench::Bench::new(plan, self.medium(dir));
+        let offload = self.offload.as_deref().map(|path| self.offload_drive(path)).transpose()?;
+        if let Some(drive) = &offload {
+            series = series.offloading_to(Arc::clone(drive));
+        }
         if let Some(path) = &self.record {
             series = series.recording(files::create(path)?);
         }
@@ -218,6 +230,10 @@ impl Bench {
         let generated = measurements.iter().any(|measurement| measurement.played.is_some());
         let contents = if generated { series.contents()? } else { None };
         series.finish()?;
+        if let Some(drive) = offload {
+            // Removes what the store has left of its superblock.
+            SuperblockArea::choose(drive)?;
+        }
         if let Some((path, into)) = &mut histogram {
             files::write_histograms(path, into, &measurements)?;
         }
@@ -343,6 +359,21 @@ impl Bench {
                 .compression(self.compression)
                 .system(self.under.system),
         }
+    }
+
+    /// The offload drive, which must hold no store.
+    fn offload_drive(&self, path: &Path) -> Result<Arc<dyn Device>, Failure> {
+        let refuse = |text: String| Err(Failure::new(Kind::Usage, format!("--offload: {text}")));
+        if matches!(self.on, Medium::Directory) {
+            return refuse("expected a store on a drive, found one in a directory".into());
+        }
+        let drive = Emulator::open_image(path, terrace::device::Access::ReadWrite)?;
+        if holds_store(&drive)? {
+            let found = path.display();
+            return refuse(format!("{found}: expected a drive that holds no store, found one"));
+        }
+        let drive = if self.sync_image { drive } else { drive.unsynced() };
+        Ok(Arc::new(drive))
     }
 
     fn medium(&self, dir: &Path) -> bench::Medium {
