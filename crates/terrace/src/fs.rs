@@ -7,9 +7,8 @@
 //! mounted as long as somebody else holds it.
 
 pub use terrace_fs::dir::{DirOptions, DirStore};
+pub use terrace_fs::superblock::Role;
 pub use terrace_fs::{
     Access, CachePolicy, CheckProgress, Checked, DeviceChecked, Devices, FormatOptions, Fs,
     MountOptions, Problem, RunUsage, RunUse, ZoneUsage, ZoneUse, second_device,
 };
-
-pub use terrace_fs::superblock::Role;

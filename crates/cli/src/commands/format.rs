@@ -1,9 +1,9 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory. The store is
 //! then opened once, so that it remembers its system.
 //!
-//! - Without `--force` a drive that holds a store is refused, be it the first or the second drive of
-//!   the store, and so is a zoned drive of which a sequential zone is written. Zones that are
-//!   read-only or offline are not taken for written: a format cannot change them.
+//! - Without `--force` a drive that holds a store is refused, be it the first or the second
+//!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
+//!   are read-only or offline are not taken for written: a format cannot change them.
 //! - A directory that holds anything is refused, also with `--force`.
 //! - On a drive, the options of the store are checked before anything is written.
 

@@ -42,8 +42,8 @@ pub(super) fn refuse_as_target(drive: &Arc<Emulator>, image: &Path) -> Result<()
     match device_number(&(Arc::clone(drive) as Arc<dyn Device>)) {
         Ok(number) if number != DeviceId::FIRST => {
             let message = format!(
-                "{}: expected the drive of a store's tables, found its second drive; name the drive \
-                 of the tables, and this one with --log or --offload",
+                "{}: expected the drive of a store's tables, found its second drive; name the \
+                 drive of the tables, and this one with --log or --offload",
                 image.display()
             );
             Err(Failure::new(Kind::Failed, message))

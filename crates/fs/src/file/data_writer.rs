@@ -37,39 +37,35 @@ use terrace_env::{ByteCount, FileId, IoBuf};
 use terrace_zone::{Completion, DeviceError};
 
 use super::OpenFile;
-use super::tail::{Chunk, Place, add_blocks};
-use super::write_failure::{is_left_undone, is_zone_failure};
+use super::tail::{Chunk, add_blocks};
 use crate::BlockAddr;
 use crate::block::BLOCK;
-use crate::canary::{self, Rule};
-use crate::catalog::{Extent, Record};
+use crate::catalog::Record;
 use crate::space::{Ask, Member, Pool, Region, Share};
 use crate::volume::Volume;
 
 /// Writes under way at once: one on the medium, one waiting in the device's queue.
 const WRITES_MAX: usize = 2;
-/// Zones that may fail under one write before the writer gives up.
-const FAILURES_MAX: u32 = 8;
 
 /// See the [module](self).
 pub(crate) struct DataWriter {
-    volume: Arc<Volume>,
-    file: Arc<OpenFile>,
-    ask: Ask,
+    pub(super) volume: Arc<Volume>,
+    pub(super) file: Arc<OpenFile>,
+    pub(super) ask: Ask,
     member: Member,
     /// The pool of the offload device, while the file goes there.
-    offload: Option<Arc<dyn Pool>>,
+    pub(super) offload: Option<Arc<dyn Pool>>,
     /// Bytes of a write.
     write_bytes: usize,
     /// Bytes left of the reservation.
     meter: Option<Arc<AtomicU64>>,
-    region: Option<Arc<Region>>,
+    pub(super) region: Option<Arc<Region>>,
     /// The regions of the writes under way.
     regions: VecDeque<Arc<Region>>,
     /// Buffers of completed writes, to be used again: fresh memory costs more than copying.
     spare: Vec<IoBuf>,
     /// Error that ended writing.
-    failed: Option<StoreError>,
+    pub(super) failed: Option<StoreError>,
 }
 
 impl DataWriter {
@@ -167,7 +163,7 @@ impl DataWriter {
     /// A place for at most `blocks` blocks, in the region at hand or in another. `may_settle`:
     /// before anybody has to wait or to give up a zone for another region, the writes under way are
     /// waited for. They may be what takes the active slot that is wanted.
-    fn claim(
+    pub(super) fn claim(
         &mut self,
         blocks: u32,
         may_settle: bool,
@@ -284,88 +280,7 @@ impl DataWriter {
         }
     }
 
-    /// Writes the bytes of a failed write to other zones, and says where they are.
-    fn write_elsewhere(
-        &mut self,
-        region: &Region,
-        chunk: &Chunk,
-        error: DeviceError,
-    ) -> Result<Vec<Place>, StoreError> {
-        let mut places = Vec::new();
-        let given_up = self.give_up(region, error);
-        self.give_back(&[(chunk.addr, chunk.blocks())]);
-        let written = given_up.and_then(|error| self.rewrite(error, &chunk.bytes, &mut places));
-        if let Err(error) = written {
-            self.give_back(&places);
-            self.file.lock().tail().in_flight.pop_front();
-            self.failed = Some(error.clone());
-            return Err(error);
-        }
-        Ok(places)
-    }
-
-    fn rewrite(
-        &mut self,
-        mut error: DeviceError,
-        bytes: &IoBuf,
-        places: &mut Vec<Place>,
-    ) -> Result<(), StoreError> {
-        let (mut done, mut failures) = (0, 1);
-        while done < bytes.len() {
-            if failures == FAILURES_MAX {
-                return Err(self.describe(error));
-            }
-            let (region, addr, blocks) = self.claim(blocks_of(&bytes[done..]), false)?;
-            let end = done + blocks as usize * BLOCK;
-            let data = IoBuf::copy_of(&bytes[done..end]);
-            let ticket = self.volume.media.submit_blocks(addr, data, false, self.ask.cause);
-            if let Err(again) = self.volume.media.wait(ticket) {
-                let given_up = self.give_up(&region, again);
-                self.give_back(&[(addr, blocks)]);
-                error = given_up?;
-                failures += 1;
-                continue;
-            }
-            region.settle(true);
-            places.push((addr, blocks));
-            done = end;
-        }
-        Ok(())
-    }
-
-    /// Retires the zone of a failed write; hands an error on if it is not the zone's own. A write
-    /// to the offload device can be made elsewhere after any error.
-    fn give_up(&mut self, region: &Region, error: DeviceError) -> Result<DeviceError, StoreError> {
-        let offloaded = self.volume.pools.is_offloaded(region);
-        if offloaded {
-            self.offload = None;
-        }
-        if !is_zone_failure(&error) && !offloaded {
-            if is_left_undone(&error) {
-                region.abandon();
-            }
-            return Err(self.describe(error));
-        }
-        region.retire();
-        if self.region.as_ref().is_some_and(|own| own.is_of(region)) {
-            self.region = None;
-        }
-        Ok(error)
-    }
-
-    /// Counts blocks that were claimed and hold nothing of the file as dead.
-    fn give_back(&self, places: &[Place]) {
-        if canary::is_broken(Rule::FailedWritesGivenBack) {
-            return;
-        }
-        let dead: Vec<Extent> = places
-            .iter()
-            .map(|(addr, blocks)| Extent { first: *addr, blocks: *blocks, crc: None })
-            .collect();
-        self.volume.pools.free(&dead, Share::Unsealed);
-    }
-
-    fn describe(&self, error: DeviceError) -> StoreError {
+    pub(super) fn describe(&self, error: DeviceError) -> StoreError {
         self.volume.write_error(format!("writing file {}", self.file.id), self.file.kind, error)
     }
 
@@ -418,7 +333,7 @@ impl DataWriter {
     }
 }
 
-fn blocks_of(bytes: &[u8]) -> u32 {
+pub(super) fn blocks_of(bytes: &[u8]) -> u32 {
     (bytes.len() / BLOCK) as u32
 }
 

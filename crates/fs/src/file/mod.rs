@@ -9,7 +9,7 @@
 //! | [`LogIndex`], [`FileSource`] | where a log's bytes lie in its frames; its blocks, for a scan |
 //! | [`Reader`], `submitted`, `cached` | read any file, also what a writer still has in memory |
 //! | [`Pin`] | keeps blocks from being written again under readers |
-//! | `write_failure` | which errors of a write let another zone take the bytes |
+//! | `write_failure`, `elsewhere` | which errors of a write let another zone take the bytes; how |
 //!
 //! # Invariants
 //! - A file has at most one writer, and any number of readers.
@@ -23,6 +23,7 @@
 
 mod cached;
 mod data_writer;
+mod elsewhere;
 mod log_index;
 mod log_lease;
 mod log_writer;

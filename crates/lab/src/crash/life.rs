@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use terrace::fs::Role;
-use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, Stats, System};
+use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
@@ -128,6 +128,8 @@ pub struct CutPoint {
 pub struct Activity {
     /// Memtables flushed.
     pub flushes: u64,
+    /// Bytes that flushes wrote to an offload drive.
+    pub offloaded_bytes: u64,
     /// Compactions that merged.
     pub compactions: u64,
     /// Bytes moved by reclaim.
@@ -139,9 +141,13 @@ pub struct Activity {
 }
 
 impl Activity {
-    fn of(stats: &Stats) -> Self {
+    fn of(db: &Db) -> Self {
+        let stats = db.stats();
+        let devices = db.fs().map(|fs| fs.devices()).unwrap_or_default();
+        let offloaded = devices.iter().filter(|device| device.holds_offloaded);
         Self {
             flushes: stats.flushes,
+            offloaded_bytes: offloaded.map(|device| device.io.written(Cause::Flush).0).sum(),
             compactions: stats.compactions,
             reclaimed_bytes: stats.io.written(Cause::Reclaim).0,
             zones_reset: stats.io.zones_reset,
@@ -154,6 +160,7 @@ impl Activity {
     pub fn and(self, other: Self) -> Self {
         Self {
             flushes: self.flushes + other.flushes,
+            offloaded_bytes: self.offloaded_bytes + other.offloaded_bytes,
             compactions: self.compactions + other.compactions,
             reclaimed_bytes: self.reclaimed_bytes + other.reclaimed_bytes,
             zones_reset: self.zones_reset + other.zones_reset,
@@ -165,6 +172,7 @@ impl Activity {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.flushes > 0
+            && self.offloaded_bytes > 0
             && self.compactions > 0
             && self.reclaimed_bytes > 0
             && self.zones_reset > 0
@@ -240,7 +248,7 @@ pub(super) fn live_on(
         let db = Db::open_device(&drives, setup.options.clone())?;
         promises.synced.store(history.len(), Ordering::Relaxed);
         work(&db, &mut history, &promises, life, batches, random)?;
-        activity = Activity::of(&db.stats());
+        activity = Activity::of(&db);
         db.close()?;
         promises.synced.store(history.len(), Ordering::Relaxed);
         Ok(())

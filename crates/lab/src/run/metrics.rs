@@ -66,8 +66,8 @@ pub struct Metrics {
     /// Bytes written to the log device per byte of keys and values; none without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
-    /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that went
-    /// there; and `written`, all bytes written to it per byte of keys and values.
+    /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that
+    /// went there; and `written`, all bytes written to it per byte of keys and values.
     #[serde(default)]
     pub offloaded: BTreeMap<String, f64>,
     /// Bytes of tables written into each level per byte of keys and values, by level: `0`, `1` and

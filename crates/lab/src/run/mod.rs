@@ -44,6 +44,7 @@ mod sample;
 mod sampler;
 mod scaling;
 mod stage;
+mod store_plan;
 
 pub use addresses::{Addresses, Piece, Stretch};
 pub use carry_out::{Progress, carry_out, carry_out_traced};
@@ -54,5 +55,6 @@ pub use metadata_writes::MetadataWrites;
 pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency, SpaceUse};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;
-pub use plan::{RunChoice, RunPlan, StorePlan};
+pub use plan::{RunChoice, RunPlan};
 pub use sample::{Sample, ZoneShare};
+pub use store_plan::StorePlan;

@@ -131,8 +131,8 @@ pub(crate) struct Bench {
     /// `gathered` on a drive]
     #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
     log: Vec<LogMode>,
-    /// Give the store this plain drive as its offload drive: flushes go there while compactions run.
-    /// It must hold no store, and holds none afterwards
+    /// Give the store this plain drive as its offload drive: flushes go there while compactions
+    /// run. It must hold no store, and holds none afterwards
     #[arg(long, value_name = "IMAGE")]
     offload: Option<PathBuf>,
     /// Have an image's flushes and forced writes reach the host's disk, as outside of measurements
