@@ -60,7 +60,7 @@ impl Actor {
             rank: Rank::Flush,
             reservation: None,
             group: None,
-            offload: stream % 2 == 0,
+            offload: stream.is_multiple_of(2),
             cause: Cause::Client,
         };
         let mut writer = self.fs.create(&options)?;

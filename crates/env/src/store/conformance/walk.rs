@@ -138,7 +138,7 @@ impl Walk {
         }
         let kinds = [FileKind::Table, FileKind::Log, FileKind::Client];
         let kind = kinds[self.random.random_range(0..kinds.len())];
-        let offload = self.files.len() % 2 == 0;
+        let offload = self.files.len().is_multiple_of(2);
         let real = create_at(&self.real, kind, offload);
         let model = create(&self.model_store(), kind);
         let ids = Twin { real: real.id(), model: model.id() };
