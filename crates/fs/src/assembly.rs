@@ -153,7 +153,7 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     }
 }
 
-/// What a store calls its device 1.
+/// The name of device 1 of a store, by its role.
 fn name_of(superblock: &Superblock) -> &'static str {
     match superblock.role() {
         Some(Role::Offload) => "offload device",

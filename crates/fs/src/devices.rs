@@ -69,8 +69,7 @@ impl Devices {
         &self.all[0]
     }
 
-    /// Device 1, if there is one. What it is for is chosen by the format and recorded there
-    /// ([`Role`](crate::Role)).
+    /// Device 1, if there is one. The format chooses its [`Role`] and records it.
     #[must_use]
     pub fn second(&self) -> Option<&Arc<dyn Device>> {
         self.all.get(1)

@@ -59,7 +59,7 @@ pub struct FormatOptions {
     /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
     /// an older store is told apart by it.
     pub uuid: Option<Uuid>,
-    /// What device 1 is for, if there are two devices.
+    /// The role of device 1, if there are two devices.
     pub role: Role,
     /// Path of device 1, for programs that open the store later: relative to device 0, of at most
     /// 512 bytes, or empty. It is only remembered, and may be wrong by then.

@@ -22,7 +22,7 @@ use crate::{AddressSpace, BlockAddr, Devices};
 pub(crate) struct Media {
     devices: Box<[Arc<Medium>]>,
     space: AddressSpace,
-    /// What device 1 is for, once that is known.
+    /// The role of device 1, once that is known.
     role: OnceLock<Role>,
     /// Device 1 stands for one that is lost.
     is_second_lost: bool,
@@ -58,7 +58,7 @@ impl Media {
         debug_assert_eq!(*known, role, "device 1 changes its role");
     }
 
-    /// What device 1 is for; `None` if there is one device.
+    /// The role of device 1; `None` if there is one device.
     pub(crate) fn role(&self) -> Option<Role> {
         (self.devices.len() > 1).then(|| self.role.get().copied().unwrap_or_default())
     }

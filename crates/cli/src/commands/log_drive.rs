@@ -16,7 +16,7 @@ use terrace_zone::{Device, Emulator};
 
 use crate::failure::{Failure, Kind};
 
-/// What the plain drive is for, and its path, as the store on `drive` remembers it; `None` if the
+/// The role of the plain drive, and its path, as the store on `drive` remembers it; `None` if the
 /// store has none, and if there is no store. `image` is the path of the drive.
 pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<(Role, PathBuf)> {
     // Other faults of the drive are found when the store is opened.

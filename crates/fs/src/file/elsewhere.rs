@@ -1,5 +1,4 @@
-//! What a [`DataWriter`] does after a failed write: it gives the place up and writes the bytes to
-//! others.
+//! Failed writes of a [`DataWriter`]: the writer gives the place up and writes the bytes to others.
 //!
 //! - A zone that fails is retired. After eight failures for one write, the writer ends.
 //! - Any error of the offload device sends the rest of the file to the device of the tables.

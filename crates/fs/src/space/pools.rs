@@ -42,7 +42,7 @@ pub(crate) struct Pools {
     /// By the number of the device.
     devices: Vec<Arc<dyn Pool>>,
     kinds: Vec<DevicePool>,
-    /// What device 1 is for, if there is one.
+    /// The role of device 1, if there is one.
     role: Option<Role>,
     /// Device 1 is lost: nothing goes there.
     is_second_lost: bool,

@@ -111,7 +111,7 @@ impl Shape {
     }
 }
 
-/// What device 1 of a store is for.
+/// The role of device 1 of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// It holds the journal and all logs.
@@ -313,7 +313,7 @@ impl Superblock {
         }
     }
 
-    /// What device 1 is for; `None` if the store has one device.
+    /// The role of device 1; `None` if the store has one device.
     #[must_use]
     pub fn role(&self) -> Option<Role> {
         let offloads = self.features.incompat & Features::OFFLOAD != 0;

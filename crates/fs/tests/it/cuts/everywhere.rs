@@ -64,7 +64,7 @@ pub(super) fn is_on_two(seed: u64) -> bool {
     seed % 5 == 4
 }
 
-/// What the second drive of a seed is for, if there is one.
+/// The role of the second drive of a seed, if there is one.
 fn role(seed: u64) -> Role {
     if seed % 10 == 9 { Role::Offload } else { Role::Log }
 }
