@@ -3,7 +3,8 @@
 //! [`WriteRule`]).
 //!
 //! A choice follows from the decider's parameters and from the arguments: tree, state, [`Urgency`],
-//! claims. Some deciders also look at zones, through a [`ZonesSource`](crate::ZonesSource).
+//! claims, and for some deciders the [`Load`]. Some deciders also look at zones, through a
+//! [`ZonesSource`](crate::ZonesSource).
 //!
 //! The state of a decider is a byte string: an argument of a choice, and a part of it ([`Choice`]).
 //! It may be empty, as in a new store. It may have been left by the same system with other
@@ -19,6 +20,7 @@ use terrace_env::ByteCount;
 
 use crate::claims::Claims;
 use crate::intake::{FlushRoute, deepest_free};
+use crate::load::Load;
 use crate::plan::{Place, Plan};
 use crate::tree::{Span, TreeView};
 
@@ -101,6 +103,28 @@ pub trait Compaction: Send + Sync + Debug {
     /// The next plan, or `None` when nothing is due.
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice>;
 
+    /// The plans that could be next, if not all of them are worth their cost now; the first one is
+    /// that of [`pick`](Self::pick). Each is legal by itself.
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        self.pick(tree, state, urgency).into_iter().collect()
+    }
+
+    /// The next plan under a load, where the decider heeds it.
+    fn pick_under(
+        &self,
+        tree: &TreeView,
+        state: &[u8],
+        urgency: Urgency,
+        _load: &Load,
+    ) -> Option<Choice> {
+        self.pick(tree, state, urgency)
+    }
+
+    /// Whether more scans alone may make it choose a plan at rest, though the tree is as it was.
+    fn heeds_load(&self) -> bool {
+        false
+    }
+
     /// The most plans that may be under way at once.
     fn jobs_max(&self) -> usize {
         1
@@ -153,6 +177,12 @@ pub trait Compaction: Send + Sync + Debug {
     /// merge is then written by one worker, and its tables for a destination follow each other in a
     /// zone; otherwise several workers write at once, each to a zone of its own.
     fn writes_in_order(&self) -> bool {
+        false
+    }
+
+    /// Whether tables of a level behind level 0 may overlap in its layout, so that merges within
+    /// such a level are for readers alone. Otherwise they drain another layout.
+    fn allows_overlaps(&self) -> bool {
         false
     }
 

@@ -41,6 +41,7 @@
 //! The state is the [pointers](crate::pointers).
 
 mod beyond_shape;
+mod choices;
 mod merging;
 mod options;
 
@@ -311,6 +312,11 @@ impl Compaction for Leveled {
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
         let state = self.pointers(tree, state);
         self.pick_with(tree, &state, urgency, |level| self.round_robin(tree, &state, level))
+    }
+
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        let state = self.pointers(tree, state);
+        self.choices_with(tree, &state, urgency, |level| self.round_robin(tree, &state, level))
     }
 
     fn jobs_max(&self) -> usize {

@@ -9,6 +9,7 @@
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //! | where new data goes | | [`Sweep`], [`Gear`], [`Bands`], [`Sealdb`] |
+//! | and when that pays | | [`LoadAware`], around any of these |
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
@@ -29,6 +30,8 @@ mod last_resort;
 mod legality;
 mod level_separated;
 mod leveled;
+mod load;
+mod load_aware;
 mod log_structured;
 mod placement;
 mod plan;
@@ -57,6 +60,8 @@ pub use last_resort::LastResort;
 pub use legality::Illegal;
 pub use level_separated::LevelSeparated;
 pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Throttle};
+pub use load::Load;
+pub use load_aware::{LoadAware, LoadRule};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};

@@ -198,6 +198,11 @@ impl Compaction for Sealdb {
         self.leveled.pick_with(tree, &state, urgency, |level| self.turn(tree, &state, level))
     }
 
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        let state = self.leveled.pointers(tree, state);
+        self.leveled.choices_with(tree, &state, urgency, |level| self.turn(tree, &state, level))
+    }
+
     fn jobs_max(&self) -> usize {
         self.leveled.jobs_max()
     }

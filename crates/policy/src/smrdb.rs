@@ -307,6 +307,20 @@ impl Compaction for Bands {
         plan.map(|plan| Choice { plan, state: Vec::new() })
     }
 
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        let first = self.pick(tree, state, urgency);
+        let is_drain = matches!(&first, Some(Choice { plan: Plan::TrivialMove(_), .. }));
+        let (runs, overlaps_max) = (tree.runs(0).len(), self.overlaps_max(tree));
+        let is_space = urgency == Urgency::Space;
+        // Bands that are still to be drained or folded are in the way of merges.
+        let level0 = || (runs >= self.options.level0_runs || is_space).then(|| self.level0(tree));
+        let level1 = || self.level1(tree, if is_space { 1 } else { overlaps_max });
+        let others = (!is_drain).then(|| level0().flatten().into_iter().chain(level1()));
+        let others = others.into_iter().flatten();
+        let others = others.map(|plan| Choice { plan, state: Vec::new() });
+        first.into_iter().chain(others).collect()
+    }
+
     fn manual_compaction(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {
         let due = self.drain(tree).or_else(|| self.whole_groups(tree, span));
         let plan = due.or_else(|| Self::gather(tree, span))?;
@@ -319,6 +333,10 @@ impl Compaction for Bands {
 
     fn histogram_max(&self) -> ByteCount {
         HISTOGRAM_MAX
+    }
+
+    fn allows_overlaps(&self) -> bool {
+        true
     }
 
     fn pressure(&self, tree: &TreeView) -> Pressure {

@@ -236,6 +236,13 @@ impl Compaction for Sweep {
         Some(self.at_pointers(choice, &state))
     }
 
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        let state = self.leveled.pointers(tree, state);
+        let turn = |level| Some(self.plan(tree, &state, &self.step(tree, &state, level)?));
+        let choices = self.leveled.choices_with(tree, &state, urgency, turn);
+        choices.into_iter().map(|choice| self.at_pointers(choice, &state)).collect()
+    }
+
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
         let pointers = self.leveled.pointers(tree, state);
         let choice = self.leveled.manual_compaction(tree, state, span)?;

@@ -176,6 +176,21 @@ impl Compaction for Tiered {
         }
     }
 
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        if let Some(drain) = self.drain(tree) {
+            return vec![drain];
+        }
+        let holds = |level: &usize| !tree.runs(*level).is_empty();
+        let mut levels: Vec<usize> = (0..self.last(tree)).filter(holds).collect();
+        levels.sort_by_key(|level| std::cmp::Reverse(tree.runs(*level).len()));
+        let is_due = |level: &usize| self.score(tree, *level) >= 1.0;
+        let due = levels.iter().copied().filter(is_due).filter_map(|level| self.down(tree, level));
+        let first = self.pick(tree, state, urgency);
+        let rest = (urgency == Urgency::Space)
+            .then(|| levels.iter().copied().filter_map(|level| self.down(tree, level)));
+        due.chain(first).chain(rest.into_iter().flatten()).collect()
+    }
+
     fn jobs_max(&self) -> usize {
         self.options.jobs
     }

@@ -148,6 +148,7 @@ pub use terrace_lsm::{
     VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
-    GearRepairs, GearVariant, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT,
+    GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle,
+    ZONES_KEPT,
 };
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

@@ -72,11 +72,20 @@ impl Leveled {
         state: &Pointers,
         span: Option<&Span>,
     ) -> Option<Choice> {
-        (1..self.last(tree)).find_map(|level| {
-            let run = tree.runs(level).first()?;
-            let candidates = span.map_or(run.segments.as_slice(), |span| run.overlapping(span));
-            let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
-            Some(self.segment_down(tree, level, seed, state))
-        })
+        (1..self.last(tree)).find_map(|level| self.covering_in(tree, state, level, span))
+    }
+
+    /// The first segment of a level that lies over another one.
+    pub(super) fn covering_in(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        level: usize,
+        span: Option<&Span>,
+    ) -> Option<Choice> {
+        let run = tree.runs(level).first()?;
+        let candidates = span.map_or(run.segments.as_slice(), |span| run.overlapping(span));
+        let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
+        Some(self.segment_down(tree, level, seed, state))
     }
 }

@@ -7,7 +7,7 @@
 use terrace_env::{ByteCount, Limit};
 
 use super::parameter::{Kind, Parameter};
-use crate::{Fit, GearVariant, Throttle, Victim, ZoneAge};
+use crate::{Fit, GearVariant, LoadRule, Throttle, Victim, ZoneAge};
 
 /// See [`System::aligned_from`](super::System::aligned_from).
 pub(super) const ALIGNED_FROM: Parameter = Parameter {
@@ -239,6 +239,14 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     get: |system| system.level1_size.map(|size| size.0),
 };
 
+/// See [`System::load`](super::System::load).
+pub(super) const LOAD: Parameter = Parameter {
+    limit: Limit { option: "load", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["off", "aware", "eager"]),
+    set: |system, value| system.load = LoadRule::ALL[value as usize],
+    get: |system| LoadRule::ALL.iter().position(|rule| *rule == system.load).map(|at| at as u64),
+};
+
 /// See [`System::moves_together`](super::System::moves_together).
 pub(super) const MOVES_TOGETHER: Parameter = Parameter {
     limit: Limit {
@@ -302,6 +310,20 @@ pub(super) const REST_MAX: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.rest_max = value as u8,
     get: |system| Some(system.rest_max.into()),
+};
+
+/// See [`System::rewrite_max`](super::System::rewrite_max).
+pub(super) const REWRITE_MAX: Parameter = Parameter {
+    limit: Limit {
+        option: "rewrite_max",
+        least: 1,
+        most: 100,
+        reason: "below, the upper levels would hold more than the last one, and above, nothing is \
+                 held back",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.rewrite_max = value as u16,
+    get: |system| Some(system.rewrite_max.into()),
 };
 
 /// See [`GearRepairs::spread`](crate::GearRepairs::spread).

@@ -10,11 +10,15 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::parameter::Parameter;
+use super::parameters::{LOAD, REWRITE_MAX};
 use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
 /// Makes the compaction decider; the last argument tells a decider where tables lie.
 pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
+
+/// The parameters that every row has.
+const OF_ALL_ROWS: &[Parameter] = &[LOAD, REWRITE_MAX];
 
 /// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a
 /// module and a name in [`Row`](super::Row), with its place in `ALL` and `parts`.
@@ -29,7 +33,8 @@ pub(super) struct RowParts {
     pub(super) live_max: u64,
     /// The system with the parameters that are the row's own.
     pub(super) own: System,
-    /// The parameters that it has, in lists. Others are neither read nor written.
+    /// The parameters that it has besides [`OF_ALL_ROWS`], in lists. Others are neither read nor
+    /// written.
     pub(super) parameters: &'static [&'static [Parameter]],
     /// Where files go.
     pub(super) placement: fn(&System) -> Arc<dyn Placement>,
@@ -44,7 +49,8 @@ pub(super) struct RowParts {
 impl RowParts {
     /// The parameters that the row has, by name in alphabetical order.
     pub(super) fn parameters(&self) -> Vec<&'static Parameter> {
-        let mut parameters: Vec<_> = self.parameters.iter().copied().flatten().collect();
+        let of_row = self.parameters.iter().copied().flatten();
+        let mut parameters: Vec<_> = of_row.chain(OF_ALL_ROWS).collect();
         parameters.sort_by_key(|parameter| parameter.name());
         parameters
     }

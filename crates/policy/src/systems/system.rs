@@ -13,8 +13,8 @@ use super::{
     leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text, tiered,
 };
 use crate::{
-    Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
-    Throttle, Victim, ZoneAge, ZonesSource,
+    Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
+    Placement, Reclaim, Throttle, Victim, ZoneAge, ZonesSource,
 };
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
@@ -182,6 +182,12 @@ pub struct System {
     /// Whether a merge that writes a set takes whole tables, as LevelDB does. Without: a set ends
     /// where the next one begins, less is written, and hardly anything is dead in sets.
     pub whole_inputs: bool,
+    /// When compactions are carried out. Off: when the row has them due. Aware: when they pay, or
+    /// must be; see [`LoadAware`]. Eager: as long as there is anything to merge, for comparisons.
+    pub load: LoadRule,
+    /// The most older bytes that a compaction may rewrite for each newer one, where `load` is
+    /// aware. More: scans meet fewer bytes that wait, and more is written. Range: 1 to 100.
+    pub rewrite_max: u16,
 }
 
 impl Default for System {
@@ -286,6 +292,8 @@ impl System {
             fit: Fit::Best,
             rest_max: 50,
             whole_inputs: true,
+            load: LoadRule::Off,
+            rewrite_max: 4,
         }
     }
 
@@ -339,7 +347,11 @@ impl System {
         store: &StoreShape,
         zones: Arc<dyn ZonesSource>,
     ) -> Arc<dyn Compaction> {
-        (self.row.parts().compaction)(self, store, zones)
+        let row = (self.row.parts().compaction)(self, store, zones);
+        match self.load {
+            LoadRule::Off => row,
+            rule => Arc::new(LoadAware::new(row, rule, self.rewrite_max, store.capacity)),
+        }
     }
 
     /// Bytes of keys and values that can live in this store, and be overwritten in random order

@@ -140,7 +140,7 @@ mod tests {
                 let mut other = system;
                 let values = [
                     "3", "30", "7MiB", "off", "on", "paced", "leveldb", "code", "live", "300",
-                    "limit", "pointer", "first",
+                    "limit", "pointer", "first", "aware",
                 ];
                 let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());
@@ -203,7 +203,7 @@ mod tests {
         let names = "one of repaired, code, algorithm-1, found \"on\"";
         assert!(error("geardb:variant=on").contains(names), "{}", error("geardb:variant=on"));
         // A parameter that only another system has.
-        let parameters = "one of free_min, gain_min, jobs, table_size, tier_runs, found";
+        let parameters = "one of free_min, gain_min, jobs, load, rewrite_max, table_size, ";
         assert!(error("tiered:factor=4").contains(parameters), "{}", error("tiered:factor=4"));
     }
 }

@@ -10,6 +10,7 @@ mod golden;
 mod intake;
 mod legality;
 mod lifetime_loads;
+mod load_aware;
 mod placement;
 mod reclaim;
 mod replay;

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Compaction, Histogram, HistogramBuilder, Key, Merge, Part, Place, Plan, Route, RunId, RunView,
-    SegmentView, SetView, Span, StoreShape, System, TreeView, Urgency, ZonesSource, ZonesView,
+    Compaction, Histogram, HistogramBuilder, Key, Load, Merge, Part, Place, Plan, Route, RunId,
+    RunView, SegmentView, SetView, Span, StoreShape, System, TreeView, Urgency, ZonesSource,
+    ZonesView,
 };
 
 use super::zones::Zones;
@@ -47,6 +48,12 @@ pub(crate) struct Replay {
     /// Whether tables have histograms, if the decider looks at them.
     pub(crate) histograms: bool,
     pub(crate) tree: TreeView,
+    /// Load that deciders are told of.
+    pub(crate) load: Load,
+    /// Plans that were only looked at, and found legal.
+    pub(crate) checked: usize,
+    /// Whether all choices are looked at, and not only the one that is carried out.
+    pub(crate) checks_choices: bool,
     state: Vec<u8>,
     next: u64,
 }
@@ -89,6 +96,9 @@ impl Replay {
             workers,
             histograms: true,
             tree: TreeView::default(),
+            load: Load::default(),
+            checked: 0,
+            checks_choices: false,
             state: Vec::new(),
             next: 1,
         };
@@ -203,7 +213,9 @@ impl Replay {
             if !self.blind {
                 *self.sight.0.lock() = self.zones.view();
             }
-            let choice = self.compaction.pick(&self.tree, &self.state, Urgency::Shape);
+            self.check_choices();
+            let (tree, state) = (&self.tree, &self.state);
+            let choice = self.compaction.pick_under(tree, state, Urgency::Shape, &self.load);
             let Some(choice) = choice else { break };
             plans += 1;
             assert!(plans < 1000, "still busy after {plans} plans: {choice:?}");
@@ -214,6 +226,21 @@ impl Replay {
             }
             self.state = choice.state;
             self.collect();
+        }
+    }
+
+    /// Each of several choices is legal by itself, and the first one is what the decider picks.
+    fn check_choices(&mut self) {
+        for urgency in [Urgency::Shape, Urgency::Rest, Urgency::Space] {
+            if !self.checks_choices {
+                return;
+            }
+            let choices = self.compaction.choices(&self.tree, &self.state, urgency);
+            let picked = self.compaction.pick(&self.tree, &self.state, urgency);
+            assert_eq!(choices.first(), picked.as_ref(), "{urgency:?} of {:?}", self.tree);
+            let checked = choices.iter().map(|choice| choice.plan.check(&self.tree));
+            checked.for_each(|checked| checked.expect("a legal plan"));
+            self.checked += choices.len();
         }
     }
 

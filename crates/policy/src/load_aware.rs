@@ -1,0 +1,252 @@
+//! [`LoadAware`]: a decider around the decider of any row, which says when that one's compactions
+//! are carried out: not as soon as they are due, but once they pay.
+//!
+//! Why: a compaction that merges few new bytes rewrites many old ones. The less a drive has to do,
+//! the sooner everything is compacted, and the fewer new bytes each compaction finds. Pitchumani
+//! ("Data Management for Storage on Shingled Disks", section 5.4.3, table 5.1) measured 500 bytes
+//! for one at 100 operations a second, with a checker that pushes everything to the last level
+//! whenever there is nothing else to do, and asked for a scheme that finds out when to compact.
+//!
+//! # Which merges are carried out
+//! Let a merge bring `N` newer bytes a level deeper, rewrite `M` older ones there, and do away with
+//! `r` runs ([`Gain`]). Let `S` be the bytes that the medium could have moved while scans went to
+//! one run, for each byte that was written ([`Load::seeks_per_byte`]). The choices of the row are
+//! looked at in its own order ([`Compaction::choices`]), and the first one that pays is carried
+//! out.
+//!
+//! 1. *Urgent*: under [`Urgency::Space`], where tables take half of the store, and if writers would
+//!    be held back after two flushes more, the row decides alone.
+//! 2. *Due*, by the shape of the tree: a merge pays when `M / N` is at most `rewrite_max`. Trivial
+//!    moves, merges that drop many tombstones, and merges that drain another layout always pay. A
+//!    merge within a level of overlapping tables pays if anybody scans: nobody else gains by it.
+//! 3. *Optional*, if nothing due pays: the row's choices under [`Urgency::Space`], which end with
+//!    every key in one run. Such a merge pays when `M / N` is at most `rewrite_max`, and at most
+//!    `r S / 2`. A row whose tables overlap in every level has no optional merges.
+//!
+//! Manual compactions are the row's. [`LoadRule::Eager`] is the thesis's checker for any row, for
+//! comparisons: whatever the row would do for space is carried out at once.
+//!
+//! # What it costs
+//! - *Bytes written.* A byte goes down a level by a merge that writes `1 + M / N` bytes for it. By
+//!   rules 2 and 3 these are at most `1 + rewrite_max`. Behind `l` levels, `l (1 + rewrite_max)`
+//!   are written for one; within a level of overlapping tables, as much more as the row has due
+//!   there. A merge waits until the levels above hold `1 / rewrite_max` of what it meets. What is
+//!   urgent can cost more: as much as under a full load. Eager: each memtable of `F` bytes is
+//!   merged with all `D` bytes of the store, so that `D / F` are written for one.
+//! - *Runs.* Level 0 holds two runs less than where writers are held back. Levels behind are one
+//!   run each where the row has it so.
+//! - *The rule of scans.* Let new bytes come in runs of `F`, and be merged every `k` runs. For each
+//!   byte that is written, scans spend `S k / 2` on the runs that wait, and the merge `M / (k F)`
+//!   on old bytes. The sum is least at `k² = 2 M / (S F)`. A merge of `r = k` runs, `N = k F`, has
+//!   waited so long when `M / N = r S / 2`, which is rule 3. (LevelDB exchanges seeks for bytes in
+//!   the same way: `allowed_seeks`, `db/version_edit.h`.)
+//!
+//! # Not done here
+//! Scans that find everything in memory count like those that seek. How long a merge takes, and
+//! what waits for it, is not reckoned.
+//!
+//! The decider has no state of its own: the state is the row's. Threads: as with any decider.
+
+mod gain;
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use crate::claims::Claims;
+use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
+use crate::intake::FlushRoute;
+use crate::load::Load;
+use crate::plan::{Place, Plan};
+use crate::tree::{RunId, RunView, Span, TreeView};
+use gain::{Gain, drops_tombstones, is_within_a_level};
+
+/// So many flushes before writers would be held back, nothing is held back any more: the merge that
+/// they wait for takes a while.
+const FLUSHES_AHEAD: u64 = 2;
+
+/// When compactions of a row are carried out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadRule {
+    /// When the row has them due.
+    #[default]
+    Off,
+    /// When they pay.
+    Aware,
+    /// As long as there is anything to merge.
+    Eager,
+}
+
+impl LoadRule {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Aware, Self::Eager];
+}
+
+/// A row's decider, and when its choices are carried out. See the [module](self).
+#[derive(Clone, Debug)]
+pub struct LoadAware {
+    row: Arc<dyn Compaction>,
+    rule: LoadRule,
+    rewrite_max: f64,
+    capacity: ByteCount,
+}
+
+impl LoadAware {
+    /// Around a row's decider, in a store of so many bytes. `rewrite_max`: the most older bytes
+    /// that a merge may rewrite for each newer one.
+    #[must_use]
+    pub fn new(
+        row: Arc<dyn Compaction>,
+        rule: LoadRule,
+        rewrite_max: u16,
+        capacity: ByteCount,
+    ) -> Self {
+        Self { row, rule, rewrite_max: rewrite_max.max(1).into(), capacity }
+    }
+
+    /// Whether writers would be held back if a few memtables more were flushed.
+    fn is_near_slowdown(&self, tree: &TreeView) -> bool {
+        let Some(newest) = tree.runs(0).first() else { return false };
+        let mut next = tree.clone();
+        for more in 1..=FLUSHES_AHEAD {
+            let id = RunId(newest.id.0.saturating_add(more));
+            next.levels[0].runs.insert(0, RunView { id, ..newest.clone() });
+        }
+        match self.row.write_rule(&next) {
+            WriteRule::Free => false,
+            WriteRule::Paced(pressure) => pressure >= Pressure::START,
+            WriteRule::Delayed | WriteRule::Stopped => true,
+        }
+    }
+
+    /// Rule 1, as far as it is about the tree.
+    fn is_urgent(&self, tree: &TreeView) -> bool {
+        self.is_full(tree) || self.is_near_slowdown(tree)
+    }
+
+    /// Whether tables take half of the store.
+    fn is_full(&self, tree: &TreeView) -> bool {
+        let size: u64 = tree.levels.iter().map(|level| level.size().0).sum();
+        size > self.capacity.0 / 2
+    }
+
+    /// Rules 2 and 3: whether a choice is carried out. `optional`: the shape does not ask for it.
+    fn pays(&self, tree: &TreeView, choice: &Choice, load: &Load, optional: bool) -> bool {
+        let merge = match &choice.plan {
+            Plan::Merge(merge) if merge.inputs.len() > 1 => merge,
+            // No run less, for readers.
+            _ => return !optional,
+        };
+        if drops_tombstones(tree, merge) {
+            return true;
+        }
+        if is_within_a_level(merge) {
+            return !self.row.allows_overlaps() || (!optional && load.scans > 0);
+        }
+        let gain = Gain::of(tree, merge);
+        let scans = gain.runs as f64 * load.seeks_per_byte() / 2.0;
+        let most = if optional { scans } else { f64::INFINITY };
+        gain.rewritten as f64 <= gain.moved as f64 * most.min(self.rewrite_max)
+    }
+
+    fn pick_aware(
+        &self,
+        tree: &TreeView,
+        state: &[u8],
+        urgency: Urgency,
+        load: &Load,
+    ) -> Option<Choice> {
+        if urgency == Urgency::Space || self.is_urgent(tree) {
+            return self.row.pick(tree, state, urgency);
+        }
+        let first = |urgency, optional| {
+            let mut choices = self.row.choices(tree, state, urgency).into_iter();
+            choices.find(|choice| self.pays(tree, choice, load, optional))
+        };
+        let due = first(Urgency::Shape, false);
+        // Where tables overlap in every level, to be a level deeper is nothing to a reader.
+        let is_for_readers = !self.row.allows_overlaps();
+        due.or_else(|| is_for_readers.then(|| first(Urgency::Space, true)).flatten())
+    }
+}
+
+impl Compaction for LoadAware {
+    fn name(&self) -> &'static str {
+        self.row.name()
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        self.pick_under(tree, state, urgency, &Load::default())
+    }
+
+    fn pick_under(
+        &self,
+        tree: &TreeView,
+        state: &[u8],
+        urgency: Urgency,
+        load: &Load,
+    ) -> Option<Choice> {
+        match (self.rule, urgency) {
+            (LoadRule::Aware, _) => self.pick_aware(tree, state, urgency, load),
+            (LoadRule::Eager, _) => self.row.pick(tree, state, Urgency::Space),
+            (LoadRule::Off, _) => self.row.pick(tree, state, urgency),
+        }
+    }
+
+    fn heeds_load(&self) -> bool {
+        self.rule == LoadRule::Aware
+    }
+
+    fn jobs_max(&self) -> usize {
+        self.row.jobs_max()
+    }
+
+    fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
+        let choice = self.row.pick_beside(tree, claims, state)?;
+        let load = Load::default();
+        let passes = self.rule != LoadRule::Aware
+            || self.is_urgent(tree)
+            || self.pays(tree, &choice, &load, false);
+        passes.then_some(choice)
+    }
+
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        self.row.manual_compaction(tree, state, span)
+    }
+
+    fn moves_together(&self) -> usize {
+        self.row.moves_together()
+    }
+
+    fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
+        self.row.flush_routes(tree, span)
+    }
+
+    fn flush_routes_max(&self) -> usize {
+        self.row.flush_routes_max()
+    }
+
+    fn ingest_place(&self, tree: &TreeView, span: &Span) -> Option<Place> {
+        self.row.ingest_place(tree, span)
+    }
+
+    fn histogram_max(&self) -> ByteCount {
+        self.row.histogram_max()
+    }
+
+    fn writes_in_order(&self) -> bool {
+        self.row.writes_in_order()
+    }
+
+    fn allows_overlaps(&self) -> bool {
+        self.row.allows_overlaps()
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        self.row.pressure(tree)
+    }
+
+    fn write_rule(&self, tree: &TreeView) -> WriteRule {
+        self.row.write_rule(tree)
+    }
+}
