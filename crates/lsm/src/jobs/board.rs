@@ -6,7 +6,7 @@
 //! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
 //!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
-//!    that kept tables.
+//!    that kept tables. One that heeds the load is also asked again when scans have doubled.
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!
@@ -36,6 +36,9 @@ use super::rest::Rest;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::shared::Shared;
+
+/// At every so manyth scan, whoever waits for a compaction that pays looks again.
+pub(crate) const SCANS_PER_LOOK: u64 = 1000;
 
 /// A client's wish that a range be compacted to the last level.
 #[derive(Clone, Debug)]
@@ -89,6 +92,8 @@ struct State {
     /// At which change of the tree the decider had nothing more to do, and the same at rest.
     idle_at: Option<u64>,
     rested_at: Option<u64>,
+    /// How many scans the load had when the decider had nothing more to do.
+    scans_when_idle: u64,
     /// Nothing but snapshots sees some tables, which can go when these end.
     snapshots_keep_tables: bool,
     /// How many tasks have been given out and not ended.
@@ -113,6 +118,12 @@ struct State {
 impl State {
     fn rests(&self, tree: u64) -> bool {
         self.rested_at == Some(tree)
+    }
+
+    /// Whether scans have so multiplied since nothing paid that something may pay now.
+    fn may_pay(&self, shared: &Shared) -> bool {
+        let most = self.scans_when_idle.saturating_mul(2) + SCANS_PER_LOOK;
+        shared.decider.heeds_load() && shared.load.load(&shared.counters).scans > most
     }
 
     /// Whether another plan may be chosen beside those that are under way.
@@ -172,7 +183,7 @@ impl Board {
                     Some(Task::Request(request.clone()))
                 } else if shared.space.needs_compaction(tree) {
                     pick(Urgency::Space)
-                } else if state.idle_at != Some(tree) {
+                } else if state.idle_at != Some(tree) || state.may_pay(shared) {
                     pick(Urgency::Shape)
                 } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
                     pick(Urgency::Rest)
@@ -221,9 +232,9 @@ impl Board {
         state.nothing_beside_at = Some(state.beside(tree));
     }
 
-    /// The decider had nothing to do, at this change of the tree.
-    pub(crate) fn note_idle(&self, tree: u64) {
-        self.change(|state| state.idle_at = Some(tree));
+    /// The decider had nothing to do, at this change of the tree and under a load of so many scans.
+    pub(crate) fn note_idle(&self, tree: u64, scans: u64) {
+        self.change(|state| (state.idle_at, state.scans_when_idle) = (Some(tree), scans));
     }
 
     /// Nothing pays at rest, at this change of the tree.

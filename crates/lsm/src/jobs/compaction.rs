@@ -89,7 +89,9 @@ impl Shared {
             return Ok(());
         }
         self.check_refused()?;
-        let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
+        let load = self.load.load(&self.counters);
+        let choose =
+            |tree: &TreeView, state: &[u8]| self.decider.pick_under(tree, state, urgency, &load);
         match choose(version.view(), &self.decider_state()) {
             Some(choice) => self.carry_out_choice(version, choice, &choose, urgency, choosing),
             None => {
@@ -98,7 +100,7 @@ impl Shared {
                     Urgency::Rest => self.board.note_rested(tree),
                     Urgency::Space => self.space.note_exhausted(tree),
                 }
-                self.board.note_idle(tree);
+                self.board.note_idle(tree, load.scans);
                 Ok(())
             }
         }

@@ -82,6 +82,7 @@ impl Shared {
         drop(admitted);
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
+        self.load.flushed(&self.counters);
         let now = runner::now();
         self.space.flushed(now, now.since(start));
         Ok(Some(written))

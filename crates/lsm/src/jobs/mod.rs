@@ -5,6 +5,7 @@
 //! | how does a memtable become tables | `flush` |
 //! | what goes below level 0 at once, and how is it kept out of the way | `intake` |
 //! | what are compactions to do next, and who waits for them | `board`, `rest` |
+//! | what have clients asked for lately, as deciders see it | `load` |
 //! | how is a plan chosen and carried out, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
@@ -45,6 +46,7 @@ pub(crate) mod flush;
 pub(crate) mod inputs;
 mod intake;
 mod job;
+mod load;
 mod merging;
 mod offload;
 mod outputs;
@@ -61,10 +63,11 @@ pub(crate) mod worker;
 
 pub use checkpoint::{CheckpointProgress, Checkpointed};
 
-pub(crate) use board::Board;
+pub(crate) use board::{Board, SCANS_PER_LOOK};
 #[cfg(test)]
 pub(crate) use job::worst_case;
 pub(crate) use job::worst_case_of_memtable;
+pub(crate) use load::LoadMeter;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
 pub(crate) use space_pressure::SpacePressure;

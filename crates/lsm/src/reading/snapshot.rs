@@ -26,6 +26,7 @@ use super::scan::Scan;
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
 use crate::cost;
+use crate::jobs::SCANS_PER_LOOK;
 use crate::key::{self, KeySpaceId};
 use crate::memtable::{Found, Memtable};
 use crate::shared::Shared;
@@ -183,6 +184,15 @@ impl Shared {
         Ok(found.map(table))
     }
 
+    /// A scan begins: if its number is round, whoever waits for a compaction that pays looks again.
+    fn note_scan(&self) {
+        self.counters.scans.add(1);
+        let scans = self.counters.scans.get();
+        if scans.is_multiple_of(SCANS_PER_LOOK) && self.decider.heeds_load() {
+            self.board.wake();
+        }
+    }
+
     pub(crate) fn scan(
         &self,
         space: KeySpaceId,
@@ -193,7 +203,7 @@ impl Shared {
         let (view, sequence) = self.tree.view_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        self.counters.scans.add(1);
+        self.note_scan();
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         Ok(Scan::new(view, reading, sequence, space, bounds))
     }
@@ -207,7 +217,7 @@ impl Shared {
         let (view, sequence) = self.tree.glance_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        self.counters.scans.add(1);
+        self.note_scan();
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
         Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))
     }

@@ -44,7 +44,7 @@ use super::view::View;
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::Listeners;
-use crate::jobs::{Board, SpacePressure, Workers};
+use crate::jobs::{Board, LoadMeter, SpacePressure, Workers};
 use crate::lifecycle::Lifecycle;
 use crate::lifetime::WrittenBytes;
 use crate::memory::Memory;
@@ -137,6 +137,7 @@ impl Shared {
         let rule = decider.write_rule(version.view());
         let jobs_max = options.jobs_of(&*decider);
         let workers = Workers::new(options.workers, store.rotational());
+        let load = LoadMeter::new(store.rotational());
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&record), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
@@ -148,6 +149,7 @@ impl Shared {
             decider,
             memory,
             counters: Counters::new(),
+            load,
             workers,
             listeners: Listeners::default(),
             tree: Tree::new(view, SeqNo(next.0 - 1), record),

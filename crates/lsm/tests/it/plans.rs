@@ -11,8 +11,8 @@ use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, EngineOptions, Error, KeySpaceId};
 use terrace_policy::{
-    Choice, Compaction, Cut, ExtentView, Input, Merge, Move, Part, Place, Plan, Pressure, Route,
-    RunId, SegmentView, Span, StoreShape, System, TreeView, Urgency, ZoneView, ZonesSource,
+    Choice, Compaction, Cut, ExtentView, Input, LoadRule, Merge, Move, Part, Place, Plan, Pressure,
+    Route, RunId, SegmentView, Span, StoreShape, System, TreeView, Urgency, ZoneView, ZonesSource,
     ZonesView,
 };
 
@@ -97,8 +97,13 @@ impl ZonesSource for InOrder {
 
 /// The decider of each row, with small levels, and its name; `jobs` plans at once, where it can.
 fn rows(jobs: u16) -> Vec<(&'static str, Arc<dyn Compaction>)> {
+    rows_under(jobs, LoadRule::Off)
+}
+
+/// The same, carried out by another rule.
+fn rows_under(jobs: u16, load: LoadRule) -> Vec<(&'static str, Arc<dyn Compaction>)> {
     let decider = |own: System| {
-        let own = System { jobs, ..own };
+        let own = System { jobs, load, ..own };
         let (level1_size, table_size) = (Some(ByteCount::kib(12)), Some(TABLE));
         let system =
             System { level0_runs: 2, level1_size, factor: 3, table_size, tier_runs: 3, ..own };
@@ -116,6 +121,13 @@ fn rows(jobs: u16) -> Vec<(&'static str, Arc<dyn Compaction>)> {
 #[test]
 fn the_decider_of_every_row_agrees_with_an_ordered_map() {
     agrees_with_an_ordered_map(rows(1));
+}
+
+#[test]
+fn so_does_it_where_merges_are_held_back_or_never_end() {
+    for rule in [LoadRule::Aware, LoadRule::Eager] {
+        agrees_with_an_ordered_map(rows_under(2, rule));
+    }
 }
 
 #[test]

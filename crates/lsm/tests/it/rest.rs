@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use terrace_env::runner;
 use terrace_env::store::{MemoryStore, Store};
-use terrace_lsm::{Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_policy::{ByteCount, LoadAware, LoadRule};
 
 use crate::model::{self, Model, batch, contents};
 
@@ -45,6 +46,28 @@ fn level_0_is_merged_down_once_writers_rest() {
         runner::sleep(Duration::from_secs(2));
         let stats = engine.stats();
         assert_eq!((stats.levels[0].runs, stats.bytes_discarded), (0, 0), "{stats:?}");
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
+#[test]
+fn a_load_aware_decider_merges_level_0_for_scans_alone() {
+    runner::simulate(1, || {
+        let row = model::decider();
+        let decider = LoadAware::new(row, LoadRule::Aware, 4, ByteCount::gib(1));
+        let engine = model::open_under(&MemoryStore::new(), Arc::new(decider));
+        let mut model = Model::default();
+        // What there is lies in level 1, and one memtable over it.
+        write_memtables(&engine, 2, &mut model);
+        engine.compact_all().unwrap();
+        assert_eq!(write_memtables(&engine, 1, &mut model), 1);
+        engine.wait_idle().unwrap();
+        assert_eq!(engine.stats().levels[0].runs, 1, "nobody scans");
+        for _ in 0..3_000 {
+            engine.scan(KeySpaceId(0), &Bounds::all()).unwrap();
+        }
+        runner::sleep(Duration::from_secs(1));
+        assert_eq!(engine.stats().levels[0].runs, 0, "scans would meet it");
         assert_eq!(contents(&engine), model.now);
     });
 }
