@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use terrace::fs::Role;
-use terrace::{ByteCount, FormatOptions, GearVariant, Options, Row, System, Throttle};
+use terrace::{ByteCount, FormatOptions, GearVariant, LoadRule, Options, Row, System, Throttle};
 use terrace_env::random::{Random, Rng};
 use terrace_zone::emulator::{RandomLatency, Timing};
 use terrace_zone::{Geometry, Tracks};
@@ -208,6 +208,7 @@ fn any_system(random: &mut Random) -> Option<System> {
             check_moves: system.factor > 5,
             // Small trees hardly come to the overlaps that a store of many bands allows.
             overlap_bands: [None, Some(1), Some(2)][usize::from(system.factor) % 3],
+            load: LoadRule::ALL[usize::from(system.factor + system.level0_runs) % 3],
             flush_level: [0, 2, 6][usize::from(system.factor) % 3],
             variant: [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1]
                 [usize::from(system.factor + system.level0_runs) % 3],

@@ -44,13 +44,16 @@ pub enum Preset {
     ReadRandomWriteRandom,
     /// Deletes random records.
     DeleteRandom,
+    /// Seven of ten times scans from a random record on, through 1 to 100; else inserts a record or
+    /// updates a random one (the mixes of Pitchumani's thesis, table 5.1).
+    ScanInsertUpdate,
     /// One of YCSB.
     Ycsb(Ycsb),
 }
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::FillSeq,
         Self::FillRandom,
         Self::FillUniqueRandom,
@@ -61,6 +64,7 @@ impl Preset {
         Self::UpdateRandom,
         Self::ReadRandomWriteRandom,
         Self::DeleteRandom,
+        Self::ScanInsertUpdate,
         Self::Ycsb(Ycsb::Load),
         Self::Ycsb(Ycsb::A),
         Self::Ycsb(Ycsb::B),
@@ -84,6 +88,7 @@ impl Preset {
             Self::UpdateRandom => "updaterandom",
             Self::ReadRandomWriteRandom => "readrandomwriterandom",
             Self::DeleteRandom => "deleterandom",
+            Self::ScanInsertUpdate => "scaninsertupdate",
             Self::Ycsb(ycsb) => ycsb.name(),
         }
     }
@@ -111,23 +116,25 @@ impl Preset {
     /// Whether any of its operations is a scan.
     #[must_use]
     pub fn scans(self) -> bool {
-        matches!(self, Self::ReadSeq | Self::SeekRandom | Self::Ycsb(Ycsb::E))
+        let of_ycsb = Self::Ycsb(Ycsb::E);
+        [Self::ReadSeq, Self::SeekRandom, Self::ScanInsertUpdate, of_ycsb].contains(&self)
     }
 
     /// Workload that fills a store for this one.
     #[must_use]
     pub fn filled_by(self) -> Self {
         match self {
-            Self::Ycsb(_) => Self::Ycsb(Ycsb::Load),
+            Self::Ycsb(_) | Self::ScanInsertUpdate => Self::Ycsb(Ycsb::Load),
             _ => Self::FillUniqueRandom,
         }
     }
 
-    /// How its keys lie: `db_bench` says where a record is by its number, YCSB scatters them.
+    /// How its keys lie: `db_bench` says where a record is by its number, YCSB scatters them, so
+    /// that inserts are in random order.
     #[must_use]
     pub fn key_order(self) -> KeyOrder {
         match self {
-            Self::Ycsb(_) => KeyOrder::Hashed,
+            Self::Ycsb(_) | Self::ScanInsertUpdate => KeyOrder::Hashed,
             _ => KeyOrder::Numbered,
         }
     }
@@ -162,6 +169,10 @@ impl Preset {
                 (Proportions { read: 0.9, update: 0.1, ..none }, uniform, records)
             }
             Self::DeleteRandom => (Proportions { delete: 1.0, ..none }, uniform, records),
+            Self::ScanInsertUpdate => {
+                let mix = Proportions { scan: 0.7, insert: 0.15, update: 0.15, ..none };
+                return Workload::new(mix, uniform, values, records, seed);
+            }
         };
         let length = if self == Self::ReadSeq { READ_SEQ_RECORDS } else { SEEK_RECORDS };
         let scans = Sizes::Constant(length);
