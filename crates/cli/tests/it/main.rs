@@ -15,6 +15,7 @@ mod images;
 mod lab;
 mod manual;
 mod maps;
+mod offload;
 mod program;
 mod store;
 mod tree;

@@ -7,11 +7,13 @@
 //! 2. A merge reads offloaded tables where they lie, and writes its own to the device of the
 //!    tables. So offloaded data leaves the device as it is compacted.
 //! 3. A move changes no bytes, so an offloaded table would stay. Before a plan moves such a table,
-//!    the table is written anew, to the same place of the tree. Then the decider is asked again.
+//!    the table is written anew, to the same place of the tree. Then the decider is asked again. If
+//!    there is no space for that, the table is moved and stays.
 //!
 //! Threads: any. No lock is held.
 
 use terrace_env::ByteCount;
+use terrace_env::store::Rank;
 use terrace_policy::{Cut, Input, Merge, Plan, Route};
 
 use super::inputs::find;
@@ -40,6 +42,10 @@ impl Shared {
         let Some(moved) = offloaded else { return Ok(None) };
         let segment = find(version, moved.from, &moved.part)?;
         let size = ByteCount(segment.size.0.max(self.options.table_size.0));
+        match self.store.reserve(Rank::Compaction, size) {
+            Err(error) if error.is_space() => return Ok(None),
+            reserved => drop(reserved?),
+        }
         let stream = segment.table.stream();
         let inputs = vec![Input { place: moved.from, parts: vec![moved.part.clone()] }];
         let routes = vec![Route { end: None, to: moved.from, stream, cut: Cut::at(size) }];
