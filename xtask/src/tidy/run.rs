@@ -59,9 +59,35 @@ pub(crate) fn compile(workspace: &Workspace, steps: &mut Steps) {
         // Private items too: most heads with invariants belong to private modules. And public ones
         // may link to them: readers of these pages see the private items as well.
         let words = ["doc", "--workspace", "--no-deps", "--document-private-items"];
-        let mut cargo = workspace.cargo(words);
-        step::command(cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
+        document(workspace, &words)
     });
+    steps.run("tidy: documentation of the program", || {
+        // It has the library's name, and its pages would stay in the place of the library's.
+        let pages = workspace.target().join("doc/terrace");
+        let library = workspace.target().join("doc-of-library");
+        move_pages(&pages, &library)?;
+        let words = ["rustdoc", "-p", "terrace-cli", "--bin", "terrace", "--"];
+        let documented = document(workspace, &[&words[..], &["--document-private-items"]].concat());
+        move_pages(&library, &pages)?;
+        documented
+    });
+}
+
+/// Makes pages, and takes warnings for errors.
+fn document(workspace: &Workspace, words: &[&str]) -> anyhow::Result<()> {
+    let mut cargo = workspace.cargo(words.iter().copied());
+    step::command(cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
+}
+
+/// Moves a directory of pages, if it is there, to the place of another one.
+fn move_pages(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if to.exists() && from.exists() {
+        std::fs::remove_dir_all(to).with_context(|| format!("removing {}", to.display()))?;
+    }
+    if from.exists() {
+        std::fs::rename(from, to).with_context(|| format!("moving {}", from.display()))?;
+    }
+    Ok(())
 }
 
 fn syntax(path: &Path, text: &str) -> Vec<Finding> {
