@@ -293,7 +293,7 @@ impl System {
             rest_max: 50,
             whole_inputs: true,
             load: LoadRule::Off,
-            rewrite_max: 4,
+            rewrite_max: 10,
         }
     }
 

@@ -94,7 +94,7 @@ fn a_small_merge_is_carried_out_for_scans_alone() {
 
 /// A random load with scans in every other quarter of it; bytes written for one.
 fn play(system: &str, rule: LoadRule) -> f64 {
-    let system = System { load: rule, ..system.parse().expect("a system") };
+    let system = System { load: rule, rewrite_max: 4, ..system.parse().expect("a system") };
     let mut store = Replay::new(&system, SHAPE);
     store.checks_choices = true;
     let (mut memtable, mut random) = (BTreeSet::new(), Random::seeded(1));
