@@ -98,9 +98,9 @@ fn play(system: &str, rule: LoadRule) -> f64 {
     let mut store = Replay::new(&system, SHAPE);
     store.checks_choices = true;
     let (mut memtable, mut random) = (BTreeSet::new(), Random::seeded(1));
-    for n in 0..6_000 {
-        store.load = if n / 1_500 % 2 == 0 { Load::default() } else { SCANS };
-        memtable.insert(random.random_range(0..6_000));
+    for n in 0..3_000 {
+        store.load = if n / 750 % 2 == 0 { Load::default() } else { SCANS };
+        memtable.insert(random.random_range(0..3_000));
         if memtable.len() as u64 == SHAPE.memtable {
             store.flush(&mut memtable);
         }
