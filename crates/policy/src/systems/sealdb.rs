@@ -1,14 +1,16 @@
 //! `sealdb`: leveled compaction by sets, on raw shingled tracks (Yao et al., "A Set-aware Key-Value
 //! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
 //!
-//! 1. Compaction is LevelDB's; what a merge writes into level 2 or a deeper level is a set.
-//!    [`Sealdb`] says what the paper leaves open, and what is done about it. Tables and levels have
-//!    LevelDB's sizes (section IV; [`leveldb`]).
+//! 1. Compaction is LevelDB's, with two exceptions: a merge that writes a set ends where the next
+//!    victim begins (`whole_inputs` off), and it takes along what is left of mostly dead sets next
+//!    before its keys (`victim=bounded`, `rest_max`). What a merge writes into level 2 or a deeper
+//!    level is a set. [`Sealdb`] says what the paper leaves open, and what is done about it. Tables
+//!    and levels have LevelDB's sizes (section IV; [`leveldb`]).
 //! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard behind a
 //!    set where a write would destroy what lies there. The parameter `fit` says into which free run
 //!    a set goes. There is nothing to collect on such a device.
 //! 3. On an ordinary disk, or one that hides fixed bands, the row is "LevelDB with sets" of figure
-//!    14, except for the choice of victims and for where sets end (`whole_inputs`).
+//!    14, with the two exceptions of point 1; `leveldb-sets` is without them.
 //! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
 //!    zones.
 //!

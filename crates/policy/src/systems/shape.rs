@@ -1,7 +1,8 @@
-//! [`StoreShape`]: sizes of a store, from which a system derives sizes of tables and levels that no
-//! parameter gives, and how much data the store has room for.
+//! [`StoreShape`]: sizes of a store. From them a system derives what no parameter gives: sizes of
+//! tables and levels, how many tiers there are, and when SMRDB's bands are merged. They also say
+//! how large a table may be at most, and how much data the store has room for.
 //!
-//! It is no part of the store: with other memtables at the next opening, the shape is another one.
+//! The shape is not recorded in the store: with other memtables at the next opening, it is another.
 
 use terrace_env::ByteCount;
 

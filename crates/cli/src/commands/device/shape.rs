@@ -1,10 +1,13 @@
 //! Kinds and shapes of drives, as one types them: [`DeviceKind`] and [`Shape`]. A shape becomes a
-//! `Geometry`, with usual values for what was not typed.
+//! `Geometry`. What was not typed has usual values. Without zones, a real drive (`--drive`) gives
+//! the blocks, and the size unless it is typed or a block device has its own. With zones, the
+//! geometry after a real drive is made by `create`.
 //!
 //! There are three layouts: zones, no zones, and shingled tracks. The kinds `zoned`, `plain` and
-//! `tracks` are these layouts. `bands` is `zoned` with other defaults. `drive-managed` and `cached`
-//! are `plain` and rotational: such drives hide their bands, which show only in the time that
-//! requests take, and an image has no timing model.
+//! `tracks` are these layouts. `bands` is `zoned` with other defaults, and cannot be made after a
+//! real drive. `drive-managed` and `cached` are `plain`: such drives hide their bands, which show
+//! only in the time that requests take, and an image has no timing model. All but `zoned` and
+//! `plain` are always rotational.
 
 use terrace_env::ByteCount;
 use terrace_zone::{Geometry, Layout, Tracks};
