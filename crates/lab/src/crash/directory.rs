@@ -1,6 +1,6 @@
 //! Damages one file on a copy of a closed store's directory, and opens the store there. The
 //! directory is in memory. The file gets other contents or another name, or is removed, or replaced
-//! by a directory.
+//! by a directory. New contents may equal the old ones, as those of an empty file do.
 //!
 //! Two outcomes are allowed: everything reads back, or opening or reading returns an error of any
 //! kind. Wrong data, missing data and panics fail the test.

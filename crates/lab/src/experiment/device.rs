@@ -1,6 +1,8 @@
-//! [`DeviceDescription`]: the kind of device that holds the tables in an experiment. Zones and
-//! shingled tracks are made of the experiment's drive, a plain disk of this drive or of one that is
-//! named, and a disk that hides its bands of one that is named.
+//! [`DeviceDescription`]: the kind of device that holds the tables in an experiment.
+//!
+//! Zones and shingled tracks are those of the experiment's drive. A plain disk is modelled on this
+//! drive, or on another one that the description names. A disk that hides its bands is modelled on
+//! a drive that the description must name.
 //!
 //! Sizes are those of the full drive.
 

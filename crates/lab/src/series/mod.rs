@@ -1,5 +1,6 @@
 //! Series: many runs, whose outcomes are kept in files. A series that was stopped can be carried
-//! out again: runs that have a result are then left out, and a run that was under way begins anew.
+//! out again. Runs that have a sound result are then left out, unless [`Limits::fresh`] is set, and
+//! a run that was under way begins anew.
 //!
 //! | part | content |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | [`carry_out_all`] | carries out runs, as many at once as the [`Limits`] allow |
 //! | [`estimate`], [`available`] | memory of a run and of the machine, for these limits |
 //!
-//! Each run has a thread and a virtual clock of its own, so the number of runs at once does not
-//! change their metrics.
+//! Each run that is carried out has a thread and a virtual clock of its own, so the number of runs
+//! at once does not change their metrics.
 
 mod memory;
 mod others;

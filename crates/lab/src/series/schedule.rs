@@ -1,8 +1,8 @@
 //! Carries out a series of runs, several at once. Runs whose outcomes are known are left out,
 //! unless [`Limits::fresh`] is set.
 //!
-//! - Each run has a thread. As many go on at once as the limits and the memory allow, but at least
-//!   one.
+//! - Each run that is carried out has a thread. As many go on at once as the limits and the memory
+//!   allow, but at least one.
 //! - An outcome is kept when its run ends. If the program stops, only the runs under way are lost.
 //! - A run that fails or panics does not stop the others.
 //! - A run may be the beginning of another run, its *host*, or equal to an earlier one. It then

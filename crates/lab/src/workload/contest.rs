@@ -1,8 +1,8 @@
 //! [`Contest`]: the writes of a record that several clients wrote at once, and which of them a read
 //! may find.
 //!
-//! A clock ticks when a write begins or ends. A read can no longer find write A once another write
-//! B has ended that began after A ended. Then A is dropped.
+//! A clock ticks when a write begins or ends. Write A is dropped when another write B ends that
+//! began after A had ended: a read that begins from then on cannot find A.
 //!
 //! The caller holds the lock of the record's shard. [`Seen`] is a copy for a read, taken when the
 //! read begins.

@@ -1,9 +1,9 @@
 //! The straight line that fits points best, by weighted least squares.
 //!
-//! There is no line if its slope, or the error of the slope, would not be a finite number, as for a
-//! single place `x = 1`. [`fit_logarithms`] fits the logarithms of points, and leaves out points
-//! that are not positive. [`sizes`] gives block sizes that are about evenly spaced on a logarithmic
-//! axis.
+//! There is no line if its slope, or the error of the slope, would not be a finite number. Points
+//! of equal `x` have none, unless rounding makes `x` differ from its mean. [`fit_logarithms`] fits
+//! the logarithms of points, and leaves out points that are not positive. [`sizes`] gives block
+//! sizes that are about evenly spaced on a logarithmic axis.
 
 /// A line through points.
 #[derive(Clone, Copy, Debug)]
