@@ -20,7 +20,7 @@ pub(crate) fn check(path: &Path) -> Option<Finding> {
     let drawer = parts
         .iter()
         .filter_map(OsStr::to_str)
-        .find(|part| part.split('_').any(|word| DRAWERS.contains(&word)))?;
+        .find(|part| part.split(['_', '-']).any(|word| DRAWERS.contains(&word)))?;
     Some(Finding::new(path, 1, "a file named after its subject", format!("`{drawer}`")))
 }
 
@@ -30,7 +30,12 @@ mod tests {
 
     #[test]
     fn drawers_are_found_as_file_as_directory_and_as_part_of_a_name() {
-        for path in ["crates/fs/src/util.rs", "crates/common/src/lib.rs", "src/zone_manager.rs"] {
+        for path in [
+            "crates/fs/src/util.rs",
+            "crates/common/src/lib.rs",
+            "src/zone_manager.rs",
+            "crates/io-utils/src/lib.rs",
+        ] {
             assert!(check(Path::new(path)).is_some(), "{path}");
         }
         assert_eq!(check(Path::new("crates/env/src/store/contract.rs")), None);

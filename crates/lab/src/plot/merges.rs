@@ -1,7 +1,9 @@
-//! Plot of how long each merge of a phase took, in the order of the outcome's list (GearDB's figure
+//! Plot of how long the merges of a phase took, in the order in which they ended (GearDB's figure
 //! 15).
 //!
-//! Each outcome has a panel. The panels have the same axes, so that runs can be compared.
+//! Each outcome has a panel. The panels have the same axes, so that runs can be compared. Of more
+//! than 720 merges, the shortest and the longest of each stretch are drawn. A single merge is not
+//! seen, only told in the description.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

@@ -1,8 +1,8 @@
-//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and what
-//! is known of each of its runs.
+//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, what is
+//! known of each of its runs, and their scale if it is not the one that was asked for.
 //!
 //! From these it makes the answers to the paper's claims, the plots with their findings, and
-//! remarks on runs without a result of this engine.
+//! remarks: on the scale, and on runs without a result of this engine.
 
 use serde::Serialize;
 use terrace_zone::timing::Scale;

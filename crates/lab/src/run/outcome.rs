@@ -1,7 +1,8 @@
-//! [`Outcome`]: the result of a phase of a run: metrics, samples, merges, zones, addresses and
-//! costs.
+//! [`Outcome`]: the result of a phase of a run, with the run's names, scale and seed: metrics,
+//! samples, merges, zones, addresses and costs.
 //!
-//! The costs depend on the machine. Everything else follows from the plan and the engine.
+//! The processor time among the costs depends on the machine. The rest follows from the plan and
+//! the engine.
 
 use std::ops::AddAssign;
 
@@ -9,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Addresses, Metrics, Sample, ZoneShare};
 
-/// Outcome of a phase of a run. All but `cost` is the same for the same inputs on every machine.
+/// Outcome of a phase of a run. All but the processor time in `cost` is the same for the same inputs
+/// on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The experiment: `geardb/fig3`.
