@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Addresses, Metrics, Sample, ZoneShare};
 
-/// Outcome of a phase of a run. All but the processor time in `cost` is the same for the same inputs
-/// on every machine.
+/// Outcome of a phase of a run. All but the processor time in `cost` is the same for the same
+/// inputs on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The experiment: `geardb/fig3`.
