@@ -6,10 +6,11 @@
 //!   way together overlap. A request is added when its completion is decided, also if it is
 //!   refused.
 //! - [`Work`] is time of the mechanism: the head of a disk, or the dies of an SSD, summed over all
-//!   dies. A write that waits in a disk's cache is added when the head writes it.
+//!   dies. A write that waits in a disk's cache is added when the head writes it, and work that
+//!   lies ahead of the head is left out. An SSD's work is added as soon as it is planned.
 //!
 //! Drives with a [translation layer](super::Translated) also count bytes: what the host wrote, and
-//! what the medium took for it.
+//! what the medium took, rewrites and cleaning included. They count the rewrites of bands, too.
 //!
 //! New counters are zero. Plain values, without locks.
 
