@@ -1,6 +1,6 @@
 //! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`. This file
-//! parses the command line; each chore has a file or folder of its own, and `ci` is a sequence of
-//! others.
+//! parses the command line and calls the chore. `ci` runs `tidy` and `test`, the demonstration, the
+//! experiments with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the

@@ -1,5 +1,5 @@
-//! [`Emulator`]: an emulated drive as a [`Device`], with further calls: for power cuts, faults,
-//! damage, copies of the drive, an observer and a timing model.
+//! [`Emulator`]: an emulated drive as a [`Device`], with further calls, such as those for power
+//! cuts, faults, damage, copies of the drive, an observer and a timing model.
 //!
 //! A submission carries a request out; a flush takes effect when it is waited for. A wait takes the
 //! time that the timing model says, and none without a model. For an image, a submission or a wait

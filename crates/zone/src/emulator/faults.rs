@@ -1,5 +1,4 @@
-//! [`FaultPlan`]: which faults an emulated drive has, and when. Requests fail by number or by
-//! chance.
+//! [`FaultPlan`]: which faults an emulated drive has, and when.
 //!
 //! - A read fails with a medium error. The next read may succeed.
 //! - A write fails with a medium error. Its first blocks may be written, and the pointer moved by

@@ -3,8 +3,8 @@
 //! [`Scale`].
 //!
 //! [`Drive::find`] takes the name of a drive that comes with the project, or the path of a TOML
-//! file. [`Drive::parse`] refuses a file with values that it knows to be impossible, such as an
-//! average seek that is longer than the full one.
+//! file. [`Drive::parse`] refuses a malformed file, and one with values that it knows to be
+//! impossible, such as an average seek that is longer than the full one.
 //!
 //! A drive that has no zones in reality is given some by its file. [`Drive::is_zoned`] tells
 //! whether the real drive has zones.

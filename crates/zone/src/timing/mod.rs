@@ -10,6 +10,7 @@
 //! | [`Disk`] | the model of a hard disk |
 //! | [`Translated`] | the model of a disk that hides its shingled bands, with or without a cache |
 //! | [`Flash`] | the model of a ZNS SSD |
+//! | [`Drive::plain_timing`] | makes the model of a drive that is used without zones |
 //! | [`Work`], [`DeviceTime`] | where the time went, by cause |
 //!
 //! A model is attached to an emulated drive by

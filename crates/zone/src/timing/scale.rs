@@ -1,7 +1,7 @@
 //! [`Scale`]: how much smaller than the real one a modelled drive is, so that experiments take less
 //! time and memory. The small drive is to behave like the large one.
 //!
-//! At `1/n` the sizes of a drive are an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
+//! At `1/n` the sizes of a drive, such as those of zones, tracks and caches, are an n-th. A [`ScaleMode`] says
 //! what else is divided by n: delays or bandwidths. Blocks do not shrink, nor do counts, such as
 //! those of zones, dies, or commands in a queue.
 //!
