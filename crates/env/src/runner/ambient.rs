@@ -2,8 +2,8 @@
 //! the same for both runners: for an actor of a simulation they act on the simulation, for any
 //! other caller on the machine.
 //!
-//! The functions that sleep, yield or charge count as waits: the caller must hold no lock of
-//! [`sync`](crate::sync). Debug builds check that.
+//! The functions that sleep, yield or charge count as waits, on both runners: the caller must hold
+//! no lock of [`sync`](crate::sync). Debug builds check that.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@
 //! before.
 //!
 //! A medium does not know which bytes a power cut may take back. The caller holds the drive's lock.
-//! Nothing here waits for the host's disk to sync.
+//! Reads, writes and erasures do not wait for the host's disk to sync.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! [`Scale`]: how much smaller than the real one a modelled drive is, so that experiments take less
 //! time and memory. The small drive is to behave like the large one.
 //!
-//! At `1/n` the sizes of a drive, such as those of zones, tracks and caches, are an n-th. A [`ScaleMode`] says
-//! what else is divided by n: delays or bandwidths. Blocks do not shrink, nor do counts, such as
-//! those of zones, dies, or commands in a queue.
+//! At `1/n` the sizes of a drive, such as those of zones, tracks and caches, are an n-th. A
+//! [`ScaleMode`] says what else is divided by n: delays or bandwidths. Blocks do not shrink, nor do
+//! counts, such as those of zones, dies, or commands in a queue.
 //!
 //! Quotients are rounded down. The code that uses a scale may round further, to whole blocks, or
 //! keep a least value. The text of a scale has no mode: it is read as [`ScaleMode::Delays`].
