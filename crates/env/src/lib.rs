@@ -9,8 +9,7 @@
 //! tests there are seeds, and rules that can be broken on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait, such as a sleep, a wait for a condition or for an
-//! actor's end, except for the lock that belongs to the condition. Debug builds panic at
-//! these.
+//! actor's end, except for the lock that belongs to the condition. Debug builds panic at these.
 //!
 //! This crate has numbers for devices, zones and blocks, but does no I/O on a device. It does not
 //! know the keys of a store.

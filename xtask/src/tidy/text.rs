@@ -1,7 +1,7 @@
 //! Check of texts, without regard to syntax. A Rust source must begin with a head, and have at most
-//! 800 lines of at most 100 columns. A text file must not have the marks of
-//! unfinished work in [`MARKS`], which count as words of their own, nor the paths and words in
-//! [`STRANGERS`], which are found anywhere in a line.
+//! 800 lines of at most 100 columns. A text file must not have the marks of unfinished work in
+//! [`MARKS`], which count as words of their own, nor the paths and words in [`STRANGERS`], which
+//! are found anywhere in a line.
 
 use std::path::Path;
 
