@@ -33,7 +33,10 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 48] = [
+const NAMED: [(&str, &str, Unit); 51] = [
+    ("offloaded", "use of the offload device", Unit::Factor),
+    ("offloaded.share", "flushes that are offloaded", Unit::Share),
+    ("offloaded.written", "written to the offload device", Unit::Factor),
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
