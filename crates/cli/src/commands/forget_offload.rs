@@ -22,8 +22,7 @@ use crate::output::Output;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  terrace forget-offload drive.img
-  terrace forget-offload drive.img --force --json")]
+  terrace forget-offload drive.img")]
 pub(crate) struct ForgetOffload {
     #[command(flatten)]
     target: Target,
