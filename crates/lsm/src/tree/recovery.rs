@@ -12,7 +12,8 @@
 //!    it is sealed, writing goes on in an empty log, or in a new one. The other memtables wait for
 //!    their flush, and the other empty logs are deleted.
 //!
-//! Tables on a device that is lost are left out of the tree ([`LostRange`]).
+//! Tables on a device that is lost are left out of the tree ([`LostRange`]). Unless the opening is
+//! read-only, their files are deleted, before the logs are replayed.
 //!
 //! A read-only opening writes nothing. A damaged annotation or log fails the opening. Tables are
 //! not read here, so a damaged one is found later.
