@@ -40,6 +40,7 @@ use super::volume::{State, Volume};
 use crate::BLOCK;
 use crate::catalog::{Catalog, Effects, Record};
 use crate::journal as codec;
+use crate::superblock::Features;
 
 /// A group takes no further member beyond this, so that its write stays short.
 const GROUP_BYTES: usize = 1 << 20;
@@ -235,7 +236,7 @@ impl Volume {
 /// The part of a snapshot that starts at `next`; its head if that is `None`.
 pub(super) fn snapshot_step(catalog: &Catalog, next: Option<FileId>) -> codec::Step {
     match next {
-        None => codec::head(catalog),
+        None => codec::head(Features::default(), catalog),
         Some(from) => codec::chunk(catalog, from),
     }
 }

@@ -298,7 +298,7 @@ impl State {
             Roll::Idle => {
                 let due = roll::is_due(leader.tail.since_head, leader.snapshot);
                 let wanted = std::mem::take(&mut self.roll_wanted);
-                (due || wanted).then(|| roll::head(&self.catalog))
+                (due || wanted).then(|| roll::head(leader.superblock.features, &self.catalog))
             }
         }
     }

@@ -52,13 +52,9 @@ pub(super) fn is_cheap(since_head: u64) -> bool {
     since_head <= 2 * LEAST.0
 }
 
-/// The start of a snapshot.
-pub(crate) fn head(catalog: &Catalog) -> Step {
-    let head = Head {
-        features: Features::KNOWN,
-        next_file: catalog.next_file(),
-        next_epoch: catalog.next_epoch(),
-    };
+/// The start of a snapshot, for a store whose superblock has these features.
+pub(crate) fn head(features: Features, catalog: &Catalog) -> Step {
+    let head = Head { features, next_file: catalog.next_file(), next_epoch: catalog.next_epoch() };
     Step { payloads: vec![(kind::HEAD, head.encode())], next: Some(FileId::STORE) }
 }
 
@@ -74,12 +70,15 @@ pub(crate) fn chunk(catalog: &Catalog, from: FileId) -> Step {
 }
 
 /// The payloads of a whole snapshot, one step at a time.
-pub(super) fn whole(catalog: &Catalog) -> impl Iterator<Item = (u8, Vec<u8>)> + '_ {
+pub(super) fn whole(
+    features: Features,
+    catalog: &Catalog,
+) -> impl Iterator<Item = (u8, Vec<u8>)> + '_ {
     let mut next = Some(FileId::STORE);
     let chunks = std::iter::from_fn(move || {
         let step = chunk(catalog, next?);
         next = step.next;
         Some(step.payloads)
     });
-    head(catalog).payloads.into_iter().chain(chunks.flatten())
+    head(features, catalog).payloads.into_iter().chain(chunks.flatten())
 }

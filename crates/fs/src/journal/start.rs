@@ -66,8 +66,7 @@ pub(crate) fn format_as(
     let mut catalog = Catalog::new(addresses);
     let epoch = catalog.next_epoch();
     catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
-    let uuid = superblock.uuid;
-    let (tail, head) = write_snapshot(ground, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
+    let (tail, head) = write_snapshot(ground, space, &superblock, epoch, FIRST_SEQUENCE, &catalog)?;
     superblock.head = head;
     superblock.journal_end = tail.position().cursor.sequence;
     write_twice(&mut area, &mut superblock)
@@ -77,14 +76,14 @@ pub(crate) fn format_as(
 fn write_snapshot(
     ground: Ground,
     space: &Arc<dyn JournalSpace>,
-    uuid: Uuid,
+    superblock: &Superblock,
     epoch: u32,
     sequence: u64,
     catalog: &Catalog,
 ) -> Result<(Tail, JournalHead), StoreError> {
-    let mut tail = Tail::fresh(ground, Arc::clone(space), uuid, epoch, sequence)?;
+    let mut tail = Tail::fresh(ground, Arc::clone(space), superblock.uuid, epoch, sequence)?;
     let mut first = None;
-    for (kind, payload) in roll::whole(catalog) {
+    for (kind, payload) in roll::whole(superblock.features, catalog) {
         let written = tail.append(kind, &payload)?;
         first.get_or_insert(written);
     }
@@ -143,10 +142,10 @@ impl Start<'_> {
 
     fn anew(self) -> Result<(Leader, Catalog), StoreError> {
         let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
-        let (uuid, sequence) = (superblock.uuid, end.cursor.sequence);
         let device = Arc::clone(&self.ground.device);
+        let sequence = end.cursor.sequence;
         let (tail, head) =
-            write_snapshot(self.ground, self.space, uuid, self.epoch, sequence, &catalog)?;
+            write_snapshot(self.ground, self.space, &superblock, self.epoch, sequence, &catalog)?;
         superblock.head = head;
         superblock.journal_end = tail.position().cursor.sequence;
         superblock.splices.clear();

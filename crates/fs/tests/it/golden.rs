@@ -159,7 +159,9 @@ fn describe(catalog: &Catalog) -> String {
 
 #[test]
 fn the_specimen_of_a_store_mounts_and_goes_on() {
-    let device = store_on_drive(&golden("store.bin", &store()));
+    let bytes = golden("store.bin", &store());
+    assert!(store() == bytes, "a store is written in another way");
+    let device = store_on_drive(&bytes);
     let found = replay(&device, false).expect("a store");
     let text = describe(&found.catalog);
     assert_eq!(golden("store.txt", text.as_bytes()), text.as_bytes());
