@@ -1,5 +1,6 @@
 //! Clients whose operations have arrivals: delays count from the arrival, whatever the store does.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,15 @@ fn instants(process: &str) -> Instants {
 /// Synced writes to a drive that stalls from the first second to the second one; also how long
 /// they took.
 fn stalled(clients: usize, source: impl Source + 'static) -> (Tally, Duration) {
+    written(clients, source, SECOND..2 * SECOND)
+}
+
+/// The same to a drive that stalls in this part of the time.
+fn written(
+    clients: usize,
+    source: impl Source + 'static,
+    stall: Range<Duration>,
+) -> (Tally, Duration) {
     runner::simulate(1, || {
         let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 200), 1);
         let drive = Arc::new(drive.expect("a usual geometry"));
@@ -55,8 +65,8 @@ fn stalled(clients: usize, source: impl Source + 'static) -> (Tally, Duration) {
         let format = FormatOptions::default();
         let db = Db::create_device(Arc::clone(&drive), &format, options).expect("a store");
         let start = runner::now();
-        let timing =
-            Stalling { drive: Serial::default(), from: start + SECOND, to: start + 2 * SECOND };
+        let (from, to) = (start + stall.start, start + stall.end);
+        let timing = Stalling { drive: Serial::default(), from, to };
         drive.set_timing(Some(Box::new(timing)));
         let durability = Some(Durability::Synced);
         let crowd = Crowd { durability, ..Crowd::new(clients) };
@@ -98,6 +108,31 @@ fn canary_a_closed_loop_hides_the_stall() {
     assert_eq!(slow(&closed), 1, "only the operation under way has met the stall");
     assert!(closed.all_latencies().value_at_quantile(0.999) < 10_000_000);
     assert!(closed.arrival_waits().is_empty());
+}
+
+/// Writes of one length, which one client asks a drive for one after the other, are a queue with one
+/// server: by the formula of Pollaczek and Khinchine their delays are `d (1 + u / (2 (1 - u)))` on
+/// average, where a write takes `d` and the drive is busy for the part `u` of the time.
+#[test]
+fn delays_under_poisson_arrivals_are_those_of_a_queue_with_constant_service() {
+    let none = Duration::ZERO..Duration::ZERO;
+    let (alone, _) =
+        written(1, Arriving::new(operations(1_000), instants("constant:100")), none.clone());
+    let service = alone.all_latencies().value_at_quantile(0.5) as f64 / 1e9;
+    assert!((1e-4..2e-4).contains(&service), "{service} s");
+    for rate in [1_000, 3_000, 5_000, 6_500] {
+        let source = Arriving::new(operations(20_000), instants(&format!("poisson:{rate}")));
+        let (tally, _) = written(1, source, none.clone());
+        let busy = f64::from(rate) * service;
+        let expected = service * (1.0 + busy / (2.0 * (1.0 - busy)));
+        let found = tally.all_latencies().mean() / 1e9;
+        println!(
+            "{rate} a second, busy {busy:.2}: {:.1} us, expected {:.1}",
+            found * 1e6,
+            expected * 1e6
+        );
+        assert!((found / expected - 1.0).abs() < 0.03, "{found} s, expected {expected}");
+    }
 }
 
 #[test]
