@@ -1,9 +1,9 @@
 //! Damages one random block on a copy of a closed store's drives, and opens the store there.
 //!
-//! On a zoned drive the block is a written one: below the zone's write pointer, or anywhere in a
-//! zone without a valid pointer, such as a full or conventional one. On other drives it is one that
-//! is not all zeros. One of its bits is flipped, or it becomes zeros, or it gets the contents of a
-//! block that is drawn likewise. The last two may leave the block as it was.
+//! On a zoned drive the block lies below the zone's write pointer, or anywhere in a zone without a
+//! valid pointer, such as a full or conventional one. On other drives it is one that is not all
+//! zeros. One of its bits is flipped, or it becomes zeros, or it gets the contents of a block that
+//! is drawn likewise. The last two may leave the block as it was.
 //!
 //! Two outcomes are allowed: everything reads back, or the store reports corruption. Wrong data,
 //! missing data, another error and a panic fail the test.

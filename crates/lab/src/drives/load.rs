@@ -1,5 +1,5 @@
-//! [`Load`]: a stream of requests of one pattern, which several clients take from it and submit to
-//! a drive.
+//! [`Load`]: a stream of requests of one pattern. Several clients each take the next request of it
+//! and submit it to a drive.
 //!
 //! A sequential load begins with the first zone of its span. It goes on behind the span if it has
 //! requests left, so the drive must have enough zones there. A random load stays in its span.

@@ -1,8 +1,8 @@
 //! [`measure()`]: does one job, such as random reads of 4 KiB at depth 8, on a model of a whole
 //! drive.
 //!
-//! - A job of depth *n* has *n* clients with one request each. Resets and finishes are done one by
-//!   one, on up to three zones, after writing these as far as the job says.
+//! - A job of depth *n* has *n* clients, each with one request at a time. But resets and finishes
+//!   are done one by one, on up to three zones, after writing these as far as the job says.
 //! - The first reads and writes are not counted, because caches are still filling.
 //! - A sequential job over the whole drive works at several places, spread evenly, and moves the
 //!   same bytes at each. The mean rate is then about that of a pass over the drive.

@@ -1,9 +1,9 @@
 //! [`Claim`]: a value that a paper states, and the [`Quantity`] of our runs that is compared with
 //! it.
 //!
-//! A quantity is taken from a phase of a run: a metric, a series at the end or when another series
-//! reaches a value, or a share of zones; a metric or an end also in comparison with another run.
-//! This file reads claims and does not evaluate them.
+//! A quantity is taken from a phase of a run: a metric, a series at the end of the phase, a series
+//! when another series reaches a value, or a share of zones. The first two can also be compared
+//! with those of another run. This file reads claims and does not evaluate them.
 
 use serde::Deserialize;
 

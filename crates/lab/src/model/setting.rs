@@ -1,6 +1,6 @@
 //! [`Setting`]: where and how a script is played: the drive, sometimes a second drive for journal
-//! and logs, how they are formatted, the longest time of a request, and one or more sets of
-//! options.
+//! and logs or for offloaded flushes, how they are formatted, the longest time of a request, and
+//! one or more sets of options.
 //!
 //! The store is first opened with the first set of options. Operations that open it again choose a
 //! set by number.

@@ -1,5 +1,6 @@
 //! Plots of addresses on a device without zones: what each merge wrote (SEALDB's figures 2 and 11),
-//! and the free runs at the end that are shorter than a usual write (its figure 13).
+//! and the free runs at the end that count as fragments, because they are too short for a usual
+//! write (its figure 13).
 //!
 //! A merge is drawn as vertical lines over its number, one for each piece that it wrote; pieces too
 //! short to be seen are drawn longer. A free run is a vertical line over its address, as high as

@@ -3,8 +3,9 @@
 //!
 //! Three panels show the rate over all of the time, over a hundredth of it and over a
 //! ten-thousandth. Each has 300 bins, so traffic that looks smooth in one panel can show bursts in
-//! another. The two parts begin a quarter into the time. Two more panels show the autocorrelation
-//! of the arrivals in a bin, and of the gaps.
+//! another. The two parts begin a quarter into the time, and last 300 ns or more. Two more panels
+//! show the autocorrelation that the caller's [`Analysis`] has: of the number of arrivals in a bin
+//! of the analysis, and of the gaps.
 
 use std::time::Duration;
 

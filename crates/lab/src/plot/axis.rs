@@ -1,7 +1,7 @@
 //! [`Axis`]: the range of values along an axis, its title, and the texts at its ticks.
 //!
-//! The ends of an axis are in the unit of its title. `factor` converts values to this unit. Times
-//! are shown in a unit that suits the largest of them.
+//! The ends of an axis are in the unit of its title. `factor` converts values to this unit. The
+//! constructors show times in a unit that suits the largest of them.
 
 use super::label::{Label, Unit};
 

@@ -26,7 +26,7 @@ pub enum PlotError {
     Drawing {
         /// The title of the picture.
         title: String,
-        /// Message of the system.
+        /// Message of the library.
         problem: String,
     },
 }

@@ -1,10 +1,11 @@
 //! [`Ink`]: the colours of a drawing by their meaning, such as "line of series 2".
 //!
-//! The page that shows a drawing chooses the colours, light or dark. But the drawing library wants
+//! A style sheet chooses the colours of a drawing, light or dark. But the drawing library wants
 //! colours as numbers. So each ink is drawn in a number of its own, and [`attributes`] then
-//! replaces these numbers by classes of the style sheet.
+//! replaces these numbers by classes of the style sheet. It also removes attributes that the style
+//! sheet decides, and rounds the sizes of letters.
 //!
-//! There are classes for eight series. Series 8 looks like series 0 again.
+//! There are classes for eight series. Series 8 has the colour, dashes and hatch of series 0 again.
 
 use std::fmt::Write as _;
 

@@ -1,6 +1,6 @@
 //! [`Legend`]: what the lines, points and areas of a plot stand for.
 //!
-//! A name that is wider than the drawing is cut. [`point`] draws the point of a series, in one of
+//! A name that does not fit into a line is cut. [`point`] draws the point of a series, in one of
 //! five shapes, for legends and plots.
 
 use plotters::element::{PathElement, Polygon, Rectangle};

@@ -1,4 +1,5 @@
-//! Text in drawings: sizes, styles, and an estimate of its width.
+//! Text in drawings: sizes, styles, an estimate of its width, and functions that break or cut it to
+//! a width.
 //!
 //! The reader's browser chooses the typeface, so the width can only be estimated. The estimate is
 //! meant to be too large rather than too small. Control characters are drawn as spaces.

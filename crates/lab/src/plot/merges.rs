@@ -2,8 +2,8 @@
 //! 15).
 //!
 //! Each outcome has a panel. The panels have the same axes, so that runs can be compared. Of more
-//! than 720 merges, the shortest and the longest of each stretch are drawn. A single merge is not
-//! seen, only told in the description.
+//! than 720 merges, the shortest and the longest in each 360th of the axis are drawn. A single
+//! merge is not seen, only told in the description.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

@@ -1,6 +1,6 @@
 //! Plots of experiments and of arrivals, as SVG.
 //!
-//! A drawing scales to the width that a page gives it, and takes its colours from the page, light
+//! A drawing scales to the width that it is given, and takes its colours from a style sheet, light
 //! or dark. It has a description in words. Up to eight series, or five in plots of points, can be
 //! told apart without colour. The same outcomes give the same bytes.
 //!
@@ -17,7 +17,7 @@
 //! | `addresses`, `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | kinds of plots |
 //! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that kinds share |
 //!
-//! The `plotters` library draws shapes, axes and texts.
+//! The `plotters` library draws shapes, axes and texts, but not the title of a drawing as a file.
 
 mod addresses;
 mod arrangement;

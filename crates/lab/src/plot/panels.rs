@@ -1,4 +1,5 @@
-//! [`Panels`]: charts one below the other, with lines and points in them.
+//! [`Panels`]: charts one below the other, with lines and points in them, and straight lines at
+//! values to compare with ([`Rule`]).
 //!
 //! A line joins its points in the order given. A line of more than 720 points must go from left to
 //! right. It is thinned: in each of 360 columns, its least and its greatest point are drawn. Marked

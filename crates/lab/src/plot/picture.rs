@@ -1,7 +1,8 @@
-//! Draws a [`Plot`] of an experiment with the function for its kind.
+//! [`draw`]: draws a [`Plot`] of an experiment with the function for its kind. [`findings`]: the
+//! sentences that belong below a plot of ratios; other plots have none.
 //!
-//! Outcomes of other experiments are left out. A series or metric whose name does not exist is an
-//! error. A run without an outcome is no error: it is missing in the drawing.
+//! Outcomes of other experiments are left out. To draw a series or metric whose name does not exist
+//! is an error. A run without an outcome is no error: it is missing in the drawing.
 
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;

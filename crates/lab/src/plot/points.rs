@@ -1,8 +1,8 @@
 //! Plot of one metric over another: a point for each outcome that has both.
 //!
-//! Lines join the outcomes of systems that differ in parameters or settings alone, such as `bluefs`
-//! with several values of a parameter, in the order of the experiment. A setting with several of
-//! these systems has a line of its own.
+//! A line joins the outcomes of systems that differ at most in their parameters, such as `bluefs`
+//! with several values of one, in all settings and in the order of the experiment. A setting in
+//! which several of these systems ran has a line of its own.
 
 use super::arrangement::{Arrangement, row};
 use super::axis::Axis;

@@ -1,12 +1,14 @@
 //! Plot of a metric of one system, divided by that of others, over a constant that a paper leaves
-//! open. The published ratio is marked. So the plot shows at which value of the constant our runs
-//! reach it; between two runs it assumes a straight line.
+//! open. The published ratio is marked, and the published constant if it is known. So the plot
+//! shows at which value of the constant our runs reach the ratio; between two runs it assumes a
+//! straight line. Its findings say the same in sentences.
 //!
 //! The constant is one of two things: a parameter in the text of the other systems, such as
 //! `free_min` in `leveldb-greedy:free_min=20`, or the number at the beginning of a variant's name.
 //!
 //! Runs of the other systems without the constant are left out. So are runs whose metric is missing
-//! or not finite, and runs of the other systems whose metric is zero.
+//! or not finite, runs of the other systems whose metric is zero, and settings in which the one
+//! system has no such run.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};
@@ -145,7 +147,7 @@ impl Curve {
         Some(between(around[0], around[1], x))
     }
 
-    /// The least constant at which the ratio is this.
+    /// A constant at which the ratio is this: the least that was run, or else between two runs.
     fn reaches(&self, ratio: f64) -> Option<f64> {
         if let Some((x, _)) = self.points.iter().find(|point| point.1 == ratio) {
             return Some(*x);

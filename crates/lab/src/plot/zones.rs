@@ -1,7 +1,8 @@
-//! Plot of how full the zones of a device are at the end of a phase: sorted by their valid share,
-//! or as a cumulative distribution of it. Each setting has a panel, and each system a line.
+//! Plot of the valid share of each zone of a device at the end of a phase: the zones sorted by it,
+//! or its cumulative distribution. Each setting has a panel, and each system a line.
 //!
-//! The zones are those that an outcome lists.
+//! The zones are those that an outcome lists: empty ones and those of logs alone are not among
+//! them.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

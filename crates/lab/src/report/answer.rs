@@ -22,7 +22,7 @@ pub struct Answer {
     pub source: String,
     /// The claim, in words.
     pub claim: String,
-    /// The system whose metric it is; `a / b` where it is a ratio.
+    /// The system whose metric it is; `a / b` for a ratio, `a - b` for a difference.
     pub system: String,
     /// The variant and the phase, where the claim names them.
     pub setting: Option<String>,

@@ -31,7 +31,7 @@ pub struct Chapter {
 pub struct RunStanding {
     /// The system.
     pub system: String,
-    /// The variant, where there are several.
+    /// The variant, if the experiment has variants.
     pub variant: Option<String>,
     /// Whether there is a result.
     pub standing: Standing,

@@ -1,7 +1,7 @@
 //! [`Report`]: experiments with their outcomes, at one scale and from one seed.
 //!
 //! An experiment may have a smallest scale at which it still says something. If the report's scale
-//! is smaller, the experiment's chapter is at its own.
+//! is smaller, the outcomes of the experiment's chapter are at that smallest one.
 
 use super::{Answer, Chapter};
 use crate::experiment::names;

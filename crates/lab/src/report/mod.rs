@@ -7,7 +7,7 @@
 //! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
 //! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio, and whether they agree |
 //!
-//! The same request, results and program give the same bytes.
+//! The same request, experiments, drives, results and program give the same bytes.
 
 mod answer;
 mod chapter;

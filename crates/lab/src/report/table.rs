@@ -1,5 +1,5 @@
-//! [`Table`]: columns and rows of text. [`Table::runs`] has the metrics of a chapter's runs, and
-//! [`Table::delays`] the delays of those whose operations arrive at given times.
+//! [`Table`]: columns and rows of text. [`Table::runs`] has the main metrics of a chapter's runs,
+//! and [`Table::delays`] the delays of those whose operations arrive at given times.
 //!
 //! [`settings`] gives the main settings of an experiment in words, without those of single variants
 //! and systems.

@@ -3,10 +3,11 @@
 //!
 //! - Merges are numbered in the order in which they end. What a merge writes one behind the other
 //!   is one *piece*. Merges that run side by side are not told apart: what they write counts for
-//!   the one that ends next.
+//!   the one that ends next. So does what a merge wrote that came to nothing.
 //! - To bound memory, the pieces of every second merge are forgotten when there are more than
-//!   [`PIECES_MAX`] pieces, and again if there are still more. The pieces of merge 0 are kept,
-//!   however many they are. Of the free runs, the shortest [`FREE_MAX`] are kept.
+//!   [`PIECES_MAX`] pieces, and again if there are still more; of later merges, too, only every
+//!   second, fourth and so on is noted. The pieces of merge 0 are kept, however many they are. Of
+//!   the free runs, the shortest [`FREE_MAX`] are kept.
 //!
 //! Addresses and lengths are those of the full drive, in MiB.
 
@@ -92,7 +93,7 @@ impl Notes {
             _ => self.pieces.push((self.merges, bytes)),
         }
         while self.pieces.len() > PIECES_MAX {
-            self.every = self.every.max(1) * 2;
+            self.every = self.every.max(1).saturating_mul(2);
             let every = self.every;
             self.pieces.retain(|(merge, _)| merge.is_multiple_of(every));
             if self.pieces.iter().all(|(merge, _)| *merge == 0) {

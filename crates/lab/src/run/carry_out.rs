@@ -39,9 +39,9 @@ pub fn carry_out(
     carry_out_traced(plan, None, watch)
 }
 
-/// The same, with every request to the drive written to `trace`, a line each: when it was
-/// submitted, when the drive began to serve it, when it completed, its cause, what it is, its first
-/// block, how many blocks, and flags.
+/// The same, with every request to the drive, and to a second one that takes time, written to
+/// `trace`, a line each: when it was submitted, when the drive began to serve it, when it
+/// completed, its cause, what it is, its first block, how many blocks, and flags.
 pub fn carry_out_traced(
     plan: &RunPlan,
     trace: Option<Box<dyn Write + Send>>,

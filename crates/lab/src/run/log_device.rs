@@ -8,11 +8,12 @@
 //!   immutable ones, one that was just flushed, and the next one. Each counts three times its
 //!   bytes, because space for a log is claimed before it is written.
 //! - *Padding.* What is written at once is padded to a block. If entries may be written alone, each
-//!   counts a block more than its bytes: if some writes are synced, if the log has a buffer, if it
-//!   is not [gathered](LogWrites::Gathered) and has no chunks, or if a phase that writes also
-//!   reads. Otherwise padding counts as half of the entries and a block.
-//! - *Journal.* It counts four snapshots. A snapshot has a record for each table, with keys. Tables
-//!   are counted as a quarter of the usual size, because a compaction may end them early.
+//!   counts a block and its heads more than its bytes: if some writes are synced, if the log has a
+//!   buffer, if it is not [gathered](LogWrites::Gathered) and has no chunks, or if a phase that
+//!   writes also reads. Otherwise padding counts as half of the entries and a block.
+//! - *Journal.* It counts four snapshots and 5 MiB. A snapshot has a record for each table, with
+//!   keys. Tables are counted as a quarter of the usual size, or of a memtable if that is smaller,
+//!   because a compaction may end them early.
 
 use terrace::{ByteCount, System};
 

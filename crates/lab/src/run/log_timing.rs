@@ -3,16 +3,15 @@
 //!
 //! - *free*: a request completes when it is submitted;
 //! - *on a log device*: it takes the times of that drive;
-//! - *in zones of the drive of tables*: its block is moved behind the [start](Starts) of these
-//!   zones, and the request goes to the model of that drive. It moves the drive's head and waits in
-//!   its queue.
+//! - *on another part of the drive of tables*: its block is moved behind the [start](Starts) of
+//!   that part, and the request goes to the model of that drive. It moves the drive's head and
+//!   waits in its queue.
 //!
 //! A flush goes to each drive that one of the places is on, and completes when the last of them has
 //! completed it.
 //!
 //! [`SharedTiming`] lets two emulated drives use one model: the tickets of the log device have a
-//! bit of their own. Power cuts are not supported where log or metadata lie in zones of the drive
-//! of tables.
+//! bit of their own. Power cuts are not supported where log or metadata lie on the drive of tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,8 @@
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
 //! A log without chunks may also have a buffer, as SMRDB's has: when so many bytes were appended
-//! since the last sync, the append waits for one. A longer append is divided.
+//! since the last sync that the engine or the buffer asked for, the append waits for one. A longer
+//! append is divided.
 //!
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //! With a buffer, a power cut may leave a part of a batch.

@@ -8,7 +8,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `plan`, `phase`, `scaling`, `device` | a run as plain values, scaled to `1/n` |
+//! | `plan`, `store_plan`, `phase`, `device`, `scaling` | a run as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
 //! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
 //! | `log_writes`, `metadata_writes` | other ways to write log and metadata, as publications do |

@@ -1,5 +1,6 @@
 //! The names of metrics and series that an experiment can ask for, such as
-//! `write_amplification.total`. They are the names that these have in the JSON.
+//! `write_amplification.total`. They are the names in the JSON of an outcome; a dot stands between
+//! the name of an object and that of a number in it.
 //!
 //! The JSON has more, such as waits, and levels deeper than 7 where a tree has them. They are not
 //! among these names.
@@ -36,8 +37,8 @@ const SERIES: [&str; 12] = [
 ];
 
 impl Metrics {
-    /// The names of all metrics but waits, sorted: `kv_per_second`, `write_amplification.total` and
-    /// so on.
+    /// The names of all metrics but waits and levels deeper than 7, sorted: `kv_per_second`,
+    /// `write_amplification.total` and so on.
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));

@@ -18,7 +18,7 @@ pub struct Outcome {
     pub experiment: String,
     /// The system, as the experiment has it.
     pub system: String,
-    /// The variant, where there are several.
+    /// The variant, if the experiment has variants.
     pub variant: Option<String>,
     /// The phase.
     pub phase: String,

@@ -2,9 +2,9 @@
 //!
 //! Both lie on the drive among the tables, or neither does. In the second case the file system sees
 //! a log device beside the drive, which stands for one or two places: free of cost, a drive of its
-//! own, or other zones of the drive of tables. The cause of a request tells its place.
+//! own, or another part of the drive of tables. The cause of a request tells its place.
 //!
-//! [`Starts`] says where these other zones begin:
+//! [`Starts`] says where this other part begins:
 //!
 //! - *Conventional* zones: behind the first one, which holds the superblock.
 //! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks
@@ -13,8 +13,8 @@
 //!   store has more than half.
 //!
 //! Only the times of these writes are modelled: the emulated drive of the tables does not see them,
-//! and so does not enforce the rules of zones. Other zones are refused if they are too small for
-//! the log device, or if the tables lie in bands or on tracks.
+//! and so does not enforce the rules of zones. Another part of the drive is refused if it is too
+//! small for the log device, or if the tables lie in bands or on tracks.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;

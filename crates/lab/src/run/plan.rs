@@ -3,8 +3,8 @@
 //!
 //! With the same engine, equal plans give the same outcomes except for their costs. Each drive is
 //! in the plan as a name and a hash of its parameters; [`find_unchanged`] refuses a drive whose
-//! file has changed since. [`RunPlan::new`] refuses an experiment that cannot be run at the scale
-//! asked for.
+//! parameters have changed since. [`RunPlan::new`] refuses an experiment that cannot be run at the
+//! scale asked for, or at the experiment's smallest scale if that is larger.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, Options, System};
@@ -35,7 +35,7 @@ pub struct RunPlan {
     pub experiment: String,
     /// The system, as the experiment has it.
     pub system: String,
-    /// The variant, where there are several.
+    /// The variant, if the experiment has variants.
     pub variant: Option<String>,
     /// Seed of everything in the run that is left to chance.
     pub seed: u64,

@@ -1,8 +1,9 @@
 //! [`Reading`]: the counters of engine and drives at a moment. [`Interval`]: the differences
-//! between two readings of one run, the earlier first.
+//! between two readings of one run.
 //!
-//! Requests to a log device for what lies in zones of the drive count as requests to the drive.
-//! Times are those of the run, not of the full drive. Taking a reading costs no virtual time.
+//! If the log or the metadata of a log device lie on a part of the drive of tables (`places`),
+//! their requests count as requests to that drive. Times are those of the run, not of the full
+//! drive. Taking a reading costs no virtual time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,9 +7,10 @@
 //!
 //! > submitted start end cause kind block blocks flags
 //!
-//! The flags are `b` for a request to the log device's own drive, `f` for a forced write, `a` for
-//! an append, and `!` for a refused request. The recorder also counts forced writes and flushes,
-//! and tells the notes of `addresses` where merges write.
+//! The flags are `b` for a request to the own drive of a log device or an offload device, `f` for a
+//! forced write, `a` for an append, and `!` for a refused request. The recorder also counts forced
+//! writes and flushes that were not refused. If it was made with the notes of `addresses`, it tells
+//! them where merges write.
 //!
 //! If a line cannot be written, the text ends there, and [`Trace::finish`] returns the error. A
 //! request that is lost in a power cut before its completion is decided is not recorded.

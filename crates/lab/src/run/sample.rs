@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A sample: events since the sample before, and the state at its time. Times are those of the full
-/// drive; sizes, counts of operations and zones are of the scaled one.
+/// A sample: events since the sample before, and the state at its time. Times and rates are those
+/// of the full drive; counts of operations are those of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the phase began.

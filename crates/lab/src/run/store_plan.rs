@@ -1,9 +1,9 @@
 //! [`StorePlan`]: how the store of a run is opened, and how that follows from an experiment's
 //! description.
 //!
-//! Sizes are those of the run: memtables, tables and memory shrink with the scale, and the size of
-//! a block of tables does as far as it can. Parameters that a row fits to its store are fitted to
-//! the full drive first. What a description asks for and a run cannot give is refused.
+//! Sizes are those of the run: memtables, tables and memory shrink with the scale, and a block of
+//! tables as `scaling` says. A table size that a row fits to its store is fitted to the full drive
+//! first. What a description asks for and a run cannot give is refused.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};

@@ -1,7 +1,8 @@
 //! [`Crowd`]: several clients that share one sequence of operations.
 //!
 //! - Closed loop: each client takes the next operation when its last one has ended. An operation is
-//!   timed from the end of the client's last one, so its time includes taking it from the source.
+//!   timed from the end of the client's last one, or the client's first from its start. So its time
+//!   includes taking it from the source.
 //! - Open loop, of operations with arrivals: a free client waits until the next operation arrives.
 //!   The operation is timed from its arrival, also if all clients were busy then. So the delays of
 //!   a store that stalls are not hidden (*coordinated omission*). At most as many operations are

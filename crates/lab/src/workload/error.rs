@@ -54,7 +54,7 @@ pub enum Defect {
     Generation(u32, u32, u32),
     /// A scan went from here to a key that is none, or that was to come earlier.
     Order(Vec<u8>),
-    /// A scan of everything found so many records and not this many.
+    /// A scan of everything was to find the first number of records, and found the second.
     Count(u64, u64),
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A [`Workload`] gives a sequence of [`Operation`]s on *records*. A [`Preset`] is a workload with
 //! a name, such as `fillrandom` or `ycsb-a`. A sequence can be written down and carried out again:
-//! see [`Trace`]. A client accepts records with numbers below 2^32.
+//! see [`Trace`]. A client writes only records with numbers below 2^32.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -13,12 +13,12 @@
 //! | [`Arriving`] | a source whose operations arrive at [instants](crate::arrivals): an open loop |
 //! | [`Entries`] | keys and values by record; a wrong value can be told from a right one |
 //! | [`Ledger`] | what the store must hold, also while several clients write |
-//! | [`World`] | a store with both |
+//! | [`World`] | a store with its entries and its ledger |
 //! | [`Client`] | carries out operations, times them, verifies the answers |
 //! | [`Crowd`] | several clients on one sequence |
 //! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
 //!
-//! Only the clients of a world may write to its store, or their verdicts are wrong. If a client
+//! Only the clients of a world may write to its store, or their verdicts may be wrong. If a client
 //! fails, the other clients of its crowd stop.
 //!
 //! Time and threads come from `env`. So the same code runs on threads, and in a simulation, where

@@ -1,5 +1,5 @@
-//! [`Preset`]: workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and the core
-//! workloads of YCSB.
+//! [`Preset`]: workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), the core
+//! workloads of YCSB, and a mix of scans and writes from Pitchumani's thesis.
 //!
 //! A preset gives operations, and does not carry them out. Some presets [begin with an empty
 //! store](Preset::begins_empty). The others need a store that was filled, as with

@@ -72,7 +72,7 @@ fn partial_sum(from: u64, to: u64, theta: f64) -> f64 {
 
 /// The same popularity, scattered over the items instead of falling from the first to the last:
 /// YCSB's `ScrambledZipfianGenerator`, which draws from ten billion ranks and hashes the rank into
-/// the items, so that the popular ones stay the same when there are more items.
+/// the items. So nothing is computed anew when there are more items.
 #[derive(Clone, Debug)]
 pub struct ScrambledZipfian {
     ranks: Zipfian,
