@@ -5,8 +5,8 @@
 //!
 //! 1. A tail is a file of the stream [`TAIL_STREAM`]. It goes to the partly written zone with the
 //!    least room of those in which the last file was a tail, of whatever level.
-//! 2. If there is no such zone, [`LevelSeparated`] places the tail: into a free zone if one can be
-//!    opened, or into another partly written one.
+//! 2. If there is no such zone, [`LevelSeparated`] places the tail: in a free zone if one can be
+//!    opened without finishing another.
 //! 3. [`LevelSeparated`] places every other file.
 //!
 //! The view has no zones that a writer holds. So two tails that are written at once go to two

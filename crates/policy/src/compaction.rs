@@ -2,8 +2,8 @@
 //! result goes. It also says where new data goes, and how writers are let in ([`Pressure`],
 //! [`WriteRule`]).
 //!
-//! A choice follows from the decider's parameters and from the arguments: tree, state, [`Urgency`],
-//! claims, and for some deciders the [`Load`]. Some deciders also look at zones, through a
+//! A choice follows from the decider's parameters and from the arguments, such as tree, state,
+//! [`Urgency`], claims and [`Load`]. Some deciders also look at zones, through a
 //! [`ZonesSource`](crate::ZonesSource).
 //!
 //! The state of a decider is a byte string: an argument of a choice, and a part of it ([`Choice`]).
@@ -90,9 +90,9 @@ pub struct Choice {
 /// costs a disk a revolution or more.
 pub const MOVES_TOGETHER: usize = 64;
 
-/// A way to keep a tree in shape. Pure: the same tree and state give the same choice. Where zones
-/// matter to it, it was made with a [`ZonesSource`](crate::ZonesSource), and is pure in what that
-/// gives as well.
+/// A way to keep a tree in shape. Pure: the same arguments give the same choice. Where zones matter
+/// to it, it was made with a [`ZonesSource`](crate::ZonesSource), and is pure in what that gives as
+/// well.
 ///
 /// Every decider accepts every legal tree, and state that it does not understand is no state. It
 /// first drains what breaks its layout, so that a store can be opened under another decider.

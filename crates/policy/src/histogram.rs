@@ -3,8 +3,9 @@
 //!
 //! [`HistogramBuilder`] makes it in one pass over the blocks of a table. Parts end with blocks.
 //! When the keys exceed a limit in bytes, every second key is dropped, and parts become twice as
-//! large. The last part may be smaller than the others, and a part joins the next one if its end
-//! key is the same as that of the part before, or does not fit within the limit by itself.
+//! large. The last part may be smaller than the others. A part joins the next one if its end key is
+//! the same as that of the part before, does not fit within the limit by itself, or has 64 KiB or
+//! more.
 //!
 //! Encoding, also on the medium: each key in order, with its length (2 bytes, little-endian) before
 //! it.

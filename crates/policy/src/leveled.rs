@@ -2,8 +2,8 @@
 //!
 //! Level 0 holds several runs, such as one for each flush. Each further level holds one run. The
 //! target size of level 1 is an option; each level behind has `factor` times the target of the
-//! level above. What is marked *option* is off by default ([`LeveledOptions`]); in brackets is what
-//! LevelDB does. "Ten tables" is the option `overlap_tables`.
+//! level above. What is marked *option* is off by default ([`LeveledOptions`]); in brackets stands
+//! the system that has it. "Ten tables" is the option `overlap_tables`.
 //!
 //! 1. *Level.* The score of a level is its size over its target, for level 0 its runs over their
 //!    limit. The level with the highest score of at least 1 is compacted into the next one. The
@@ -14,9 +14,11 @@
 //!    again. *Option* (LevelDB: up to 25 tables): the compaction grows by neighbours that overlap
 //!    nothing more in the next level.
 //! 3. *Merge or move.* The inputs merge with the tables of the next level in their range of keys.
-//!    If they are of one run and there is no such table, they move by metadata alone, unless more
-//!    than a quarter of the entries of one of them are tombstones. *Option* (LevelDB): they are
-//!    merged, too, if they overlap more than ten tables' bytes of the level behind.
+//!    *Option* (SEALDB): of the last of these tables, the merge may take only a part, see
+//!    [`whole_inputs`](LeveledOptions::whole_inputs). If the inputs are of one run and there is no
+//!    such table, they move by metadata alone, unless more than a quarter of the entries of one of
+//!    them are tombstones. *Option* (LevelDB): they are merged, too, if they overlap more than ten
+//!    tables' bytes of the level behind.
 //! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
 //!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
 //!    [`aligned_from`](LeveledOptions::aligned_from), and [`sets`](LeveledOptions::sets) (SEALDB).

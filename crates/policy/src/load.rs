@@ -1,6 +1,6 @@
-//! [`Load`]: what has been asked of a store lately, as a decider sees it. The engine counts it. A
-//! decider that heeds it ([`Compaction::heeds_load`](crate::Compaction::heeds_load)) reads no
-//! clock, and stays pure.
+//! [`Load`]: what has been asked of a store lately, and what a seek costs its medium, as a decider
+//! sees it. The engine counts it. A decider that heeds it
+//! ([`Compaction::heeds_load`](crate::Compaction::heeds_load)) reads no clock, and stays pure.
 
 use terrace_env::ByteCount;
 

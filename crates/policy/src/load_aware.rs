@@ -14,14 +14,16 @@
 //! looked at in its own order ([`Compaction::choices`]), and the first one that pays is carried
 //! out.
 //!
-//! 1. *Urgent*: under [`Urgency::Space`], where tables take half of the store, and if writers would
-//!    be held back after two flushes more, the row decides alone.
+//! 1. *Urgent*: under [`Urgency::Space`], where tables take more than half of the store, and if
+//!    writers would be held back after two flushes more, the row decides alone.
 //! 2. *Due*, by the shape of the tree: a merge pays when `M / N` is at most `rewrite_max`. Trivial
-//!    moves, merges that drop many tombstones, and merges that drain another layout always pay. A
-//!    merge within a level of overlapping tables pays if anybody scans: nobody else gains by it.
+//!    moves, merges that read one run, merges that drop many tombstones, and merges that drain
+//!    another layout always pay. A merge within a level of overlapping tables pays if anybody
+//!    scans: nobody else gains by it.
 //! 3. *Optional*, if nothing due pays: the row's choices under [`Urgency::Space`], which end with
-//!    every key in one run. Such a merge pays when `M / N` is at most `rewrite_max`, and at most
-//!    `r S / 2`. A row whose tables overlap in every level has no optional merges.
+//!    every key in one run. A merge of several runs pays when `M / N` is at most `rewrite_max`, and
+//!    at most `r S / 2`, or if it drops many tombstones. A row whose tables overlap in every level
+//!    has no optional merges.
 //!
 //! Manual compactions are the row's. [`LoadRule::Eager`] is the thesis's checker for any row, for
 //! comparisons: whatever the row would do for space is carried out at once.
@@ -33,8 +35,8 @@
 //!   there. A merge waits until the levels above hold `1 / rewrite_max` of what it meets. What is
 //!   urgent can cost more: as much as under a full load. Eager: each memtable of `F` bytes is
 //!   merged with all `D` bytes of the store, so that `D / F` are written for one.
-//! - *Runs.* Level 0 holds two runs less than where writers are held back. Levels behind are one
-//!   run each where the row has it so.
+//! - *Runs.* Level 0 may come to hold two runs less than where writers are held back. Levels behind
+//!   are one run each where the row has it so.
 //! - *The rule of scans.* Let new bytes come in runs of `F`, and be merged every `k` runs. For each
 //!   byte that is written, scans spend `S k / 2` on the runs that wait, and the merge `M / (k F)`
 //!   on old bytes. The sum is least at `k² = 2 M / (S F)`. A merge of `r = k` runs, `N = k F`, has
@@ -124,7 +126,7 @@ impl LoadAware {
         self.is_full(tree) || self.is_near_slowdown(tree)
     }
 
-    /// Whether tables take half of the store.
+    /// Whether tables take more than half of the store.
     fn is_full(&self, tree: &TreeView) -> bool {
         let size: u64 = tree.levels.iter().map(|level| level.size().0).sum();
         size > self.capacity.0 / 2

@@ -7,8 +7,8 @@
 //! the policy wants it ([`Sight`]). [`Sight::All`] shows all of them, however many there are; it is
 //! for comparisons with the sample.
 //!
-//! If space is wanted and no zone holds dead bytes, candidates may be partly written zones: to
-//! empty several of them into one frees zones.
+//! If space is wanted and there is no such zone, candidates may be partly written zones: to empty
+//! several of them into one frees zones.
 //!
 //! A number of zones should be *spare*: free for new data ([`Supply::spare_min`]).
 //!

@@ -1,10 +1,11 @@
-//! Sets in a tree: how much is left of each, and where the keys of the next one end. A set is the
-//! tables of one merge that were written one behind the other ([`SetView`]).
+//! Sets in a tree: how much is left of each, its first table in a level, and where the keys of the
+//! next one end. A set is the tables of one merge that were written one behind the other
+//! ([`SetView`]).
 //!
 //! [`rests`] finds the sets by the tables that are left of them, in whatever levels these are. A
-//! set belongs to the uppermost level that has a table of it. What was deleted of a set is known
-//! from its first size and number of tables, which each of its tables remembers. A set without
-//! tables is not found.
+//! set belongs to the uppermost level that has a table of it. Each table remembers the size and the
+//! number of tables that its set had when it was written. What was deleted of a set follows from
+//! them. A set without tables is not found.
 
 use terrace_env::ByteCount;
 

@@ -42,12 +42,12 @@
 //!   overlap_bands` bytes for one, with 140 bands as with 500 (golden `metrics-bands.txt`). With a
 //!   fixed number, large stores rewrite more and more; with a fixed share, their reads meet more
 //!   and more bands. By default the trigger is twice the square root of `n`.
-//! - Which level goes first. The score is LevelDB's.
+//! - Which level goes first. It is the one with the higher score, as in LevelDB.
 //! - Bands of level 1 are moved to older runs by metadata alone where this makes runs fewer,
-//!   because a scan looks into every run. This comes before all merges.
+//!   because a scan looks into every run. This comes before all merges but manual ones.
 //! - A band of which at least half the entries are tombstones: in level 0 it starts step 1; in
-//!   level 1 it is merged with the oldest band that it overlaps, and with what step 4 adds. So the
-//!   space of deleted data comes back though nothing new is written.
+//!   level 1 it is merged with the oldest band that lies under it, and with what step 4 adds. So
+//!   the space of deleted data comes back though nothing new is written.
 //! - Overwritten entries lie in older bands until these are merged. Where tables take more than 40
 //!   % of the store, fewer overlaps than `overlap_bands` start a compaction within level 1, and
 //!   from 65 % on any overlap does. Otherwise a store would be full of what is overwritten.

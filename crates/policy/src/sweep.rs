@@ -13,9 +13,10 @@
 //! 4. The next `CP(i)` is the smaller of two keys: the first key of the next table of level `i`,
 //!    and that of the next one of level `i+1`. If there is neither, it is the end of what was
 //!    taken.
-//! 5. Outputs end at `CP(i)`, at `CP(i+1)` and at the next `CP(i)`. What lies behind the next
-//!    `CP(i)` is the *tail*, which the next compaction of level `i` usually consumes. So it goes to
-//!    zones of its own stream, the T-zone (without `tzone`: to the level's stream).
+//! 5. Outputs end where those of [`Leveled`] end, and also at `CP(i)`, at `CP(i+1)` and at the next
+//!    `CP(i)`. What lies behind the next `CP(i)` is the *tail*, which the next compaction of level
+//!    `i` usually consumes. So it goes to zones of its own stream, the T-zone (without `tzone`: to
+//!    the level's stream).
 //! 6. One worker writes the merge, unless `in_order` is off. So a zone holds one interval of keys,
 //!    and dies whole behind the pointer, except for what is said below.
 //!

@@ -1,6 +1,6 @@
-//! [`WholeZones`]: places tables so that a table that is as large as a zone, or several zones,
-//! shares them with no other (BlueFS, sections 2.3 and 4, "Data placement"). When such a table is
-//! deleted, its zones are empty.
+//! [`WholeZones`]: places tables below level 0 so that a table that is as large as a zone, or
+//! several zones, shares them with no other, as long as free zones can be opened (BlueFS, sections
+//! 2.3 and 4, "Data placement"). When such a table is deleted, its zones are empty.
 //!
 //! 1. A table of level 0 goes on where others of its level and stream ended, from zone to zone.
 //!    Tables of level 0 that share a zone often die nearly together. If level 0 lies *apart*, each

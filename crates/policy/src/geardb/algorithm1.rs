@@ -12,9 +12,10 @@
 //! - As long as level 2 is empty, it has no window and does not join, so these compactions put
 //!   nothing there. Level 1 then grows with the store, and a compaction rewrites what it overlaps
 //!   there.
-//! - In a store that another variant has filled, gears do turn. But data collects above the first
-//!   level without a full window. It also collects above a level whose window is left with tables
-//!   that no input overlaps, because such a window is not renewed.
+//! - In a store that another variant has filled, compactions do reach deeper levels. But data
+//!   collects above the first level that has less than 1/k of its limit. It also collects above a
+//!   level whose window is left with tables that no input overlaps, because such a window is not
+//!   renewed.
 //! - There is no rule that gathers live data out of zones that are mostly dead.
 
 use terrace_env::ByteCount;

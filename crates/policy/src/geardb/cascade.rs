@@ -2,8 +2,8 @@
 //! 1).
 //!
 //! The paper merges level by level, and keeps in memory what goes on. But which keys end at which
-//! level follows from the ranges of tables alone. So here the whole cascade is planned before
-//! anything is read.
+//! level follows from what is known of the tables: their ranges, sizes and zones. So here the whole
+//! cascade is planned before anything is read.
 //!
 //! A cascade holds *pieces*: the ranges of keys of the data that has come down to its present
 //! level. No table that stays in this level lies in a piece. A step down divides each piece by the

@@ -1,13 +1,14 @@
 //! Gear compaction as the paper means it, with what is missing there. [`GearRepairs`] has the
 //! constants.
 //!
-//! - A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in a level above
-//!   its bound (below).
+//! - A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in the window of
+//!   a level above its bound (below): then with step 2, for that level as i.
 //! - The oldest run of level 0 moves to level 1 unread if it overlaps nothing in levels 0 and 1,
 //!   unless more than a quarter of the entries of one of its tables are tombstones.
-//! - A zone of a level above its limit goes down unread, if it is full, overlaps nothing in the
-//!   next level, and no table of another level begins in it ([`Gear::zone_down`]). So sequential
-//!   loads go down.
+//! - A zone of a level above its limit goes down unread, if it is full, its tables of the level
+//!   overlap nothing in the next level, and no table of another level begins in it
+//!   ([`Gear::zone_down`]). A table in no known zone goes down likewise. So tables of a sequential
+//!   load go down without being rewritten.
 //!
 //! # What is repaired
 //! - By algorithm 1 as printed, a level without a full window does not join, and the level above

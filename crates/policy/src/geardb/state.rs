@@ -1,5 +1,5 @@
-//! [`GearState`]: what gear compaction remembers between two choices: the windows, and which zones
-//! have had their turn.
+//! [`GearState`]: what gear compaction remembers between two choices: the windows, which zones have
+//! had their turn, and the other fields that are listed below.
 //!
 //! A window is stored as *id ranges*: the tables of one zone whose file ids lie between two bounds.
 //! A later table has a larger id. So an id range of a zone that was emptied holds none of the

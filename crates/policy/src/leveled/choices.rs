@@ -1,9 +1,11 @@
-//! All choices of leveled compaction at one moment, and not only the first of them: for a decider
-//! around it that carries out the first one that pays.
+//! Several choices of leveled compaction at one moment, and not only the first of them: for a
+//! decider around it that carries out the first one that pays.
 //!
-//! The first choice is always that of `pick`. What is due comes first, level by level in the order
-//! of scores; then what is beyond the shape, in the order of steps 5, 7 and 8 and from the top.
-//! Each choice is legal by itself, whatever becomes of those before it.
+//! The first choice is that of `pick`. While another layout is drained, there is no other choice.
+//! Otherwise the choices are, in this order: one for each level that is due, by falling scores; the
+//! first one of steps 5, 7 and 8; and, if space is short, level 0 and one table of each deeper
+//! level that overlaps a level below. A choice may be listed twice. Each choice is legal by itself:
+//! it does not need those before it.
 
 use super::Leveled;
 use crate::compaction::{Choice, Urgency};

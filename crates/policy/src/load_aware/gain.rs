@@ -1,4 +1,6 @@
-//! [`Gain`]: how many bytes a merge brings deeper, and how many it rewrites for that.
+//! [`Gain`]: how many newer bytes a merge brings deeper, how many older ones it rewrites for that,
+//! and how many runs it does away with. Beside it: whether a merge stays within a level, and
+//! whether it drops many tombstones.
 //!
 //! The newer bytes are those of the levels above the deepest one that the merge reads; where it
 //! reads one level, those of all runs but the oldest. A part of a table counts as the whole table.

@@ -12,8 +12,8 @@
 //! So a band with one far key loses one part. If the ranges of whole bands were compared, it would
 //! lose all of them.
 //!
-//! A band without a histogram, of another system, is one part. All bands of all levels count, also
-//! those of level 0.
+//! A band without a histogram, such as one of another system, is one part. All bands of all levels
+//! count, also those of level 0.
 //!
 //! What histograms gain depends on the load. The golden `metrics-bands.txt` has replays of 500
 //! bands with and without them:

@@ -2,10 +2,10 @@
 //! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
 //!
 //! 1. Compaction is LevelDB's, with two exceptions: a merge that writes a set ends where the next
-//!    victim begins (`whole_inputs` off), and it takes along what is left of mostly dead sets next
-//!    before its keys (`victim=bounded`, `rest_max`). What a merge writes into level 2 or a deeper
-//!    level is a set. [`Sealdb`] says what the paper leaves open, and what is done about it. Tables
-//!    and levels have LevelDB's sizes (section IV; [`leveldb`]).
+//!    victim begins (`whole_inputs` off), and it may take along what is left of mostly dead sets
+//!    next before its keys (`victim=bounded`, `rest_max`). What a merge writes into level 2 or a
+//!    deeper level is a set. [`Sealdb`] says what the paper leaves open, and what is done about it.
+//!    Tables and levels have LevelDB's sizes (section IV; [`leveldb`]).
 //! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard behind a
 //!    set where a write would destroy what lies there. The parameter `fit` says into which free run
 //!    a set goes. There is nothing to collect on such a device.

@@ -1,6 +1,6 @@
-//! [`StoreShape`]: sizes of a store. From them a system derives what no parameter gives: sizes of
-//! tables and levels, how many tiers there are, and when SMRDB's bands are merged. They also say
-//! how large a table may be at most, and how much data the store has room for.
+//! [`StoreShape`]: sizes of a store. From them a system derives what no parameter gives, such as
+//! the sizes of tables and levels, how many tiers there are, and when SMRDB's bands are merged.
+//! They also say how large a table may be at most, and how much data the store has room for.
 //!
 //! The shape is not recorded in the store: with other memtables at the next opening, it is another.
 

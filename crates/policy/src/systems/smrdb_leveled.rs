@@ -6,10 +6,10 @@
 //!    own. The thesis has a disk of bands with a random-access region. Here that is a zoned device:
 //!    a band is a zone, and the region is its conventional zones. [`WholeZones`] says what is done
 //!    with tables that are smaller than a band.
-//! 2. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]. Several levels have
-//!    no overlap within them, except for level 0. A compaction starts at four runs in level 0, and
-//!    writers are slowed from eight on. A merge rewrites each band of the next level that it
-//!    overlaps, even if it brings only one key to it.
+//! 2. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]. There are several
+//!    levels, and tables of a level do not overlap, except in level 0. A compaction starts at four
+//!    runs in level 0, and writers are slowed from eight on. A merge rewrites each band of the next
+//!    level that it overlaps, even if it brings only one key to it.
 //! 3. When a table that shares its band with no other is deleted, the band is free.
 //!
 //! # Where it departs from LevelDB
