@@ -125,7 +125,7 @@ settings! {
         offload: String,
         /// Its size; `None`: as large as what the store has of the drive.
         offload_size: Size,
-        /// How it is written.
+        /// How the log is written.
         log_writes: LogWrites,
         /// How much of a log gathers before it is written, where its writes are waited for.
         log_chunk: Size,
@@ -222,7 +222,7 @@ impl PhaseDescription {
         Preset::ALL.map(Preset::name).into()
     }
 
-    /// The phase in a setting of its own.
+    /// The phase under a variant: if it is measured, the variant's arrivals and clients count.
     #[must_use]
     pub fn under(&self, variant: Option<&Variant>) -> Self {
         let Some(variant) = variant.filter(|_| self.measured) else { return self.clone() };

@@ -1,8 +1,9 @@
 //! [`DeviceDescription`]: the kind of device that holds the tables in an experiment.
 //!
-//! Zones and shingled tracks are those of the experiment's drive. A plain disk is modelled on this
-//! drive, or on another one that the description names. A disk that hides its bands is modelled on
-//! a drive that the description must name.
+//! Zones are those of the experiment's drive, or bands: zones of a size that the description gives.
+//! Bands and shingled tracks are modelled on this drive. A plain disk is modelled on it, too, or on
+//! another drive that the description names. A disk that hides its bands is modelled on a drive
+//! that the description must name.
 //!
 //! Sizes are those of the full drive.
 

@@ -4,7 +4,7 @@
 //! the field's value begins, or a table's header. If the field is missing, it is the position of
 //! the innermost value of the path that is there, or the beginning of the file. [`field_at`] goes
 //! the other way: from a byte of a value or a table's header to the path of the innermost field. A
-//! byte of a key has none.
+//! byte of a key has none, unless an inline table encloses the key.
 
 use std::fmt;
 use std::ops::Range;

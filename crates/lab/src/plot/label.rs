@@ -177,7 +177,7 @@ impl Unit {
         if self == Self::Share { 100.0 } else { 1.0 }
     }
 
-    /// A value with its unit, rounded as [`number`] does; a whole [`Unit::Count`] is exact.
+    /// A value with its unit, rounded as [`number`] does; a whole number of things is exact.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         let digits = number(value * self.factor());

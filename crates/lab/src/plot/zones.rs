@@ -1,8 +1,7 @@
 //! Plot of the valid share of each zone of a device at the end of a phase: the zones sorted by it,
 //! or its cumulative distribution. Each setting has a panel, and each system a line.
 //!
-//! The zones are those that an outcome lists: empty ones and those of logs alone are not among
-//! them.
+//! The zones are those that an outcome lists: zones of tables that held anything.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

@@ -1,7 +1,7 @@
 //! [`LogWrites`]: ways of writing the log, so that the steps of BlueFS's publication can be
 //! compared with ours.
 //!
-//! - [`Gathered`] is ours: appends gather, and a sync is one forced write.
+//! - [`Gathered`] is ours: appends gather in memory, and a sync is usually one forced write.
 //! - [`Waiting`] syncs the log after each append, or before the append that would exceed a *chunk*.
 //!   The device writes logs unforced, so a disk may keep them in its cache.
 //! - [`Forced`] does the same with forced writes.

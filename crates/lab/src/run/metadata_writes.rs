@@ -1,5 +1,5 @@
-//! [`MetadataWrites`]: how the metadata of a run are written, so that an engine over a file system
-//! of the operating system can be measured beside ours, [`Together`].
+//! [`MetadataWrites`]: how the metadata of a run are written. [`Together`] is our own way: nothing
+//! is added. [`ByFile`] imitates an engine over a file system of the operating system.
 //!
 //! LevelDB and RocksDB over such a file system make each table durable by itself, and then their
 //! manifest. [`ByFile`] adds the writes of metadata that this takes. The engine's own transaction
@@ -7,8 +7,8 @@
 //! was sealed, as `fsync` of the table writes the file system's journal. If the transaction seals
 //! or annotates any table, it commits once more for the manifest, which has grown.
 //!
-//! Nothing is added for the creation of a log and for the deletion of files: those engines do not
-//! sync them.
+//! `ByFile` adds nothing for the creation of a log and for the deletion of files: those engines do
+//! not sync them.
 //!
 //! The further commits repeat the annotation of the transaction's first table. They come before the
 //! engine learns that its own transaction has succeeded, and an error of theirs is returned for it.

@@ -51,8 +51,8 @@ pub struct Metrics {
     /// The bytes that each of them wrote, on average.
     #[serde(default)]
     pub write_size_by_cause: BTreeMap<String, f64>,
-    /// Forced writes and flushes that the drive, and a log device that takes time, carried out, by
-    /// cause and in `total`.
+    /// Forced writes and flushes that the drive, and a second device that takes time, carried out,
+    /// by cause and in `total`.
     #[serde(default)]
     pub syncs_by_cause: BTreeMap<String, f64>,
     /// GiB that were read from the full drive, whoever wanted them.
@@ -63,7 +63,8 @@ pub struct Metrics {
     pub written_gib: f64,
     /// Bytes written to the drive per byte of keys and values.
     pub write_amplification: Amplification,
-    /// Bytes written to the log device per byte of keys and values; none without one.
+    /// Bytes written to the log device, or to the offload device, per byte of keys and values; none
+    /// without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
     /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that
@@ -103,7 +104,8 @@ pub struct Metrics {
     /// many for a merge of ours; empty on other devices. As many as on the full drive.
     #[serde(default)]
     pub rewrites: BTreeMap<String, f64>,
-    /// As `seconds_by_cause`, of the log device; empty, as those below, where it takes no time.
+    /// As `seconds_by_cause`, of the log device, or of the offload device; empty, as those below,
+    /// where it takes no time.
     #[serde(default)]
     pub log_device_seconds_by_cause: BTreeMap<String, f64>,
     /// As `queued_by_cause`, of the log device.
@@ -154,8 +156,8 @@ pub struct Metrics {
     /// their latency. Empty where operations have no arrivals.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arrival_wait_seconds: BTreeMap<String, f64>,
-    /// A hash over every request to the drive, and to a log device that takes time, with its times,
-    /// as sixteen hexadecimal digits.
+    /// A hash over every request to the drive, and to a second device that takes time, with its
+    /// times, as sixteen hexadecimal digits.
     pub trace_hash: String,
 }
 
@@ -188,15 +190,15 @@ pub struct Amplification {
     pub total: f64,
 }
 
-/// Bytes written to the log device per byte of keys and values that clients wrote, by cause. They
-/// are not part of the [`Amplification`] of the drive.
+/// Bytes written to the log device, or to the offload device, per byte of keys and values that
+/// clients wrote, by cause. They are not part of the [`Amplification`] of the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogDeviceAmplification {
     /// The write-ahead log.
     pub log: f64,
     /// Journal and superblock.
     pub metadata: f64,
-    /// All of it.
+    /// All of it, flushes to an offload device included.
     pub total: f64,
 }
 

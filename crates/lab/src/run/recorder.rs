@@ -2,8 +2,9 @@
 //! drive and the model of its times.
 //!
 //! A request is added to a hash of 64 bits when the model decides when it completes. If two runs
-//! have the same hash, they have almost surely sent the same requests at the same times. Requests
-//! can also be written as text, one line each, in nanoseconds of the run and logical blocks:
+//! have the same hash, they have almost surely sent the same requests to their recorded drives at
+//! the same times. Requests can also be written as text, one line each, in nanoseconds of the run
+//! and logical blocks:
 //!
 //! > submitted start end cause kind block blocks flags
 //!

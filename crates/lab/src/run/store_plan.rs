@@ -67,7 +67,7 @@ pub struct StorePlan {
     /// Bytes of the offload device; 0: as many as the store has of the drive.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offload_size: u64,
-    /// How it is written.
+    /// How the log is written.
     pub log_writes: LogWrites,
     /// Bytes of a write of the log, where it is waited for and several entries gather; 0: each is
     /// written by itself.

@@ -2,7 +2,8 @@
 //! from Linux's `/proc/meminfo`.
 //!
 //! The estimate assumes that the drive is written full, so it is usually too high. It ignores a
-//! file cache, and may be too low for a phase with far more records than operations.
+//! file cache and an offload device, and may be too low for a phase with far more records than
+//! operations.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::Drive;
@@ -18,7 +19,7 @@ const OVERHEAD_PART: u64 = 8;
 /// Bytes that are remembered of a record to verify it.
 const PER_RECORD: u64 = 8;
 
-/// The memory that a run takes at the most: its drive is in memory, and may be written full; so is
+/// About the most memory that a run takes: its drive is in memory, and may be written full; so is
 /// its log device, if it has one.
 pub fn estimate(plan: &RunPlan) -> Result<ByteCount, PlanError> {
     let records: u64 = plan.phases.iter().map(|phase| phase.operations * PER_RECORD).sum();
