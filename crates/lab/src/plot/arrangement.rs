@@ -1,6 +1,5 @@
 //! [`Arrangement`]: the outcomes of one experiment, sorted into settings (a variant and a phase)
-//! and systems, in the order of its description. Names that the description's own lists lack, such
-//! as a system that only a variant names, come last.
+//! and systems, in the order of its description. Names that the description lacks come last.
 //!
 //! A system has the same number in all settings, also where an outcome is missing. So a plot can
 //! give it the same colour everywhere. Outcomes of other experiments are left out.

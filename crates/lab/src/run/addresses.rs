@@ -4,10 +4,10 @@
 //! - Merges are numbered in the order in which they end. What a merge writes one behind the other
 //!   is one *piece*. Merges that run side by side are not told apart: what they write counts for
 //!   the one that ends next. So does what a merge wrote that came to nothing.
-//! - To bound memory, the pieces of every second merge are forgotten when there are more than
-//!   [`PIECES_MAX`] pieces, and again if there are still more; of later merges, too, only every
-//!   second, fourth and so on is noted. The pieces of merge 0 are kept, however many they are. Of
-//!   the free runs, the shortest [`FREE_MAX`] are kept.
+//! - To bound memory, there are at most [`PIECES_MAX`] pieces. When there are more, only merges
+//!   with even numbers keep theirs, then only merges whose numbers are multiples of 4, and so on;
+//!   this goes for the merges that follow, too. But merge 0 keeps its pieces, however many they
+//!   are. Of the free runs, the shortest [`FREE_MAX`] are kept.
 //!
 //! Addresses and lengths are those of the full drive, in MiB.
 

@@ -14,7 +14,7 @@
 //! engine learns that its own transaction has succeeded, and an error of theirs is returned for it.
 //! If that table is gone, they stop.
 //!
-//! For runs only. Threads: as for the store below.
+//! For runs only. Threads: as for the store that it wraps.
 //!
 //! [`Together`]: MetadataWrites::Together
 //! [`ByFile`]: MetadataWrites::ByFile

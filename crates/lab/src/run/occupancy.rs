@@ -7,7 +7,8 @@
 //!   journal and superblock are not counted.
 //! - Without zones, as long as something is free, it is what is not free, plus *fragments*, as
 //!   [`FreeSpace`] has them: free runs that are too short to be useful.
-//! - On an offload device, it is the files' live and pinned bytes. They are added.
+//!
+//! The files' live and pinned bytes on an offload device are added to it.
 
 use terrace::{Db, Fs};
 use terrace_env::store::{Store as _, StoreError};
