@@ -1,8 +1,8 @@
 //! Keys and values as text: escaped for people, and as hex for JSON where they are not UTF-8.
 //!
-//! - [`Escaped`] escapes backslashes, bytes that are not UTF-8, and characters that cannot be seen,
-//!   such as controls, and those that turn the direction of text. Different bytes have different
-//!   texts, but letters of different scripts may look alike.
+//! - [`Escaped`] escapes backslashes, bytes that are not UTF-8, characters that cannot be seen,
+//!   such as controls, those that turn the direction of text, and combining marks that follow no
+//!   letter. Different bytes have different texts, but letters of different scripts may look alike.
 //! - [`unescape`] takes such a text back to the bytes.
 //! - [`insert`] adds bytes to a JSON object: as `name` if they are UTF-8, else as hex in
 //!   `name_hex`.

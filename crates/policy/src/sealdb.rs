@@ -46,8 +46,8 @@
 //! With `bounded`, a merge at the pointer that writes a set also takes the tables of the next level
 //! that lie next before its keys, if at most `rest_max` percent is left of their sets, and as long
 //! as they are together not larger than what the merge takes of that level anyway. Then most dead
-//! bytes are in the sets at each pointer, and in sets of which more is left, which the next sweep of
-//! the pointer takes.
+//! bytes are in the sets at each pointer, and in sets of which more is left, which the next sweep
+//! of the pointer takes.
 //!
 //! These are a few sets for each level, so their share gets smaller as the store grows. On a store
 //! of 1,250 tables, less than 8 % of the live bytes are dead in sets on average, and less than 15 %

@@ -1,9 +1,9 @@
 //! `terrace forget-offload IMAGE`: gives up the lost offload drive of a store, and lists the ranges
 //! of keys of which tables were lost with it.
 //!
-//! The store is one on its first drive alone afterwards. The command refuses while the offload
-//! drive is where the store remembers it, because nothing need be lost then; `--force` overrides
-//! that.
+//! Afterwards the store is on its first drive alone. The command refuses while anything is at the
+//! path that the store remembers for its second drive, because nothing need be lost then; `--force`
+//! overrides that.
 
 use std::io::{self, Write};
 

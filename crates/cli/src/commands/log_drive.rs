@@ -1,5 +1,6 @@
 //! Finds the second drive of a store by the path that the store remembers: a plain one beside the
-//! drive of its tables, for the journal and the logs, or for offloaded tables.
+//! drive of its tables, for the journal and the logs, or for offloaded tables. A second drive is
+//! refused where the drive of the tables is expected.
 //!
 //! [`path_to_remember`] makes this path. If the plain drive lies in the directory of the tables'
 //! drive, or below, the path is relative to that directory, so that both images can be moved

@@ -1,7 +1,7 @@
-//! Shows the devices of a store that have no zones. A device is a map of equal stretches, or a
-//! table of runs of blocks with one use. Sums follow: live and dead bytes, guards on shingled
-//! tracks, and, if the device holds the tables, how many free runs there are and how long. The
-//! numbers come from a mounted file system.
+//! Shows the devices of a store that have no zones. A device is shown as a map of equal stretches,
+//! or as a table of runs of blocks with one use. Sums follow: live and dead bytes, guards on
+//! shingled tracks, and, if the device holds the tables, how many free runs there are, and how long
+//! the longest is. The numbers come from a mounted file system.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! `terrace stats IMAGE`: prints the metrics of a store: levels, space, bytes written by cause,
-//! jobs, and waits.
+//! `terrace stats IMAGE`: prints the metrics of a store, such as levels, space, bytes written by
+//! cause, jobs, and waits.
 //!
 //! The store is opened for reading only. Levels and space are those of the store as it is. In text,
 //! bytes written are shown for the store's life and for this process; jobs, and their work on each

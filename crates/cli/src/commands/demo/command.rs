@@ -1,8 +1,8 @@
 //! `terrace demo [DIR]`: parses the arguments, and runs the steps of the demonstration in order.
 //!
-//! The first step that fails ends the demonstration with its error. After the power cut the drive
-//! is opened again under the same options; it is checked when the store is closed. If puts that
-//! were synced are lost, the demonstration prints its outcome and then fails.
+//! The first step that fails ends the demonstration with its error. After the power cut the store
+//! is opened again with the same options. It is checked after it has been closed. If puts that were
+//! synced are lost, the demonstration prints its outcome and then fails.
 
 use std::path::PathBuf;
 use std::sync::Arc;

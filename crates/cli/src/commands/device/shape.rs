@@ -1,7 +1,7 @@
 //! Kinds and shapes of drives, as one types them: [`DeviceKind`] and [`Shape`]. A shape becomes a
 //! `Geometry`. What was not typed has usual values. Without zones, a real drive (`--drive`) gives
-//! the blocks, and the size unless it is typed or a block device has its own. With zones, the
-//! geometry after a real drive is made by `create`.
+//! the sizes of blocks, whether there is a head, and the size of the drive, unless that is typed or
+//! a block device has its own. With zones, the geometry after a real drive is made by `create`.
 //!
 //! There are three layouts: zones, no zones, and shingled tracks. The kinds `zoned`, `plain` and
 //! `tracks` are these layouts. `bands` is `zoned` with other defaults, and cannot be made after a

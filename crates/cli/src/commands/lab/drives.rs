@@ -1,7 +1,7 @@
 //! `terrace lab drives [DRIVE]`: lists the modelled drives that come with the program. If a drive
-//! is given, by its name or by the path of a file that describes one, the command also prints where
-//! the values of its timing model are from. (With `--json` it prints them for each drive.) Nothing
-//! is measured.
+//! is given, by its name or by the path of a file that describes one, the command prints only this
+//! drive, and where the values of its timing model are from. (With `--json` it prints their sources
+//! also in the list of all drives.) Nothing is measured.
 
 use std::io::Write;
 

@@ -1,6 +1,7 @@
 //! Prints statistics of arrivals as a table for people: a column for the number of arrivals in each
-//! bin of time, and one for the gaps between arrivals. A Hurst parameter that could not be
-//! estimated is a `-`, an autocorrelation that was not computed is empty.
+//! bin of time, and one for the gaps between arrivals. A Hurst parameter (how much arrivals burst
+//! at all scales of time) that could not be estimated is a `-`, an autocorrelation that was not
+//! computed is empty.
 
 use std::io::{self, Write};
 

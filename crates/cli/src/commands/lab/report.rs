@@ -1,8 +1,9 @@
 //! `terrace lab report`: writes a page of HTML with plots that compares kept results with the
 //! papers, on request also the plots as SVG and the tables in Markdown. It runs nothing.
 //!
-//! The results are those of one scale and one seed in a directory. The page names the runs that
-//! have no result. If there is no result at all, the command fails with exit code 5 and writes
+//! The results are those of one seed in a directory, at the scale that was asked for; for an
+//! experiment that is not run at so small a scale, at its smallest one. The page names the runs
+//! that have no result. If there is no result at all, the command fails with exit code 5 and writes
 //! nothing.
 
 use std::fs;
