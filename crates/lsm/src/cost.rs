@@ -1,5 +1,6 @@
-//! Processor time that the engine charges in a simulation for writes, for reads, and for the tables
-//! that jobs, ingests and checkpoints write. There, computing takes no virtual time of its own.
+//! Processor time that the engine charges in a simulation for writes, point reads, scans and
+//! cursors, and for the tables that jobs, ingests and checkpoints write. In a simulation, computing
+//! takes no virtual time of its own.
 //!
 //! A charge sleeps that long on the virtual clock, so other actors can run meanwhile. On threads it
 //! does nothing. The caller must hold no lock; debug builds panic if it does.

@@ -3,11 +3,12 @@
 //! - A lack of space (`is_space`): the engine goes on. Deletes may still work, and other writes
 //!   work again once space is free.
 //! - [`Error::Stopped`]: a job, a commit or the log has failed. Reads go on; writes get this error
-//!   until [`resume`](crate::Engine::resume) succeeds. It cannot after a panic, or after a commit
-//!   that could not be shown to readers: then the store must be opened again.
+//!   until [`resume`](crate::Engine::resume) succeeds. A resume fails if the failure was a panic,
+//!   and after a commit that could not be shown to readers: then the store must be opened again.
 //! - [`Error::Closed`]: this engine does not open again; another one can open the store.
-//! - Corruption (`is_corruption`), [`Error::Unsupported`], or another failure of the store: the
-//!   call has no answer. Calls that need other bytes may succeed.
+//! - Corruption (`is_corruption`), [`Error::Unsupported`], or another failure of the store: a read
+//!   has no answer, and reads of other bytes may succeed. If a write got such an error, the engine
+//!   may have stopped.
 //! - [`Error::Panicked`], [`Error::IllegalPlan`]: a bug of the engine or of the decider.
 //! - The other variants refuse a call, such as a key that is too long. Nothing of the call takes
 //!   effect.

@@ -4,8 +4,8 @@
 //! - The actor that does the work calls the listeners, and holds no lock meanwhile. So a slow
 //!   listener delays a job, or the call of a client. Several actors may call at once.
 //! - A listener cannot be removed. Without listeners no event is built.
-//! - Not told: trivial moves, delete-only compactions, ingests, checkpoints, and what an opening
-//!   flushes.
+//! - Not told are, among others: trivial moves, delete-only compactions, ingests, checkpoints, and
+//!   what an opening flushes.
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,7 +6,8 @@
 //!   newest first.
 //! - [`check_sizes`] checks the lengths of a client's key and value; [`check`] checks the length
 //!   and kind of an internal key that comes from a medium.
-//! - [`split`] and [`compare`] check nothing: they panic on bytes that are shorter than a trailer.
+//! - [`split`] and [`compare`] are for keys that were checked: they panic on bytes that are shorter
+//!   than a trailer.
 //!
 //! Plain functions and values; no locks and no I/O.
 

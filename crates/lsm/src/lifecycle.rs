@@ -2,7 +2,7 @@
 //!
 //! - *Failed*: writes are refused and jobs are to stop, until the failure is taken back
 //!   ([`take_failure_back`](Lifecycle::take_failure_back)). The first failure is kept until then. A
-//!   panic is not taken back, and neither is a failure that was made final
+//!   failure that is a panic is not taken back, and neither is one that was made final
 //!   ([`make_final`](Lifecycle::make_final)).
 //! - *Closing* cannot be taken back. From then on writers get [`Error::Closed`], after a failure,
 //!   too.

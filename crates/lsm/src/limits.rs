@@ -82,7 +82,7 @@ pub const WORKERS: Limit<u64> = Limit {
     reason: "each takes memory and space of its own; 0 leaves it to the device",
 };
 
-/// Of how many compactions may be under way at once.
+/// Limits of the number of compactions that may be under way at once.
 pub const JOBS: Limit<u64> = Limit {
     option: "jobs",
     least: 0,

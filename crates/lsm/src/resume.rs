@@ -9,8 +9,8 @@
 //!
 //! If the engine has not failed, nothing happens. If step 4 fails for lack of space, the failure
 //! stays cleared, and the next write tries the step again. After another error of the store, writes
-//! are stopped again. The engine cannot be resumed after a panic, or after a commit that could not
-//! be shown to readers.
+//! are stopped again. The engine cannot be resumed if the failure was a panic, or after a commit
+//! that could not be shown to readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 

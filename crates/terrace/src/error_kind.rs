@@ -1,5 +1,6 @@
 //! [`ErrorKind`]: the kinds of errors that a caller may want to tell apart, and which error of the
-//! layers below is of which kind.
+//! engine, of a store of files and of a device is of which kind. (`error` has the kinds of others,
+//! such as options.)
 //!
 //! Several errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
 //! error of the layer itself. Errors of devices and of the host's files that have no kind of their

@@ -7,6 +7,8 @@
 //! - Within a listed range, some entries are still given: those in memory and in newer runs of
 //!   tables than the damaged one.
 //! - A read that fails later ends the iteration with an error.
+//! - Tables that were lost with an offload device are not looked for: see
+//!   [`Db::lost_ranges`](crate::Db::lost_ranges). In their ranges an entry may be an older one.
 //!
 //! While it lives it keeps space from coming free. One thread at a time uses it. It changes nothing
 //! in the store.

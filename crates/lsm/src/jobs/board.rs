@@ -6,12 +6,13 @@
 //! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
 //!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
-//!    that kept tables. One that heeds the load is also asked again when scans have doubled.
+//!    that kept tables. A decider that heeds the load is also asked again when the load counts many
+//!    more scans than then: twice as many and [`SCANS_PER_LOOK`] more.
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!
-//! No task is given out after a failure, while another actor chooses a plan, or while new data is
-//! on its way below level 0 ([`Admitted`]).
+//! No task is given out after a failure (until the engine is resumed), while another actor chooses
+//! a plan, or while new data is on its way below level 0 ([`Admitted`]).
 //!
 //! # Several compactions at once
 //! 1. One actor at a time chooses. A task comes with the turn to choose ([`Choosing`]).

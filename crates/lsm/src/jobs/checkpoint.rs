@@ -8,14 +8,15 @@
 //!    read is compared, by checksum, with what it read then; its note of the log before it is left
 //!    out.
 //! 3. One transaction seals the copied files, deletes the target's empty logs and writes the
-//!    target's annotation: sequences, key spaces and the decider's state are those of the source;
-//!    the counts of bytes written begin at zero.
+//!    target's annotation. It is that of the source, for example with the same key spaces and the
+//!    decider's state; only the counts of what was written in a store's life begin at zero.
 //!
 //! A target is empty if it holds no key space of its own and no file but empty logs. It is claimed
 //! until the copy is done. If an earlier step than 3 fails, it stays empty. The tables that are
 //! copied stay pinned meanwhile, so their space does not come free.
 //!
-//! A checkpoint runs in the thread of its client and holds no lock over I/O.
+//! A checkpoint runs in the thread of its client, except for the flushes, and holds no lock over
+//! I/O.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If any were dropped, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
+//! - If a plan would move a table that lies on an offload device, and there is space, the task
+//!   writes that table anew at its place instead, by a merge ([`super::offload`]).
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has
 //!   changed. Each actor counts such failures in a row, without those of tasks for rest. A manual
 //!   compaction is given up if it fails so and the count has come to [`REQUEST_TRIES`]. Other

@@ -4,8 +4,8 @@
 //!
 //! A segment is dropped in two cases. In both, every snapshot must see the range tombstones:
 //! 1. Range tombstones of newer runs cover the whole key range of the segment.
-//! 2. The segment's own range tombstones cover its whole key range, nothing in it is newer than
-//!    they are, and no older segment overlaps its key range.
+//! 2. The segment's own range tombstones cover its whole key range, nothing in its table is newer
+//!    than they are, and no older segment overlaps its key range.
 //!
 //! A segment stays if a plan that is under way has a claim on it ([`Claims`]). For this the caller
 //! must take the claims before the version, and have the turn to choose a plan. If only snapshots

@@ -5,15 +5,15 @@
 //! A table stays open while the job writes to other destinations. Example: routes alternate between
 //! levels 1 and 2; one table of each level grows until it is full.
 //!
-//! The job ends a table where the [`Cut`](terrace_policy::Cut) of its route says so. A table ends
-//! here before that
+//! The job ends a table where the [`Cut`](terrace_policy::Cut) of its route says so, and all tables
+//! at its own end. A table ends here before that
 //! - when another destination of the same run begins a table, because the tables of a run must not
 //!   overlap;
 //! - when a table is to be opened and as many are open as the [`TableSource`] allows: the fullest
 //!   ends.
 //!
 //! A table that the job leaves for another one first waits for its writes. Tables that are open
-//! when this is dropped count as discarded bytes. One actor uses it.
+//! when this is dropped count as discarded bytes. One actor at a time uses it.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The flush: writes an immutable memtable to tables. One transaction adds the tables to the tree
-//! and deletes the memtable's log; if the log holds more than the memtable, it notes in the log
-//! where the rest begins instead.
+//! and deletes the memtable's log. If the log holds more than the memtable, it notes in the log's
+//! annotation where the rest begins instead.
 //!
 //! - The tables become a new run of level 0. The decider (the compaction policy) may send key
 //!   ranges below level 0 instead ([`super::intake`]).

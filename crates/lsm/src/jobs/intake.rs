@@ -1,11 +1,11 @@
 //! Intake: asks the decider (the compaction policy) where the tables of a flush or an ingest go,
 //! and keeps compactions away from data that goes below level 0.
 //!
-//! 1. The decider answers for the tree as it is now. An answer that the tree does not allow is an
-//!    error.
+//! 1. The decider answers for the tree as it is now. An answer that breaks a rule, for example one
+//!    that the tree does not allow, is an error.
 //! 2. If anything is to go below level 0, the [`board`](super::board) is asked to admit it. This
-//!    waits while an actor of compaction has the turn to choose. The board refuses if a plan that
-//!    is under way, or other new data, is in the way.
+//!    waits while an actor of compaction has the turn to choose. The board can refuse, for example
+//!    if a plan that is under way, or other new data, may change the same part of the tree.
 //! 3. The answer is checked again, because the tree may have changed meanwhile.
 //! 4. If the data is admitted, no compaction begins until the returned [`Admitted`] is dropped. The
 //!    caller must keep it until its commit.

@@ -1,4 +1,5 @@
-//! [`LoadMeter`]: counts what clients ask for lately, as the [`Load`] that deciders see.
+//! [`LoadMeter`]: counts the bytes that clients have lately written, and the scans that they have
+//! lately begun, as the [`Load`] that deciders see.
 //!
 //! "Lately" is measured in flushes, not in time: at each flush the counts so far are halved. So the
 //! last flushes count most, and a store that is at rest goes on counting scans against what was

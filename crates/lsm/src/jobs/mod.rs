@@ -17,18 +17,20 @@
 //! | how do tables change their level unread | `trivial_move` |
 //! | which tables lie on an offload device, and how do they leave it | `offload` |
 //! | how are tables dropped that range tombstones cover | `delete_only` |
-//! | how much space does a job reserve, and how is it committed | `job` |
+//! | how much space does a job reserve, and how is its work committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
 //!
 //! # Deciders and jobs
 //! A decider of `terrace_policy` gets a view of the tree and returns a plan: moves of tables, or a
 //! merge with its inputs and, for each range of the merged keys, the place of its output. A
 //! compaction carries the plan out. It may cut a merge into parts that commit one by one, and end
-//! it early; it does not send a key to another place.
+//! it early; it does not send a key to another place. (If the plan moves a table that lies on an
+//! offload device, the compaction writes the table anew first, if there is space, and the decider
+//! is asked again.)
 //!
 //! # Invariants
-//! - A job can be dropped between two steps. Its tables are sealed by its commit; dropped before,
-//!   their files are gone.
+//! - A job can be dropped between two steps. Its tables are sealed by its commit. If the job is
+//!   dropped before that, their files are gone.
 //! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
 //!   keeps a delete that hides an older entry elsewhere from such a reader.
 //! - No lock is held over I/O.

@@ -2,8 +2,8 @@
 //! it has one, so that they do not meet the compaction on the device of the tables (Pitchumani, PhD
 //! thesis, section 5.2).
 //!
-//! 1. A flush that begins while a compaction is under way asks for the offload device. If that has
-//!    no room, the store places the table as usual.
+//! 1. A flush that begins while a compaction is under way, or is being chosen, asks for the offload
+//!    device. Bytes for which there is no room on it go where tables usually go.
 //! 2. A merge reads offloaded tables where they lie, and writes its own to the device of the
 //!    tables. So offloaded data leaves the device as it is compacted.
 //! 3. A move changes no bytes, so an offloaded table would stay. Before a plan moves such a table,

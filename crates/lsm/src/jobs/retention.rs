@@ -1,8 +1,8 @@
 //! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see,
 //! and deletes that hide older entries elsewhere.
 //!
-//! The snapshots divide the sequence numbers into stripes: a stripe ends with the sequence of a
-//! snapshot, which still belongs to it.
+//! The snapshots divide the sequence numbers into stripes: each stripe but the newest ends with the
+//! sequence of a snapshot, which still belongs to it.
 //! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped.
 //! - If the newest of the oldest stripe is a delete, it is dropped too, unless an older entry of
 //!   its key may lie below the job's inputs.

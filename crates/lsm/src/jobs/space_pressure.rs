@@ -1,9 +1,10 @@
 //! [`SpacePressure`]: what holds writers back. It keeps the [`WriteRule`] that the decider (the
 //! compaction policy) derives from the tree, and keeps track of lack of space.
 //!
-//! By the rule, writers go freely, are slowed down in proportion or by a fixed delay, or are
-//! stopped. While space is short, groups of deletes alone are not slowed down and nobody is
-//! stopped, because deletes can free space.
+//! By the rule, writers go freely, or are slowed down by the [`Throttle`] or by a fixed delay.
+//! Under [`WriteRule::Stopped`], puts are also kept from beginning a new memtable. While space is
+//! short, groups of deletes alone are not slowed down and nobody is stopped, because deletes can
+//! free space.
 //!
 //! # Lack of space
 //! 1. A job or a writer that finds no space notes it here ([`note`](SpacePressure::note)).

@@ -1,12 +1,13 @@
-//! [`TableSource`]: creates the tables of a job, with the rank, cause, reservation and placement
-//! group that the job has, and says how many tables the job may have open at once.
+//! [`TableSource`]: creates the tables of a job, with the job's rank, cause, reservation, placement
+//! group and use of the offload device, and says whether the job may open another table beside
+//! those that are open.
 //!
 //! One table may be open in any case. Another one may be opened beside it if the job's limit of
 //! open tables, memory, and its reservation (open zones and space) allow it now. A job without a
 //! reservation has one table open at a time; it takes the space that its rank may take, and fails
 //! if that is not enough.
 //!
-//! When a table ends is decided elsewhere. One actor uses it.
+//! When a table ends is decided elsewhere. One actor at a time uses it.
 
 use std::sync::Arc;
 

@@ -12,8 +12,9 @@
 //! leave.
 //!
 //! What happens when a share is used up depends on its use. Writers wait for a flush if the
-//! memtables' share is used up, and for the device if the log's is. Jobs and scans read ahead less.
-//! Parts of tables and data blocks are dropped, and read again when they are needed.
+//! memtables' share is used up, and for the device if the log's is. Jobs and scans read ahead less,
+//! and give large blocks back while they do not need them; jobs have fewer tables open. Parts of
+//! tables and data blocks are dropped, and read again when they are needed.
 //!
 //! # Invariants
 //! - A share is a target and no wall: one block, partition or batch that is in use is held even if

@@ -3,8 +3,8 @@
 //! - It is made of the memtables and runs of the reader's view, for one sequence number. The reader
 //!   may ask about entries up to that number, in any order. Newer tombstones are not seen.
 //! - It remembers, around the last key that was asked for, a range of keys with the same newest
-//!   tombstone. Within that range a question costs two comparisons of keys. Outside it, a question
-//!   may open tables and read them, and fail.
+//!   tombstone, or with none. Within that range a question costs two comparisons of keys. Outside
+//!   it, a question may open tables and read them, and fail.
 //!
 //! One thread at a time, which holds no lock.
 

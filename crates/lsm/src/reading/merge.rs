@@ -4,9 +4,9 @@
 //!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides.
 //! - The sources are given from the newest to the oldest, and lie in a binary heap by their
 //!   internal keys (by key, the newest entry first).
-//! - A seek over several runs submits the read of the first block of each run before it waits for
-//!   one of these blocks, so that the device works on all of them. What opens a table, or reads an
-//!   index, is waited for one by one. (On a disk, the read of the last run comes last and is not
+//! - A seek over several runs submits the first read of data in each run before it waits for one of
+//!   these reads, so that the device works on all of them. What opens a table, or reads an index,
+//!   is waited for one by one. (On a disk, the read of the last run comes last and is not
 //!   submitted.)
 //! - A merge moves in the direction of its last seek. To change direction, the caller seeks again.
 //! - The value can be asked for after [`Merge::ready`], because a source may have given its block

@@ -35,7 +35,8 @@
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`](crate::Error::Closed).
 //!   So does a read that fails while the engine closes.
 //! - A read does not return an older version in the place of a damaged one. It fails, or, in a
-//!   salvage, the range is left out and listed.
+//!   salvage, the range is left out and listed. (Tables that were lost with their device are no
+//!   part of the tree: [`LostRange`](crate::LostRange).)
 //!
 //! # Threads
 //! Any number of readers on any threads; one scan, cursor or salvage is used by one thread at a

@@ -1,12 +1,13 @@
 //! [`Salvage`]: what can still be read of a range if tables are damaged.
 //!
 //! 1. All tables of the range are read and verified, block by block, before the call returns. A
-//!    table that cannot be opened counts as damaged in its whole key range.
+//!    table that cannot be opened counts as damaged in its whole part of the range.
 //! 2. A damaged block may have held the newest version of a key. So the keys of its range are
 //!    looked up in newer runs and in memtables alone: what is found there hides whatever was in the
 //!    block.
 //! 3. The other keys of that range are left out, even if older runs have versions of them, and the
-//!    range is listed. So nothing stale is shown.
+//!    range is listed. So nothing stale is shown, unless tables were lost with their device before
+//!    the opening ([`LostRange`](crate::LostRange)).
 //!
 //! A failed read counts as damage, also one that would succeed later; if the engine is closed
 //! meanwhile, the call is an error. If a read fails after step 1, the salvage returns the error and

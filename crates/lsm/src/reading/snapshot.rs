@@ -12,8 +12,8 @@
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
 //!
-//! Any number of threads. A read may wait for the device; beginning or ending a snapshot takes the
-//! tree's lock for a moment.
+//! Any number of threads. A read may wait for the device. Beginning or ending a snapshot takes
+//! locks, such as the tree's, for a moment.
 
 use std::sync::Arc;
 

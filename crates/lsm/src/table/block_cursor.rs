@@ -5,7 +5,8 @@
 //!   to about [`PASSED_BYTES_MAX`] bytes of keys.
 //! - `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in
 //!   a new block, the caller must seek first.
-//! - A damaged entry is [`Error::Corruption`]. The kinds and the order of entries are not checked.
+//! - An entry that cannot be decoded is [`Error::Corruption`]. The kinds and the order of entries
+//!   are not checked.
 //!
 //! One owner; no I/O.
 

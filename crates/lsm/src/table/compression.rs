@@ -2,8 +2,8 @@
 //! get. The layout is `docs/format/table.md`.
 //!
 //! - A block that compression does not make smaller by an eighth is stored as it is.
-//! - A compressed block declares its length. A length that is too large, or impossible for so few
-//!   compressed bytes, is refused before memory is allocated.
+//! - A compressed block declares its length before compression. A length that is too large, or
+//!   impossible for so few compressed bytes, is refused before memory is allocated.
 //! - The working memory of Zstandard is kept per thread until the thread ends, and no budget counts
 //!   it.
 //!

@@ -7,9 +7,9 @@
 //! - [`TableCursor::stay_within`] limits the cursor to the blocks that may hold keys of a range. It
 //!   comes before the first seek. The blocks at both ends may hold other keys, so the caller
 //!   compares the keys.
-//! - A cursor can be *parked* while other cursors of a merge come first: if memory is short, it
-//!   gives a large block back and keeps its place. Then [`TableCursor::ready`] must come before the
-//!   value is asked for.
+//! - A cursor can be *parked*, for example while other cursors of a merge come first: if memory is
+//!   short, it gives a large block back and keeps its place. Then [`TableCursor::ready`] must come
+//!   before the value is asked for.
 //! - After an error the cursor stands nowhere until the next seek.
 //!
 //! One owner, which holds no lock: a call may wait for the device.

@@ -9,7 +9,8 @@
 //! - The file can be read as long as there is a handle, even if the table has been deleted since.
 //! - The segments in the record are not kept up to date. The version knows the present ones.
 //!
-//! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait.
+//! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait. (A
+//! verification opens the table anew for itself alone.)
 
 use std::sync::{Arc, Weak};
 

@@ -1,7 +1,8 @@
 //! [`LostRange`]: a range of keys of which a table is lost with its device.
 //!
-//! An opening leaves lost tables out of the tree, and deletes their files if it may write. A key of
-//! a lost range then has the value of an older table, or none.
+//! An opening leaves lost tables out of the tree, and deletes their files if it may write. Of a key
+//! in a lost range, the newest version that is left counts then. It can be an older one than the
+//! last that was written, or there may be none.
 //!
 //! Values only; no locks and no I/O.
 

@@ -8,15 +8,17 @@
 //!    parameters of the system differ, the state is kept.
 //! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
-//! 4. Writing goes on in the last log that has entries which are in no table. If there is none, or
-//!    it is sealed, writing goes on in an empty log, or in a new one. The other memtables wait for
-//!    their flush, and the other empty logs are deleted.
+//! 4. The opening chooses the log in which writing goes on: the last log that has entries which are
+//!    in no table. If that log is sealed, the opening takes the first unsealed log behind it. If no
+//!    log has such entries, it takes the first unsealed log. If it finds no such log, it begins a
+//!    new one. One transaction deletes those of the other logs that have no such entries, and seals
+//!    the rest, unless they are sealed. The memtables of the rest wait for their flush.
 //!
 //! Tables on a device that is lost are left out of the tree ([`LostRange`]). Unless the opening is
 //! read-only, their files are deleted, before the logs are replayed.
 //!
-//! A read-only opening writes nothing. A damaged annotation or log fails the opening. Tables are
-//! not read here, so a damaged one is found later.
+//! A read-only opening leaves out step 4 and writes nothing. A damaged annotation or log fails the
+//! opening. Tables are not read here, so a damaged one is found later.
 //!
 //! If the replayed memtables become much larger than their share of memory, all of them are
 //! flushed, oldest first, and the replay goes on. So a log can be replayed in parts: the flush of a

@@ -1,12 +1,17 @@
-//! Codec of the store's own annotation: its features, its key spaces and the dropped ones, the
-//! decider (compaction policy) with its state, and counts of what was written in the store's life.
-//! The layout is `docs/format/annotation.md`.
+//! Codec of the store's own annotation: its features, the id that the next key space gets, the key
+//! spaces and the dropped ones, the decider (compaction policy) with its state, and counts of what
+//! was written in the store's life. The layout is `docs/format/annotation.md`.
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
 //!   wrong is [`Error::Corruption`].
-//! - The encoder checks nothing. The caller must keep key spaces and dropped ids in growing order,
-//!   the names to at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system to
-//!   its limit ([`SYSTEM_BYTES`]).
+//! - The encoder does not check what it writes. The caller must keep to rules that the decoder
+//!   checks:
+//!   - Key spaces are in the order of their ids. The first one is key space 0.
+//!   - Dropped ids are in growing order, and none of them is the id of a key space.
+//!   - The ids of both lists are below the id that the next key space gets.
+//!   - A name has at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system at
+//!     most as many as [`SYSTEM_BYTES`] allows.
+//!   - The counts are of at most 64 levels, and some count of the last of these is not 0.
 //!
 //! No locks and no I/O.
 

@@ -18,8 +18,8 @@
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
 //!   that had returned before it began. It may miss what becomes visible between the two.
 //! - A reader of several keys takes both again if the tree has got another version in between
-//!   ([`Tree::view_at`]). For an ingest does not change memtables: a put that follows it goes to
-//!   the memtable that the reader has, and the reader would see the put and not the ingest.
+//!   ([`Tree::view_at`]). The reason: an ingest does not change memtables. A put that follows it
+//!   goes to the memtable that the reader has, and the reader would see the put and not the ingest.
 //! - An ingest becomes visible under the lock under which its version does. So a job that finds its
 //!   entries drops no older one that a snapshot, or a read by a later view, still has to see.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.

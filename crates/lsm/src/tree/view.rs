@@ -5,7 +5,7 @@
 //! - The view does not change, but writes still go to its active memtable. So a reader of the
 //!   newest writes takes a sequence number after the view, and passes over entries that are newer
 //!   than that.
-//! - [`Closed`] in the view says whether the engine has been closed since; a reader must ask it.
+//! - [`Closed`] in the view says whether the engine has been closed; a reader must ask it.
 //!
 //! Any number of threads share a view without a lock.
 

@@ -1,9 +1,9 @@
-//! [`BatchBytes`]: the bytes of a batch while it grows. They begin in a vector. When they become
-//! [`MAPPED_MIN`] bytes or more, they move to an [`IoBuf`], whose memory goes back to the system
-//! when the batch is dropped.
+//! [`BatchBytes`]: the bytes of a batch while it grows. They begin in a vector. When a caller
+//! reserves room for [`MAPPED_MIN`] bytes or more in all ([`BatchBytes::reserve`]), they move to an
+//! [`IoBuf`], whose memory goes back to the system when the batch is dropped.
 //!
-//! [`BatchBytes::reserve`] moves them; nothing moves them back. A caller must reserve before it
-//! puts: bytes that are put without that stay in the vector. One thread at a time; no I/O.
+//! Nothing moves them back. A caller must reserve before it puts: bytes that are put without that
+//! stay in the vector. One thread at a time; no I/O.
 
 use std::ops::{Deref, DerefMut};
 

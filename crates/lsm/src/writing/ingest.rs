@@ -7,14 +7,15 @@
 //! 2. To finish, the ingest takes the lead of the writes; other writers wait meanwhile. If
 //!    memtables may hold a key of its range, or have any range tombstone, all memtables are
 //!    flushed, because memory is searched before the tree. Most of that is done before the lead is
-//!    taken. Then the log is synced, so that no power cut takes back older writes that went to it.
+//!    taken. Then the log is synced, or its memtable is flushed if the log has no space. So no
+//!    power cut takes back older writes that went to the log.
 //! 3. All tables get the next sequence number as their *global sequence number*
 //!    ([`crate::table::GlobalSequenceCursor`]). They are newer than everything before, and
 //!    snapshots that were taken before do not see them. One transaction seals them and adds them to
 //!    the tree. Readers see the sequence from the same moment on as the tables.
 //!
-//! The decider says to which level each table goes. If a compaction that is under way, or other new
-//! data, is in the way of one of them, all go on top of level 0.
+//! The decider says to which level each table goes. If one of them cannot go there, for example
+//! because a compaction that is under way may change the same keys, all go on top of level 0.
 //!
 //! Threads: an ingest belongs to one thread at a time. Several ingests can go side by side.
 

@@ -17,8 +17,8 @@
 //!    the lead. Otherwise it waits until its batch is answered or the lead is free.
 //! 2. The leader takes batches from the front of the queue as one group. Its own batch may be in a
 //!    later group.
-//! 3. The leader makes room for the group. It may sleep because compactions are behind, wait for a
-//!    flush, or begin a new memtable with a new log.
+//! 3. The leader makes room for the group. It may sleep because the jobs are behind, wait for a
+//!    flush, set space aside, or begin a new memtable with a new log.
 //! 4. The leader gives each entry its sequence number and appends the group to the log, but for the
 //!    batches that go to no log.
 //! 5. If a batch of the group asks for it, the leader syncs the log or hands it to the medium.

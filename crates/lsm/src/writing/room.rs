@@ -5,10 +5,12 @@
 //!
 //! - Space for the flush is set aside before the first group of a memtable. If space is short, it
 //!   is set aside for a smaller memtable, which is full earlier.
-//! - A large group that would make a memtable with entries exceed its limit goes to a new memtable.
-//!   It waits for a flush first if all memtables together would exceed their share of memory.
-//! - Puts that need a new memtable wait while the system stops writers
+//! - A group that finds the memtable full goes to a new one. It waits first if `memtables_max`
+//!   memtables wait for their flush already. Puts also wait while the system stops writers
 //!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)), unless space is short.
+//! - For a large group, a memtable with entries is full if the group would make it exceed its
+//!   limit. A large group also waits for a flush if all memtables together would exceed their share
+//!   of memory.
 //! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
 //!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`].
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not

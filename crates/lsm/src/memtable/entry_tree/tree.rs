@@ -25,9 +25,9 @@
 //!
 //! # Soundness
 //! Nodes and entries lie in arenas that are dropped with the tree. Whoever has an entry borrows the
-//! tree or shares it. A pointer at level 1 is a leaf's, and at other levels an inner node's:
-//! [`Inner::level`] does not change. What changes in a node that can be reached is atomic, and only
-//! the [`Writer`], under its lock, changes it.
+//! tree or shares it. The children of a node of level 1 are leaves, and those of other nodes are
+//! inner nodes: [`Inner::level`] does not change. What changes in a node that can be reached is
+//! atomic, and only the [`Writer`], under its lock, changes it.
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Tests of cursors of runs: what they show, and what they read from the store.
+//! Tests of cursors of runs: what they show, and what they and their tables read from the store.
 
 use super::*;
 use crate::key::{KeySpaceId, Kind};
