@@ -1,7 +1,7 @@
 //! [`ByLifetime`]: the placement of lifetime-leveling (Jung and Shin, "Lifetime-Leveling LSM-tree
 //! Compaction for ZNS SSD", HotStorage '22, "Solution for Short-Lived SST"). As long as zones can
-//! be opened, each level has its own, and so have *tails*, which are outputs that the next
-//! compaction is to consume: the T-zone.
+//! be opened, each level has zones of its own. So have *tails*, which are outputs that the next
+//! compaction is to consume. The zone of tails is the *T-zone*.
 //!
 //! 1. A tail is a file of the stream [`TAIL_STREAM`]. It goes to the partly written zone with the
 //!    least room of those in which the last file was a tail, of whatever level.

@@ -12,9 +12,9 @@
 //! - Two such plans share no input, and their outputs are not in each other's way.
 //! - If both move entries of one key, all places of one plan are newer than all places of the
 //!   other. So the newer entry stays the newer one.
-//! - A merge may drop a tombstone if no older entry of its key lies below. Another plan moves older
-//!   entries of the key among places that are older than all of the merge's, so the merge has seen
-//!   all that could be hidden.
+//! - A merge may drop a tombstone if no older entry of its key lies below. If another plan moves
+//!   such an older entry, the entry lies below the merge before and after. So the merge keeps the
+//!   tombstone, whether the other plan has committed or not.
 //!
 //! Data that comes into the tree at a deeper place than on top claims its keys from the top to its
 //! place: [`Claim::of_intake`].

@@ -138,7 +138,7 @@ pub trait Compaction: Send + Sync + Debug {
         None
     }
 
-    /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
+    /// The next plan on the way to where each key of `span` is in one run only; `None` when it is.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
 
     /// How many successive choices that only move tables may be one commit; at least 1.

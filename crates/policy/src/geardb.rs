@@ -12,10 +12,10 @@
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
 //!    the next level, i.
-//! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data over tables out
-//!    of its window stays in level i. Data over no table may be written to level i + 1 as it is.
-//!    Data over its window goes on.
-//! 3. Passive compaction: data over the window merges with the tables of the window that it
+//! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data in the ranges of
+//!    tables out of its window stays in level i. Data in the range of no table may be written to
+//!    level i + 1 as it is. Data in the ranges of the window's tables goes on.
+//! 3. Passive compaction: the data that goes on merges with the tables of the window that it
 //!    overlaps. The result is divided by the next level, and so on.
 //! 4. Level i + 1 takes part if level i is full. Some variants also ask that level i + 1 hold
 //!    enough.
@@ -29,9 +29,9 @@
 //! | | `algorithm1` | `code` | `repaired` |
 //! |---|---|---|---|
 //! | begins in | level 0 | level of the highest score | level 0; a level above its bound |
-//! | levels all window | 0, 1 | 0, 1, 2 | 0, 1; those up to 1/k of their limit |
+//! | levels that are all window | 0, 1 | 0, 1, 2 | 0, 1; those up to 1/k of their limit |
 //! | other windows | zones: 1/k of the limit | 1/k of the zones | tables: 1/k of the level |
-//! | level i is full | with what comes | before the merge | with what comes |
+//! | level i is full | counting what comes | before the merge | counting what comes |
 //! | level i + 1 holds | 1/k of its limit | 1/k of level i's limit | anything |
 //! | zones go down unread | no | three quarters written | full |
 //!

@@ -15,10 +15,10 @@
 //!    nothing more in the next level.
 //! 3. *Merge or move.* The inputs merge with the tables of the next level in their range of keys.
 //!    *Option* (SEALDB): of the last of these tables, the merge may take only a part, see
-//!    [`whole_inputs`](LeveledOptions::whole_inputs). If the inputs are of one run and there is no
-//!    such table, they move by metadata alone, unless more than a quarter of the entries of one of
-//!    them are tombstones. *Option* (LevelDB): they are merged, too, if they overlap more than ten
-//!    tables' bytes of the level behind.
+//!    [`whole_inputs`](LeveledOptions::whole_inputs). If the inputs are of one run and the next
+//!    level has no table there, they move by metadata alone, unless more than a quarter of the
+//!    entries of one of them are tombstones. *Option* (LevelDB): they are merged, too, if they
+//!    overlap more than ten tables' bytes of the level behind the next.
 //! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
 //!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
 //!    [`aligned_from`](LeveledOptions::aligned_from), and [`sets`](LeveledOptions::sets) (SEALDB).

@@ -28,7 +28,7 @@ use terrace_env::{ByteCount, FileId};
 use crate::tree::SetView;
 use crate::tree::{Key, RunId, Span};
 
-/// A range of a table that is taken out of the tree.
+/// A range of a table that a plan takes: out of the tree, or to another place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The table.

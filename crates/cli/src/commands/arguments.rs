@@ -1,9 +1,9 @@
 //! [`Arguments`] is the command line of `terrace`, as the parser `clap` reads it: the global option
 //! `--json` and the subcommand. [`Command::run`] carries the subcommand out.
 //!
-//! `Arguments::parse` ends the program itself after it has printed help or the version on request,
-//! with exit code 0, and if the command line cannot be parsed, with exit code 2. Then it prints
-//! text on standard error, also with `--json`.
+//! `Arguments::parse` ends the program itself in two cases: after it has printed help or the
+//! version on request, with exit code 0; and if the command line cannot be parsed, with exit code
+//! 2. In the second case it prints text on standard error, also with `--json`.
 
 use clap::{Parser, Subcommand};
 

@@ -1,5 +1,6 @@
-//! `terrace compact IMAGE`: flushes the memtable, merges what is in all key spaces, in one of them,
-//! or in a range of one, until it is in one run, and then verifies the tables of the whole store.
+//! `terrace compact IMAGE`: flushes the memtable, merges tables until no key is in several runs,
+//! and then verifies the tables of the whole store. The keys are those of all key spaces, of one,
+//! or of a range in one.
 //!
 //! If a table does not verify, the command fails, but the compaction is done.
 

@@ -2,10 +2,10 @@
 //! drive of its tables, for the journal and the logs, or for offloaded tables. A second drive is
 //! refused where the drive of the tables is expected.
 //!
-//! [`path_to_remember`] makes this path. If the plain drive lies in the directory of the tables'
-//! drive, or below, the path is relative to that directory, so that both images can be moved
-//! together. Otherwise it is absolute. Symbolic links are resolved first. A path that is not UTF-8
-//! cannot be remembered, and is an error.
+//! [`path_to_remember`] makes the path that a store remembers. If the second drive lies in the
+//! directory of the tables' drive, or below, the path is relative to that directory, so that both
+//! images can be moved together. Otherwise it is absolute. Symbolic links are resolved first. A
+//! path that is not UTF-8 cannot be remembered, and is an error.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `terrace systems`: lists the systems (sets of rules for where tables go, which are merged, and
-//! how space comes back) that a store can be opened under, each with a summary and a percentage: up
-//! to this share of the store, without what the store keeps for its own work, data can be
-//! overwritten in random order without end. The names of the parameters follow; a system has some
-//! of them. The command opens no store.
+//! how space comes back) that a store can be opened under, each with a percentage and a summary.
+//! The percentage is a share of the store, without what the store keeps for its own work. Up to
+//! this share, data can be overwritten in random order without end. The names of the parameters
+//! follow; a system has some of them. The command opens no store.
 
 use serde::Serialize;
 use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};

@@ -8,8 +8,8 @@
 //! A cascade holds *pieces*: the ranges of keys of the data that has come down to its present
 //! level. No table that stays in this level lies in a piece. A step down divides each piece by the
 //! tables of the next level:
-//! - Ranges that stay get a route to the present level; ranges over no table of the next level may
-//!   get one to that level (they are *dumped*).
+//! - Ranges that stay get a route to the present level; ranges in which the next level has no table
+//!   may get one to that level (they are *dumped*).
 //! - Ranges that go on are the new pieces, together with the tables of the window that they
 //!   overlap.
 //!

@@ -3,13 +3,13 @@
 //! 1. A compaction begins as in LevelDB, in the level with the highest score of at least 1. Of
 //!    level 0 it takes the oldest run and those that overlap it. Of another level it takes the
 //!    table at the pointer, with its neighbours ([`LeveledOptions::growth`]). These merge with the
-//!    tables of the next level, i, in their range of keys, of its window or not.
+//!    tables of the next level, i, in their range of keys, whether those are in its window or not.
 //! 2. Level i + 1 joins if level i is full, and level i + 1 has 1/k of the limit *of level i*. Both
 //!    count before the merge.
 //! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones: the
 //!    number of its zones divided by k (`windows`), rounded down. It is chosen anew when some of
 //!    its zones hold no more of it, or when it should have more zones.
-//! 4. Data that lies over no table of level i + 1 is treated by [`Gaps::Together`]: between two
+//! 4. Data in the range of no table of level i + 1 is treated by [`Gaps::Together`]: between two
 //!    tables of the window it goes on; elsewhere it is written to level i + 1 or stays. This also
 //!    happens where level i + 1 does not join.
 //! 5. If the level of step 1 is not level 0, the following is tried before the merge: a zone of the

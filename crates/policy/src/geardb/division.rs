@@ -1,10 +1,11 @@
 //! Sorted data division (section 3.3): which of the merged keys go on to the next level.
 //!
 //! The tables of level i + 1 divide the data that a compaction holds at level i:
-//! - *Within the window* (over its tables): it goes on.
-//! - *Out of the window* (over other tables): it stays.
-//! - *In a gap* (over no table): the variant decides, see [`Gaps`]. Usually a gap is dumped into
-//!   level i + 1 if its data makes a table, because small tables are to be avoided.
+//! - *Within the window* (in the ranges of its tables): it goes on.
+//! - *Out of the window* (in the ranges of other tables): it stays.
+//! - *In a gap* (in the range of no table): the variant decides, see [`Gaps`]. Data of a gap may be
+//!   *dumped*, which means written to level i + 1 as it is, if it makes a table. Small tables are
+//!   to be avoided.
 //!
 //! The bytes of a range are estimates: keys count as evenly spread over a table.
 

@@ -1,8 +1,8 @@
 //! Gear compaction as the paper means it, with what is missing there. [`GearRepairs`] has the
 //! constants.
 //!
-//! - A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in the window of
-//!   a level above its bound (below): then with step 2, for that level as i.
+//! - A gear compaction begins in level 0, with step 1 of the [module](super), or in the window of a
+//!   level above its bound (below). Then it begins with step 2, and that level is i.
 //! - The oldest run of level 0 moves to level 1 unread if it overlaps nothing in levels 0 and 1,
 //!   unless more than a quarter of the entries of one of its tables are tombstones.
 //! - A zone of a level above its limit goes down unread, if it is full, its tables of the level

@@ -1,5 +1,5 @@
 //! [`RowParts`]: what a system consists of: its name and summary, its parameters and their values,
-//! how full a store of it may be, and functions that make its deciders and the size of its tables.
+//! how full its stores may be, and functions that make its deciders and the size of its tables.
 //!
 //! The functions must be pure: the same system and store give the same deciders, because a store
 //! that is opened again has to go on where it was. They do not check the parameters:

@@ -1,8 +1,8 @@
 //! `terrace lab arrivals`: generates the arrivals of a process (the moments at which operations are
 //! to be carried out), or reads them from a file, and describes them by statistics. One of these is
 //! the Hurst parameter, which tells how much arrivals burst at all scales of time. Instead,
-//! `--thesis` compares its estimates for several processes with published ones, and `--validate`
-//! tries the estimators on noise whose Hurst parameter is known.
+//! `--thesis` compares estimates of this parameter for several processes with published ones, and
+//! `--validate` tries the estimators on noise whose Hurst parameter is known.
 //!
 //! Arrivals of a process are generated anew for each use: for the file of `--out`, for the
 //! statistics and for the plot. Arrivals of a file are read once and held in memory.

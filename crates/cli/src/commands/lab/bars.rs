@@ -1,6 +1,6 @@
-//! [`Bars`]: the progress of a series of runs on standard error: a bar for each run under way, if
-//! that is a terminal; and, whether it is one or not, a line for each run that was carried out or
-//! has to be carried out again.
+//! [`Bars`]: the progress of a series of runs, on standard error. If this is a terminal, it shows a
+//! bar for each run under way. In any case it prints a line when a run has ended, well or not, and
+//! when a kept outcome cannot be used, so that its run is carried out again.
 //!
 //! Threads: several may call [`Bars::notice`] at the same time. The events of one run must come in
 //! order.
