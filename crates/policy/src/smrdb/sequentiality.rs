@@ -4,8 +4,8 @@
 //!
 //! 1. Every band is divided into parts of equal bytes by its [`Histogram`](crate::Histogram). Where
 //!    in a part the bytes lie is not known: half of them count at either end of it.
-//! 2. A part of `w` bytes into whose range of keys other bands bring `f` bytes stays in place by `w
-//!    / (w + f)`.
+//! 2. Of a part of `w` bytes, into whose range of keys other bands bring `f` bytes, the share
+//!    `w / (w + f)` counts as staying in place.
 //! 3. The sequentiality of a band is the mean of its parts: from 0 to 1, and 1 if no bytes of
 //!    another band count within its range.
 //!

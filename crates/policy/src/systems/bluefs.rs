@@ -16,9 +16,9 @@
 //! # Where the paper is silent
 //! - On a device without zones, the [fit](crate::Fit) of the row says in which free run of blocks a
 //!   table begins. The rules for zones have no part in it.
-//! - The paper has zones of 256 MiB. Where zones are small, a table owns several. Where they are
-//!   too large, or too large for a small store, a zone is divided evenly among several tables of
-//!   one level.
+//! - The paper has zones of 256 MiB. Where zones have at most 8 MiB, a table owns several, if the
+//!   store is large enough. Where zones are larger than the paper's, or too large for a small
+//!   store, a zone is divided evenly among several tables of one level.
 //! - Small tables of one level share a zone, each of them whole. The zone is empty when the last of
 //!   them is deleted.
 //! - Without a free zone, tables share what room there is. A greedy collector works when space is

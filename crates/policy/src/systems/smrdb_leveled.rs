@@ -23,7 +23,7 @@
 //! - The size of level 1. It is LevelDB's two and a half memtables, and each further level is ten
 //!   times as large.
 //! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
-//!   are smaller than 16 MiB, a table owns several; see `bluefs`.
+//!   have at most 8 MiB, a table may own several; see `bluefs`.
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
 //!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.
 //! - Without a free band, tables share bands. A greedy collector works as under `bluefs`.
