@@ -102,7 +102,8 @@ pub enum Error {
     /// The target of a checkpoint holds something.
     #[error("the target of a checkpoint: expected an empty store, found one of {files} files")]
     TargetNotEmpty {
-        /// How many files it holds; 0 if it is a store that has been opened and never written.
+        /// How many files it holds. If all of them are empty logs, it is refused for a key space of
+        /// its own.
         files: usize,
     },
     /// There is no such key space.

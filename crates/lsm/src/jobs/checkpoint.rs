@@ -4,9 +4,9 @@
 //!    the second, which has what was written during the first. Then the version holds the writes
 //!    before this moment and no others. (A read-only engine copies its logs instead of flushing.)
 //! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
-//!    a table counts no more, the copy has zeros there, and trims them. A log that the opening has
-//!    read is compared, by checksum, with what it read then; its note of the log before it is left
-//!    out.
+//!    a table counts no more, the copy has zeros there, and trims them. A log whose entries the
+//!    opening has read into memory is compared, by checksum, with what it read then. A log's note
+//!    of the log before it is left out.
 //! 3. One transaction seals the copied files, deletes the target's empty logs and writes the
 //!    target's annotation. It is that of the source, for example with the same key spaces and the
 //!    decider's state; only the counts of what was written in a store's life begin at zero.

@@ -13,9 +13,10 @@
 //!   a quarter of what memtables leave.
 //! - Each use is counted by a gauge, and all of them by one more. Large batches that are being
 //!   written are counted, and have no share.
-//! - Stacks and working memory of codecs are not counted. Of the values that clients hold, only
-//!   those in a large buffer of a scan count. Of what the store below holds, only its buffers for
-//!   the log and for tables that are being written count.
+//! - Stacks and working memory of codecs are not counted. Of the values that clients hold, those
+//!   count that lie in a large buffer of a scan, or in a block that is still in the cache. Of what
+//!   the store below holds, only its buffers for the log and for tables that are being written
+//!   count.
 //! - A share is no wall: one block, partition or batch in use is held even if it does not fit.
 //!
 //! Threads: any number. No call here waits for memory: it tells its caller how much there is.
