@@ -2,8 +2,9 @@
 //! cursors, and for the tables that jobs, ingests and checkpoints write. In a simulation, computing
 //! takes no virtual time of its own.
 //!
-//! A charge sleeps that long on the virtual clock, so other actors can run meanwhile. On threads it
-//! does nothing. The caller must hold no lock; debug builds panic if it does.
+//! The caller of a charge sleeps for the charged time on the virtual clock, so other actors can run
+//! meanwhile. On threads nothing is charged. The caller must hold no lock; debug builds panic if it
+//! does.
 
 use std::time::Duration;
 

@@ -2,8 +2,7 @@
 //! ends the engine, and passes calls on to the modules that do the work.
 //!
 //! - Opening starts the actors of the background jobs (threads, or coroutines of a simulation);
-//!   closing or dropping the engine ends them. An engine that is opened for reading only starts
-//!   none.
+//!   closing or dropping the engine ends them. A read-only engine has none.
 //! - An open engine has a claim on its [`Store`] object: one engine that writes has it alone, or
 //!   any number that only read share it.
 //! - A call may wait for the device and for jobs.

@@ -6,7 +6,7 @@
 //!   ranges below level 0 instead ([`super::intake`]).
 //! - If the store has an offload device, and a compaction is under way when the flush begins, the
 //!   tables ask for that device ([`super::offload`]).
-//! - The actor begins a flush that found no space again later. Other errors stop the engine. A
+//! - If a flush finds no space, the actor begins it again later. Other errors stop the engine. A
 //!   client that waits in [`flush_all`](Shared::flush_all) gets an error if flushes fail for lack
 //!   of space twice meanwhile and space is still short, or if the engine stops or closes.
 //!

@@ -1,10 +1,10 @@
 //! [`JobRanges`]: range tombstones in a flush or a subcompaction: which entries they hide, and
 //! which of them go into its tables.
 //!
-//! - The snapshots divide the sequence numbers into stripes, each of which but the newest ends with
-//!   that of a snapshot. The entries and tombstones of one stripe are seen by the same snapshots.
-//!   So a tombstone hides the older entries of its own stripe. Of the tombstones of a stripe over
-//!   one key, the newest is kept.
+//! - The snapshots divide the sequence numbers into stripes: each stripe but the newest ends with
+//!   the sequence of a snapshot. The entries and tombstones of one stripe are seen by the same
+//!   snapshots. So a tombstone hides the older entries of its own stripe. Of the tombstones of a
+//!   stripe over one key, the newest is kept.
 //! - A tombstone of the oldest stripe is dropped from keys below which there is nothing older. If
 //!   the job does not know what lies below, as a flush does not, it is kept.
 //! - At the key where a table ends, a tombstone is cut, and each of the two tables gets its part.

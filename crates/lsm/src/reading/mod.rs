@@ -21,8 +21,8 @@
 //! the key range or the filter of a table excludes the key, none of its data blocks is read.
 //!
 //! # Range reads
-//! A cursor merges one source per memtable and one per run by a heap. Of each key, the newest
-//! visible version decides; deletes and range tombstones hide what is older.
+//! A cursor merges its sources by a heap: one per memtable that is not empty, and one per run. Of
+//! each key, the newest visible version decides; deletes and range tombstones hide what is older.
 //!
 //! # Invariants
 //! - A read of the newest writes takes the view first and the newest visible sequence afterwards.

@@ -1,7 +1,7 @@
 //! [`Salvage`]: what can still be read of a range if tables are damaged.
 //!
 //! 1. All tables of the range are read and verified, block by block, before the call returns. A
-//!    table that cannot be opened counts as damaged in its whole part of the range.
+//!    table that cannot be opened counts as damaged in all of the range that it covers.
 //! 2. A damaged block may have held the newest version of a key. So the keys of its range are
 //!    looked up in newer runs and in memtables alone: what is found there hides whatever was in the
 //!    block.

@@ -12,7 +12,8 @@
 //! leader begins the write-out itself. Writing out is no sync: a power cut can still take these
 //! bytes.
 //!
-//! Threads: the actor and the leader. One lock, held over no call to the store.
+//! Threads: the actor, the leader, and the thread that closes the engine. One lock, held over no
+//! call to the store.
 
 use std::sync::Arc;
 
