@@ -33,7 +33,7 @@
 //!   rules 2 and 3 these are at most `1 + rewrite_max`. Behind `l` levels, `l (1 + rewrite_max)`
 //!   are written for one; merges within a level of overlapping tables, and those that always pay,
 //!   come on top. A merge waits until the levels above hold `1 / rewrite_max` of what it meets.
-//!   What is urgent can cost more: as much as under a full load. Eager: each memtable of `F` bytes
+//!   Urgent merges can cost more: as much as under a full load. Eager: each memtable of `F` bytes
 //!   is merged with all `D` bytes of the store, so that `D / F` are written for one.
 //! - *Runs.* Level 0 may come to hold two runs less than where writers are held back. Levels behind
 //!   are one run each where the row has it so.
