@@ -1,9 +1,9 @@
 //! [`Reading`]: the counters of engine and drives at a moment. [`Interval`]: the differences
 //! between two readings of one run.
 //!
-//! What a log device holds may lie on a part of the drive of tables (`places`). Requests for it
-//! then count as requests to that drive. Times are those of the run, not of the full drive. Taking
-//! a reading costs no virtual time.
+//! If log or metadata lie on a part of the drive of tables that stands for a log device (`places`),
+//! requests for them count as requests to that drive. Times are those of the run, not of the full
+//! drive. Taking a reading costs no virtual time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
