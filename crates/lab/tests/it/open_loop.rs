@@ -110,7 +110,7 @@ fn canary_a_closed_loop_hides_the_stall() {
     assert!(closed.arrival_waits().is_empty());
 }
 
-/// Writes of one length, which one client asks a drive for one after the other, are a queue with one
+/// Writes of one length that one client asks for, one after the other, are a queue with one
 /// server: by the formula of Pollaczek and Khinchine their delays are `d (1 + u / (2 (1 - u)))` on
 /// average, where a write takes `d` and the drive is busy for the part `u` of the time.
 #[test]
