@@ -1,7 +1,7 @@
-//! Tells code from comments in a Rust source, for a hash of the sources that does not change with
-//! comments.
+//! Leaves the comment lines out of a Rust source, so that a hash of the rest does not change with
+//! them.
 //!
-//! A comment is a line that begins with `//`, after any blanks. Everything else is code, also empty
+//! A comment line begins with `//`, after any blanks. Everything else counts as code, also empty
 //! lines, block comments and comments behind code.
 //!
 //! Known flaw: a line of a string literal that begins with `//` is taken for a comment.

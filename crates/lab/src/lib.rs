@@ -6,8 +6,8 @@
 //!   [`linearizability`] judges the answers that threads got.
 //! - Load: [`workload`] generates the operations of clients and verifies the answers. [`arrivals`]
 //!   says when requests arrive, and describes it by statistics.
-//! - Cost: [mod@bench] measures time, processor time and memory. [`drives`] compares the timing
-//!   models of drives with published measurements.
+//! - Cost: [mod@bench] measures time, processor time, memory and bytes written. [`drives`] compares
+//!   the timing models of drives with published measurements.
 //! - Reproduction: [`experiment`] describes the figures of papers as data. [`run`] carries out one
 //!   run in virtual time, [`series`] many runs. [`plot`] draws the outcomes, and a [`report`]
 //!   compares them with the papers.

@@ -3,10 +3,10 @@
 //!
 //! It turns the gap before the next arrival, given as a multiple of the mean gap, into an instant:
 //!
-//! 1. The gap is spent along the envelope: at the rate `r`, a second spends `r` mean gaps. The part
-//!    that a step does not spend is left for the next step.
-//! 2. The arrival is where the gap is spent. Whole rounds of the envelope are passed in one step of
-//!    the computation.
+//! 1. A second at the rate `r` uses up `r` mean gaps. The part of the gap that a step does not use
+//!    up is left for the next step.
+//! 2. The arrival is where the gap is used up. If the gap uses up whole rounds of the
+//!    envelope, these are passed at once, not step by step.
 //!
 //! With exponential gaps this is the Poisson process whose rate is the envelope. A gap that begins
 //! where the rate is low can end in a later step where the rate is high.

@@ -1,7 +1,7 @@
 //! Arrival processes: when the requests of an open loop arrive, and statistics that describe them.
 //!
-//! A [`Process`] has a text form, such as `poisson:5000`. From a seed it makes an iterator of
-//! instants since its beginning, which has no end. The processes follow Pitchumani's thesis, "Data
+//! A [`Process`] has a text form, such as `poisson:5000`. From a seed it makes an endless iterator
+//! of instants, each the time since the beginning. The processes follow Pitchumani's thesis, "Data
 //! Management for Storage on Shingled Disks", chapter 4.
 //!
 //! | part | content |

@@ -1,4 +1,5 @@
-//! [`Jobs`]: how many flushes and compactions a store ended, and how long they took.
+//! [`Jobs`]: how many flushes and compactions a store ended, how long they took, and how much the
+//! slowest of each wrote.
 //!
 //! `Background` listens to the engine's events. It counts a flush or compaction when the engine
 //! reports its end, also if the job failed or wrote nothing; it ignores other events and other

@@ -2,9 +2,10 @@
 //! drive in a file, or a directory.
 //!
 //! A drive gets four times the bytes of entries that it is made for, and room for logs and
-//! metadata. The file of an image is deleted once the drive is open: its space is free when the
-//! drive is dropped. A directory is deleted when its `Home` is dropped, so close the store before.
-//! If the process is killed, the directory stays.
+//! metadata. It may have an offload device beside it, which the caller gives; a directory ignores
+//! that. The file of an image is deleted once the drive is open: its space is free when the drive
+//! is dropped. A directory is deleted when its `Home` is dropped, so close the store before. If the
+//! process is killed, the directory stays.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`: their names, and
-//! whether they write.
+//! [`Mix`]: fixed pieces of work on a store, such as `fillseq` or `readrandom`: their names, a few
+//! words on each for people, and whether they write.
 //!
 //! Some mixes [begin with an empty store](Mix::begins_empty). The others work on a filled one. This
 //! file does not carry them out.

@@ -5,7 +5,7 @@
 //! | [`Mix`] | fixed work; most names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | a mix, or a workload or a trace of [`workload`](crate::workload) |
 //! | [`Medium`] | where the store is: a drive in memory, a drive's image, a directory |
-//! | [`Plan`] | how many entries and operations, and how stores are opened |
+//! | [`Plan`] | parameters, such as the number of entries, and the options of the store |
 //! | [`Bench`] | carries out work; file `series`. `run` does one mix, `worker` one thread of it |
 //! | [`Measurement`] | the result |
 //! | [`write_distribution`] | prints a histogram of latencies |
@@ -16,7 +16,7 @@
 //! | [`BenchError`] | why a benchmark failed |
 //!
 //! Compare the processor time per operation rather than the time: it depends less on what else the
-//! machine does. Making and verifying values is part of both.
+//! machine does. Both include making and verifying the values.
 //!
 //! Processor time and peak memory are those of the whole process. So run one benchmark at a time in
 //! a process.

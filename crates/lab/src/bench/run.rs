@@ -1,8 +1,9 @@
 //! Carries out one mix of operations on a given store, and measures it.
 //!
-//! The store must be empty or filled, as the mix demands. Operations run on the caller's thread.
-//! `FillUniqueRandomTwo` and `ReadWhileWriting` start a second thread, and join it before they
-//! return, also after an error. Flushes and compactions that are due at the end are not waited for.
+//! The store must be empty or filled, as the mix demands. Operations run on the caller's thread,
+//! and those of `FillUniqueRandomTwo` and `ReadWhileWriting` also on a second one. These two mixes
+//! join the second thread before they return, also after an error. Flushes and compactions that are
+//! due at the end are not waited for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! [`Work`]: a piece of work for a benchmark, by name: a mix, a workload of the generator, or a
 //! trace.
 //!
-//! Some mixes and workloads have the same name. Parsing takes it for the mix, and [`Work::preset`]
-//! gives the workload. The name of a trace is not parsed.
+//! Some mixes and workloads have the same name. Parsing such a name gives the mix, and
+//! [`Work::preset`] the workload of this name. `trace`, the name of a trace, cannot be parsed.
 
 use std::fmt;
 use std::str::FromStr;

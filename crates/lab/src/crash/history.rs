@@ -1,5 +1,5 @@
-//! [`History`]: the batches that one writer put, in order. It draws random batches, and checks what
-//! a store contains.
+//! [`History`]: the batches that one writer wrote, in order. It draws random batches, and checks
+//! what a store contains.
 //!
 //! A store agrees with a history if it contains what the first `n` batches leave, and nothing else.
 //! Each batch also writes its own number, so the store itself tells `n`. The caller says between

@@ -1,5 +1,6 @@
-//! One life of a store: it is opened, works under a seeded workload, and is closed. One writer puts
-//! batches, and now and then flushes, syncs or compacts. One reader reads beside it.
+//! One life of a store: it is formatted if it is new, opened, works under a seeded workload, and is
+//! closed. One writer writes batches of puts and deletes, and now and then flushes, syncs or
+//! compacts. One reader reads beside it.
 //!
 //! Before each request that changes a drive, a [`CutPoint`] is recorded: copies of all drives, the
 //! request itself, and how many batches had been acknowledged as durable, and handed over, by then.

@@ -2,7 +2,8 @@
 //! and submit it to a drive.
 //!
 //! A sequential load begins with the first zone of its span. It goes on behind the span if it has
-//! requests left, so the drive must have enough zones there. A random load stays in its span.
+//! requests left, so the drive must have enough zones there. A random load stays in its span. The
+//! times of the first requests are not counted, as many as the caller says.
 //!
 //! Must run in a simulation: there no client comes between another one's taking and submitting a
 //! request, so writes reach a zone in order.

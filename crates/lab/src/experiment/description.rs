@@ -1,5 +1,5 @@
-//! [`Experiment`]: the description of an experiment, as its file gives it: drive, store, systems,
-//! phases, variants, plots and claims.
+//! [`Experiment`]: the description of an experiment, as its file gives it. Its main parts are
+//! drive, store, systems, phases, variants, plots and claims.
 //!
 //! Sizes, counts and times are given for the full drive, not for the scale of a run.
 
@@ -296,7 +296,7 @@ pub struct Variant {
     /// A field that is given here counts instead of the experiment's.
     #[serde(default)]
     pub store: StoreDescription,
-    /// The number of operations of all phases, multiplied.
+    /// Factor on the numbers of operations and of records that the phases give.
     pub operations_factor: Option<f64>,
     /// Instead of that of phases that are measured: when their operations arrive.
     pub arrivals: Option<String>,

@@ -6,8 +6,8 @@
 //! | [`Experiment`] | the whole file: drive, store, systems, phases, variants, plots, claims |
 //! | [`DeviceDescription`] | the kind of device that holds the tables |
 //! | [`Plot`] | what is drawn |
-//! | [`Claim`] | a value that a paper states, and our metric to compare with it |
-//! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
+//! | [`Claim`] | a value that a paper states, and our quantity to compare with it |
+//! | [`names`] | the experiments that come with the project, `experiments/GROUP/NAME.toml` |
 //!
 //! Sizes, counts and times are those of the full drive. `docs/experiments.md` describes the form of
 //! the file.

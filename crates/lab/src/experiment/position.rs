@@ -1,10 +1,12 @@
 //! [`Position`]: line and column in an experiment's file, counted from 1.
 //!
-//! It is found for a byte, or for the path of a field such as `plot[0].series[1]`; then it is where
-//! the field's value begins, or a table's header. If the field is missing, it is the position of
-//! the innermost value of the path that is there, or the beginning of the file. [`field_at`] goes
-//! the other way: from a byte of a value or a table's header to the path of the innermost field. A
-//! byte of a key has none, unless an inline table encloses the key.
+//! It is found for a byte, or for the path of a field such as `plot[0].series[1]`. The position of
+//! a field is where its value begins; that of a table with a header is where the header begins. If
+//! the field is missing, the position is that of the innermost value of the path that is there, or
+//! the beginning of the file.
+//!
+//! [`field_at`] goes the other way: from a byte of a value or of a table's header to the path of
+//! the innermost field. A byte of a key has no path, unless an inline table encloses the key.
 
 use std::fmt;
 use std::ops::Range;

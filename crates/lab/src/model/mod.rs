@@ -1,9 +1,9 @@
 //! Model test: plays lists of operations on a store on emulated drives, and compares the answers
 //! with ordered maps.
 //!
-//! A [`script`](script()) of operations is drawn from a seed. It names neither drives nor options,
-//! except by number, so the same script can be played under many [`Setting`]s: a metamorphic test.
-//! [`shrink()`] makes a script that fails shorter.
+//! A [`script`](script()) of operations is drawn from a seed. It does not say which drives there
+//! are, and names options by number. So the same script can be played under many [`Setting`]s: a
+//! metamorphic test. [`shrink()`] shortens a script that fails.
 //!
 //! | file | content |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | `player` | plays a script on store and model, and compares |
 //! | `shrink` | makes a failing script short |
 //!
-//! There is one writer; beside it run the engine's own jobs. Ingest, checkpoints and salvage are
-//! not tested. [`play`] must run inside a simulation.
+//! The operations are played one after the other; only the engine's own jobs run beside them.
+//! Ingest, checkpoints and salvage are not tested. [`play`] must run inside a simulation.
 
 mod contents;
 mod operation;

@@ -1,7 +1,8 @@
 //! [`shrink`]: makes a failing script short (delta debugging: Zeller and Hildebrandt, "Simplifying
 //! and isolating failure-inducing input", 2002).
 //!
-//! 1. Leave out chunks of operations, ever smaller ones, as long as the script still fails.
+//! 1. Leave out a chunk of operations if the script still fails without it. Try all chunks, then
+//!    smaller ones, down to single operations.
 //! 2. Do the same with the changes of each batch.
 //!
 //! The script given must fail, and a script must always fail or always pass. The result may fail

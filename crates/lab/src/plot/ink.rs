@@ -2,8 +2,8 @@
 //!
 //! A style sheet chooses the colours of a drawing, light or dark. But the drawing library wants
 //! colours as numbers. So each ink is drawn in a number of its own, and [`attributes`] then
-//! replaces these numbers by classes of the style sheet. It also removes attributes that the style
-//! sheet decides, and rounds the sizes of letters.
+//! replaces these numbers by classes of the style sheet. It also removes the attributes `opacity`,
+//! `font-family` and `stroke="none"`, and rounds the sizes of letters.
 //!
 //! There are classes for eight series. Series 8 has the colour, dashes and hatch of series 0 again.
 

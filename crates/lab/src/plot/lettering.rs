@@ -1,5 +1,5 @@
-//! Text in drawings: sizes, styles, an estimate of its width, and functions that break or cut it to
-//! a width.
+//! Text in drawings: its sizes and styles, an estimate of its width, and functions that draw it,
+//! cut it to a width, or break it into lines between words.
 //!
 //! The reader's browser chooses the typeface, so the width can only be estimated. The estimate is
 //! meant to be too large rather than too small. Control characters are drawn as spaces.
@@ -56,7 +56,8 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(em).sum::<f64>() * size
 }
 
-/// A text in lines of at most `room` units, broken between words where there are some.
+/// A text in lines of at most `room` units, broken between words. A word that is wider has a line
+/// of its own.
 pub(super) fn wrap(text: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

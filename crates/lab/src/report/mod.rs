@@ -5,7 +5,7 @@
 //! | [`Report`] | experiments with their outcomes; `gather` reads the kept results |
 //! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the runs for both |
 //! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
-//! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio, and whether they agree |
+//! | [`Answer`], [`Verdict`] | a claim, our value, the ratio of the two, and whether they agree |
 //!
 //! The same request, experiments, drives, results and program give the same bytes.
 

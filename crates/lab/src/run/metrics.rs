@@ -63,7 +63,7 @@ pub struct Metrics {
     pub written_gib: f64,
     /// Bytes written to the drive per byte of keys and values.
     pub write_amplification: Amplification,
-    /// Bytes written to the log device, or to the offload device, per byte of keys and values; none
+    /// Bytes written to the log device, or to the offload device, per byte of keys and values; zero
     /// without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
@@ -101,7 +101,7 @@ pub struct Metrics {
     #[serde(default)]
     pub merge_mib: BTreeMap<String, f64>,
     /// Bands that a drive-managed disk wrote again: `count`, `mib` of each, and `per_merge`, how
-    /// many for a merge of ours; empty on other devices. As many as on the full drive.
+    /// many for a merge of ours; empty if there were none. As many as on the full drive.
     #[serde(default)]
     pub rewrites: BTreeMap<String, f64>,
     /// As `seconds_by_cause`, of the log device, or of the offload device; empty, as those below,
@@ -126,7 +126,8 @@ pub struct Metrics {
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
-    /// The share of what compactions read of tables that was in the file cache; `None` without one.
+    /// The share of what compactions read of tables that was in the file cache; `None` if they
+    /// looked nothing up in one.
     #[serde(default)]
     pub cache_hit_share: Option<f64>,
     /// Bytes that count, per byte of zones that hold anything.

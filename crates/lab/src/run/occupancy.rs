@@ -1,14 +1,16 @@
 //! [`Occupancy`]: how much of the store's space is in use at a moment.
 //!
 //! *Valid* bytes are those of tables that the tree refers to. *Live* bytes are those of the newest
-//! versions of records, uncompressed. Both are compared with the space in use:
+//! versions of records, uncompressed. The efficiencies compare them with the space in use. The
+//! valid share and the used share compare valid bytes and the space in use with the store's
+//! capacity. The space in use is:
 //!
-//! - With zones, it is the capacity of the zones in which files have live or pinned bytes. Zones of
+//! - With zones, the capacity of the zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.
-//! - Without zones, as long as something is free, it is what is not free, plus *fragments*, as
+//! - Without zones, as long as something is free, what is not free, plus *fragments*, as
 //!   [`FreeSpace`] has them: free runs that are too short to be useful.
 //!
-//! The files' live and pinned bytes on an offload device are added to it.
+//! The files' live and pinned bytes on an offload device are added to the space in use.
 
 use terrace::{Db, Fs};
 use terrace_env::store::{Store as _, StoreError};

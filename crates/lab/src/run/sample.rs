@@ -21,7 +21,7 @@ pub struct Sample {
     /// | `read_mib_per_second`, `write_mib_per_second` | what the drive moved, in the interval |
     /// | `CAUSE_share` | share of the interval that the mechanism worked for this cause |
     /// | `valid_share` | referenced table bytes over the store's space |
-    /// | `used_share` | bytes of zones that hold anything over the store's space |
+    /// | `used_share` | space in use, such as zones that hold anything, over the store's space |
     /// | `valid_efficiency`, `live_efficiency` | as in [`SpaceEfficiency`][efficiency] |
     /// | `zones` | zones that hold anything |
     /// | `runs` | sorted runs in the tree |

@@ -2,7 +2,9 @@
 //!
 //! | | `delays` | `bandwidths` |
 //! |---|---|---|
-//! | zones, memtables, memory, tables, levels, requests of jobs | an n-th | an n-th |
+//! | zones, bands, tracks, space of the store, offload device | an n-th | an n-th |
+//! | memtables, memory, file cache, tables, levels | an n-th | an n-th |
+//! | requests of jobs, chunks and buffers of the log | an n-th | an n-th |
 //! | mechanical delays, page times | an n-th | as they are |
 //! | bandwidths | as they are | an n-th |
 //! | operations, records | an n-th | as many |

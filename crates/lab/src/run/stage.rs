@@ -1,8 +1,9 @@
-//! [`Stage`]: the modelled drive of a run, the store on it, and its clients.
+//! [`Stage`]: the modelled drive of a run, its log device or offload device if it has one, the
+//! store on them, and its clients.
 //!
-//! [`Stage::open`] formats the drive and opens the store. The phases then run once each, in order,
-//! because each goes on with the store as the one before left it. [`Stage::finish`] verifies the
-//! store without the drive's timing, closes it and, if both succeed, ends the trace.
+//! [`Stage::open`] formats the devices and opens the store. The phases then run once each, in
+//! order, because each goes on with the store as the one before left it. [`Stage::finish`] verifies
+//! the store without the devices' timing, closes it and, if both succeed, ends the trace.
 //!
 //! A stage must be used inside a simulation with the plan's seed.
 

@@ -2,9 +2,9 @@
 //! the answers.
 //!
 //! Nobody but the clients of a [`World`] may write to its store. Several clients may work at once.
-//! A scan is verified less strictly while another client writes: see [`Client`]. A write that the
-//! store failed counts as under way for ever: a read may find it or not, and scans are verified
-//! less from then on.
+//! A scan is verified less strictly while another client writes: see [`Client`]. A write that
+//! failed in the store counts as under way for ever: a read may find it or not, and scans are
+//! verified less strictly from then on.
 //!
 //! A client runs on a thread or a simulated actor. It does not wait for the arrival of an
 //! operation: that is up to its caller.

@@ -6,8 +6,9 @@
 //! then each draw takes constant time. It is approximate except for the first two ranks. When the
 //! number of items grows, the new terms are added; the number cannot shrink.
 //!
-//! [`ScrambledZipfian`] scatters the popular items over all items, as YCSB's class of that name
-//! does: it draws one of ten billion ranks, and hashes it to an item.
+//! [`ScrambledZipfian`] scatters the popular items over all items, as YCSB's
+//! `ScrambledZipfianGenerator` does: it draws one of ten billion ranks, and hashes it to an item.
+//! The sum of its terms is a constant from YCSB.
 
 use terrace_env::random::{Random, Rng};
 

@@ -2,8 +2,8 @@
 //! Veitch and Abry, "A Wavelet-Based Joint Estimator of the Parameters of Long-Range Dependence",
 //! IEEE Transactions on Information Theory 1999).
 //!
-//! 1. Daubechies' wavelet with three vanishing moments divides the series of `n` values into
-//!    octaves. Octave `j` has about `n / 2^j` details, each of which lasts `2^j` values. Details
+//! 1. Daubechies' wavelet with three vanishing moments divides the series into octaves. Octave `j`
+//!    has about one coefficient, called a *detail*, for every `2^j` values of the series. Details
 //!    that would reach over the end are left out.
 //! 2. The mean square of the details of octave `j` grows as `2^(j (2H - 1))`.
 //! 3. A line through the logarithms of these means, to base 2, has the slope `2H - 1`. Each

@@ -1,9 +1,10 @@
 //! [`Analysis`]: statistics of a sequence of arrivals, as in figure 4.9 and table 4.2 of
-//! Pitchumani's thesis: mean, deviation, maximum, autocorrelation and estimates of the Hurst
-//! parameter.
+//! Pitchumani's thesis: the number of arrivals, their rate, and the statistics of two series. The
+//! series are the number of arrivals in each whole bin of time, and the first 65,536 gaps between
+//! arrivals.
 //!
-//! They are computed for two series: the number of arrivals in each bin of time, and the first
-//! 65,536 gaps between arrivals.
+//! [`Series`]: the statistics of one series: length, mean, deviation, maximum, autocorrelation up
+//! to lag 200, and estimates of the Hurst parameter.
 
 use std::time::Duration;
 

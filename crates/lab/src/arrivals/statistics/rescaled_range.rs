@@ -3,7 +3,7 @@
 //!
 //! 1. In a block of values, the deviations from the block's mean are summed up one after the other.
 //!    The range of these sums, 0 included, divided by the block's standard deviation, is the
-//!    rescaled range. Blocks of equal values have none.
+//!    rescaled range. Blocks without any variance have none.
 //! 2. This is done for blocks of many sizes. The mean of the rescaled range grows as `size^H`, so a
 //!    line through the logarithms has the slope `H`.
 //!

@@ -1,6 +1,6 @@
 //! Turns a sequence of arrivals into a series of numbers: the number of arrivals in each bin of
-//! time ([`bins`]), or the gaps between arrivals in seconds ([`gaps`]). Also the mean and variance
-//! of a series.
+//! time ([`bins`]), or the gaps between arrivals in seconds ([`gaps`]). Also computes the mean and
+//! the variance of a series, and tells whether its values are alike except for rounding.
 //!
 //! The instants must be in order. Otherwise `gaps` panics, and `bins` may leave arrivals out: it
 //! ends at the first one behind the last bin.

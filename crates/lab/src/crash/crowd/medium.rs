@@ -1,9 +1,11 @@
 //! [`Medium`]: where the store of a crash test lies, how it is made to fail, and how its power is
 //! cut. A medium is one or two emulated drives, a directory or a store, all in memory.
 //!
-//! - [`Medium::harm`] makes a later operation fail, if it is not [`Harm::Nothing`], and others
-//!   after it if it is [`Harm::Lasting`]. On drives it draws the drive and the kind of request that
-//!   fails. Nothing fails if too few operations follow, or too few requests of this kind.
+//! - [`Medium::harm`] makes later operations fail: none with [`Harm::Nothing`], one with
+//!   [`Harm::Once`], several with [`Harm::Lasting`]. On drives it draws one drive and one kind of
+//!   request. [`Harm::Once`] then fails one request of this kind, [`Harm::Lasting`] this one and,
+//!   by chance, one in three of the kind. Fewer fail, or none, if too few operations
+//!   or requests follow.
 //! - [`Medium::heal`] ends the failures of drives and of stores in memory. A directory is not
 //!   healed: its failure may still come, and after a lasting failure it is without power.
 //! - [`Medium::cut`] returns a copy as it is found after a power cut. The medium itself goes on.
