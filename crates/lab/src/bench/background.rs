@@ -3,7 +3,8 @@
 //!
 //! `Background` listens to the engine's events. It counts a flush or compaction when the engine
 //! reports its end, also if the job failed or wrote nothing; it ignores other events and other
-//! kinds of job. It may be shared between threads.
+//! kinds of job. The engine does not report compactions that only move or delete tables.
+//! `Background` may be shared between threads.
 
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //! closed. One writer writes batches of puts and deletes, and now and then flushes, syncs or
 //! compacts. One reader reads beside it.
 //!
-//! Before each request that changes a drive, a [`CutPoint`] is recorded: copies of all drives, the
-//! request itself, and how many batches had been acknowledged as durable, and handed over, by then.
-//! Formatting is not recorded: there is no store yet.
+//! Before each request to a drive other than a read, a [`CutPoint`] is recorded: copies of all
+//! drives, the request itself, and how many batches had been acknowledged as durable, and handed
+//! over, by then. Formatting is not recorded: there is no store yet.
 //!
 //! Must run inside a simulation.
 
@@ -113,7 +113,7 @@ impl Setup {
 /// The drives at some moment, and what had been promised by then.
 #[derive(Debug)]
 pub struct CutPoint {
-    /// Counts the requests that change a drive.
+    /// Counts the requests to all drives other than reads.
     pub number: u64,
     /// The drives, with the request under way.
     pub snapshots: Snapshots,

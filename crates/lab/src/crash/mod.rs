@@ -2,7 +2,7 @@
 //! the store finds afterwards.
 //!
 //! 1. [`live`] formats the drives and runs a seeded workload. Once the drives are formatted, it
-//!    records a [`CutPoint`] before each request that changes a drive.
+//!    records a [`CutPoint`] before each request to a drive other than a read.
 //! 2. [`recover`] cuts the power at a cut point, opens the store and compares it with the
 //!    [`History`]. The store must hold a prefix of the batches that were written, with all that
 //!    were acknowledged as durable. The file system's check must be clean.

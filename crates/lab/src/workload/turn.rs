@@ -1,7 +1,7 @@
 //! [`Turn`]: of the clients of an open loop, one at a time waits for the next arrival.
 //!
 //! So clients take operations in the order in which they arrive, and however many clients are idle,
-//! one alone spins before an arrival ([`sleep_until_precisely`](terrace_env::runner)). The turn
+//! at most one spins before an arrival ([`sleep_until_precisely`](terrace_env::runner)). The turn
 //! ends before the operation begins. On threads, the next client then has to be woken: an arrival
 //! that comes sooner waits for that, and the wait counts.
 
