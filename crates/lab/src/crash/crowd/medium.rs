@@ -40,7 +40,8 @@ pub enum Harm {
     Nothing,
     /// One operation, that comes after so many others.
     Once(u64),
-    /// One operation and all that write after it; on a drive, one in three requests of a kind.
+    /// In a store in memory one operation and all that write after it, in a directory also those
+    /// that read after it. On a drive one request, and by chance one in three of its kind.
     Lasting(u64),
 }
 
