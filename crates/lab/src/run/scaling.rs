@@ -38,8 +38,9 @@
 //!   having waited n times as long.
 //! - In mode `delays` there are an n-th of the arrivals, each for n of the full drive, which arrive
 //!   together. So bursts of less than n arrivals are overstated.
-//! - The least sizes of the journal and of writes to the log, and the longest interval at which a
-//!   job looks for space again, are constants.
+//! - Other sizes and times of the engine are constants, such as the least sizes of the journal and
+//!   of writes to the log, the longest time for which unsynced writes gather, the longest interval
+//!   at which a job looks for space again, and how long a write waits for space before it fails.
 //! - Subcompactions end between tables. Where few entries make a table, the sizes of tables vary
 //!   more.
 
