@@ -30,11 +30,12 @@ pub enum Rule {
     SuperblockBeforeRelease,
     /// The file cache lets go of what is written again, taken back or deleted.
     CacheFollowsWrites,
-    /// A commit waits for a flush of the devices that the journal is not on.
+    /// A commit that needs a flush waits for one of the devices that the journal is not on, too.
     OtherDevicesFlushed,
-    /// The journal's device keeps the mark of the last mount until device 0 has the new one.
+    /// The journal's device keeps the mark of the last mount until the other device has the new
+    /// one.
     OldMarkKept,
-    /// Whatever is asked of the device is counted.
+    /// Requests to a device are counted. If broken, flushes are not.
     RequestsCounted,
     /// On shingled tracks a run is written only if its guard is free.
     RunHasGuard,

@@ -2,12 +2,13 @@
 //! writes an empty journal and the superblocks.
 //!
 //! A second device that is not plain, too few zones or blocks, a device that allows too few open or
-//! active zones, and a path that is too long are refused before the first write. After that, the
-//! former content counts as lost, though most zones keep their old bytes until they are used. On
-//! device 0, the place of the superblocks is cleared first and written last. So a format that is
-//! cut short in between leaves no store there.
+//! active zones, a device 0 without a place for superblocks, and a path that is too long are
+//! refused before the first write. After that, the former content counts as lost, though most
+//! blocks keep their old bytes until they are used. On device 0, the place of the superblocks is
+//! cleared first and written last. So a format that is cut short in between leaves no superblock in
+//! that place.
 //!
-//! The devices are claimed meanwhile.
+//! `format` claims the devices while it works.
 
 use std::sync::Arc;
 

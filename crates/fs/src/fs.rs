@@ -1,12 +1,14 @@
-//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and those that a program
-//! makes beside it, such as to unmount or to reclaim. The work is done by the [`Volume`], by
-//! writers and readers of files, and by the pools of space.
+//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and some that a program
+//! makes beside it, such as to unmount or to reclaim; `format`, `mount` and `check`, for example,
+//! have files of their own. The work is done by the [`Volume`], by writers and readers of files,
+//! and by the pools of space.
 //!
 //! # Threads
-//! Calls that create, open, read, write, commit or reserve can wait for devices or space. So can
-//! calls that begin a group, roll the journal, reclaim, wait for reclaim or unmount, and dropping
-//! the store. The caller must hold no lock over any of these. Calls that ask for names, files and
-//! counts, such as `lookup`, `info` and `io`, take locks and wait for no device.
+//! Calls that create, open, reopen, read, write, commit or reserve can wait for devices or space.
+//! So can calls that begin a group, roll the journal, reclaim, wait for reclaim, forget a device or
+//! unmount, and dropping the store. The caller must hold no lock over any of these. The calls of
+//! this file that ask for names, files and counts, such as `lookup`, `info` and `io`, take locks
+//! and wait for no device.
 
 use std::sync::Arc;
 
@@ -33,8 +35,8 @@ use crate::volume::Volume;
 /// The sequence of a log's first frame.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// Files on a device: in its zones, on its shingled tracks or anywhere on a plain one; the journal
-/// and the logs perhaps on a plain device beside it.
+/// Files on a device: in its zones, on its shingled tracks or anywhere on a plain one. A plain
+/// device beside it may hold the journal and the logs, or offloaded tables.
 /// Made by [`Fs::mount`].
 ///
 /// # Threads

@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Fs`] | the store on devices: format, mount, check, zone map |
-//! | [`Devices`] | a device of any layout, and perhaps a plain one for the journal and the logs |
+//! | [`Devices`] | a device of any layout, and perhaps a log device or an offload device |
 //! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
@@ -14,7 +14,7 @@
 //! | [`inspect`] | what is on the medium, damaged or not, without a mount |
 //! | [`canary`] | rules that a test can break, to prove that others notice |
 //!
-//! Not seen from outside:
+//! Private modules, some of which have public items:
 //!
 //! | part | what it does |
 //! |---|---|
@@ -24,6 +24,7 @@
 //! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
+//! | `absent` | stands for an offload device that is lost |
 //! | `check`, `checked` | verifies a store on devices; the result of a check |
 //! | `usage`, `runs`, `block` | how space is used; the file system's block |
 //!

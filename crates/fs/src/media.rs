@@ -1,4 +1,5 @@
-//! [`Media`]: the devices of a store, by their numbers.
+//! [`Media`]: the devices of a store, by their numbers. It also knows the role of device 1, and
+//! whether device 1 is lost.
 //!
 //! Code that reads or writes blocks names them by address; the device follows from the address. A
 //! request about one device, such as for its shape or a flush of it alone, goes to its [`Medium`].

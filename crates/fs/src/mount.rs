@@ -9,16 +9,19 @@
 //! 4. Make the counts of zones from the catalog and the device's report. On a device without zones,
 //!    find what is free from the catalog and the stretches of journal and superblock. Extents that
 //!    cannot be right end the mount; for example, if those of one zone are longer together than
-//!    what is written there. If one extent reaches behind the write pointer, the medium has lost
+//!    what is written there. If one extent reaches past the write pointer, the medium has lost
 //!    data: the mount goes on, and does not write to that zone.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
 //!    Finish further ones if too many are active.
-//! 6. For writing, mark the devices if there are several (`pairing`).
+//! 6. For writing, mark the devices if there are two (`pairing`).
 //! 7. For writing, go on with the journal. Its first transaction says that this mount's epoch is
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
 //!    the options want it and the tables lie on a device with zones.
 //!
 //! A read-only mount ends after step 4, and writes and resets nothing.
+//!
+//! The stand-in of a lost offload device is claimed like a device, and is not flushed, searched or
+//! marked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

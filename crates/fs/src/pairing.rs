@@ -4,7 +4,7 @@
 //! one of them is put back from an older copy, each still looks sound by itself, but the journal
 //! describes other tables. A mount for writing therefore leaves the same mark, a
 //! [`MountMark`](crate::superblock::MountMark), on both devices. Below, the *other device* is the
-//! one without the journal.
+//! one without the journal. A mount without a lost offload device changes no mark.
 //!
 //! # Steps of a mount for writing
 //! `a` is the mark that was found on the other device, `b` the mark of this mount.
@@ -19,12 +19,13 @@
 //! Each step is durable before the next one begins.
 //!
 //! # Check
-//! Devices are refused if the mark of the other device is none of the two on the journal's device.
-//! A cut between two steps leaves devices that pass. So do devices that were never mounted for
-//! writing: their marks are of epoch 0.
+//! Devices are refused if the mark of the other device is neither of the two on the journal's
+//! device. A power cut between two steps leaves devices that pass. Devices that were never mounted
+//! for writing pass too: their marks are of epoch 0.
 //!
 //! # Limits
-//! A copy that was made within a mount is not told from the device at the end of that mount.
+//! The marks do not change during a mount. So the check passes a copy of one device that was made
+//! during the last mount, although it is older than the other device.
 
 use terrace_env::store::StoreError;
 

@@ -21,8 +21,8 @@
 //! # Threads
 //! The background actor empties one victim at a time. A client that calls `reclaim_one` may empty
 //! another one meanwhile. A victim is kept from writers and other reclaims until the work on it
-//! ends. The work waits for devices and commits, so no lock is held over it. It can be ended
-//! between two steps.
+//! ends. The work waits for devices and commits, so no lock is held over it. The work of the
+//! background actor can be ended between two steps.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -4,9 +4,10 @@
 //! # Invariants
 //! - The runs of a device follow each other without a gap, from its start to its end. Neighbours of
 //!   the same use and level are one run.
-//! - A block that no file, journal, superblock, lease, guard or free run has is [`RunUse::Dead`]:
-//!   readers hold its deleted file, or the medium has failed there. So are blocks that were written
-//!   to a table or a client's file and are in no record of the catalog yet.
+//! - A block that no file, journal, superblock, lease, guard or free run has is [`RunUse::Dead`].
+//!   For example, readers hold what was deleted or trimmed there, or the medium has failed there.
+//!   So are blocks that were written to a table or a client's file and are in no record of the
+//!   catalog yet.
 //!
 //! The catalog, open files, journal and pool are asked one after the other, so while others write,
 //! the answer mixes moments. A block that has two owners then is shown as that of the run that

@@ -1,6 +1,7 @@
 //! Reports on the use of space: the sums of each device, the use of each zone, free runs, the place
 //! of a byte, and the zones in which given files lie. An audit compares the counts that are kept
-//! with the files, and the active zones with the device.
+//! with the files, and the file cache with the files that there are. In a mount that writes, it
+//! also compares the active zones with the device.
 //!
 //! `zones` and `audit` wait for the device. Device, catalog and counts are asked one after the
 //! other, so while others write, the parts of a report can be of different moments. For an audit,
@@ -56,7 +57,7 @@ pub struct DeviceUsage {
     pub holds_tables: bool,
     /// Whether the journal and the logs lie on it.
     pub holds_logs: bool,
-    /// Whether it is the offload device: tables lie on it that were written while compactions ran.
+    /// Whether it is the offload device, which takes tables that are written while compactions run.
     #[serde(default)]
     pub holds_offloaded: bool,
     /// How its space is used.
@@ -133,9 +134,10 @@ impl ZonesSource for Fs {
 }
 
 impl Fs {
-    /// Counts the contents of every zone anew, and compares with the counts kept at each change;
-    /// compares the zones that are counted as active with the device's. It returns the differences,
-    /// in words; nothing may be written meanwhile.
+    /// Counts the contents of every zone and of every pool without zones anew, and compares with
+    /// the counts kept at each change. It also compares the file cache with the files and, in a
+    /// mount that writes, the zones that are counted as active with the device's. It returns the
+    /// differences, in words; nothing may be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if let Some(zoned) = self.volume.pools.zoned() {

@@ -9,7 +9,7 @@
 //! If a new block does not fit, blocks leave in the order of the [`CachePolicy`]. If none may leave
 //! for it, the new block stays out. Under `FifoByFile`, the file that is next to leave may be the
 //! new block's own. Such a file loses all its blocks, and its further blocks stay out until the
-//! cache is resized or the file is forgotten.
+//! cache gets a size or a policy anew, or the file is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! [`Effects`]: what a transaction gives back: the files that it deletes, and the blocks that it
-//! frees.
+//! [`Effects`]: what a transaction gives back: the files that it deletes, the blocks that it frees,
+//! and the parts of logs' leases that it ends.
 //!
 //! This is a list to be carried out later, once the transaction is durable: until then, a power cut
 //! brings back the state that needs these blocks. Each entry has the file's extent map of before,

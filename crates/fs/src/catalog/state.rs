@@ -146,7 +146,7 @@ impl Catalog {
         self.get(id).map(|record| record.info(id))
     }
 
-    /// The smallest file id that no transaction has named.
+    /// The smallest file id above all that transactions have named or set aside.
     #[must_use]
     pub fn next_file(&self) -> FileId {
         self.next_file

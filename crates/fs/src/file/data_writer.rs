@@ -19,14 +19,14 @@
 //!   writing fails.
 //! - After a failed write to the offload device, the rest of the file goes to the device of the
 //!   tables.
-//! - The error of a write or a flush is returned by the append, rest, sync or `finish` that finds
-//!   it, and by those after it.
+//! - The error of a write, or of a table's flush, is returned by the append, rest, sync or `finish`
+//!   that finds it, and by those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
 //!   taken, and a failed write that found no other place: these end the writer.
 //!
 //! # Threads
 //! One writer to a file. Readers see the bytes of each append that has returned, until the writer
-//! ends by a failure. Appends can wait for space and for the device.
+//! ends by a failure. Appends, syncs and `finish` can wait for space and for the device.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

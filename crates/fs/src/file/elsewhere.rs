@@ -1,11 +1,11 @@
 //! Failed writes of a [`DataWriter`]: the writer gives the place up and writes the bytes to others.
 //!
 //! - A zone that fails is retired. After eight failures for one write, the writer ends.
-//! - Any error of the offload device sends the rest of the file to the device of the tables.
-//! - On another error the writer ends.
+//! - Any failed write to the offload device sends the rest of the file to the device of the tables.
+//! - On another error, or if there is no other place, the writer ends.
 //!
-//! Blocks that were claimed and not written are given back to their pool. The thread of the
-//! writer calls.
+//! Blocks that were claimed for a write that failed are given back to their pool: they count as
+//! dead. The thread of the writer calls.
 
 use terrace_env::IoBuf;
 use terrace_env::store::StoreError;

@@ -13,8 +13,8 @@
 //!
 //! # Invariants
 //! - A file has at most one writer, and any number of readers.
-//! - A reader finds the bytes that were appended and not trimmed, unless the file's writer has
-//!   failed.
+//! - Within a mount, a reader finds the bytes that were appended and not trimmed, unless the file's
+//!   writer or a device has failed.
 //! - No lock is held over a device call: a read is planned under the file's lock, and carried out
 //!   without it.
 //!

@@ -83,7 +83,7 @@ pub enum JournalContent {
     Head {
         /// The features of the store.
         features: Features,
-        /// The smallest file id that no transaction had named.
+        /// The smallest file id above all that transactions had named or set aside.
         next_file: FileId,
         /// The smallest epoch that no mount had used.
         next_epoch: u32,

@@ -1,7 +1,7 @@
 //! Codec of the superblock: one block, with a checksum at its end.
 //!
-//! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. It does
-//! not check whether the addresses exist, whether the shape is the device's, or whether this
+//! Decoding refuses another format version; [`Foreign`](super::Foreign) tells which it is. Decoding
+//! does not check whether the addresses exist, whether the shape is the device's, or whether this
 //! version knows the features and the number of devices: the caller has to.
 //! `docs/format/superblock.md` has the byte table.
 
@@ -201,8 +201,8 @@ pub struct Superblock {
     pub devices: u16,
     /// Those devices, by number, where there are several.
     pub members: Vec<Member>,
-    /// Where there are several devices: the mounts that device 0 may have been marked for. On
-    /// device 0 both are its own mark.
+    /// Where there are several devices: the marks that the device without the journal may have. On
+    /// that device both are its own mark.
     pub marks: [MountMark; 2],
     /// The shape of the device.
     pub shape: Shape,

@@ -1,7 +1,7 @@
 //! The superblock: the record from which a mount finds everything else. It has, among other fields,
-//! the identity of the store, the shape of the device, the features that a program must know, and
-//! the place where the journal begins. `docs/format/superblock.md` has the byte table and the rules
-//! of its placement.
+//! the identity of the store, the shape of the device and the features that a program must know. On
+//! the device of the journal, it also has the place where the journal begins.
+//! `docs/format/superblock.md` has the byte table and the rules of its placement.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -11,11 +11,12 @@
 //! | `home` | the zones that hold them |
 //! | `foreign` | one of another format version |
 //!
-//! Each device of a store on devices has superblocks of its own. The one of the highest generation
-//! counts.
+//! Each device of a store on devices has superblocks of its own. Of the superblocks of a device,
+//! the one of the highest generation counts.
 //!
 //! # Threads
-//! One actor at a time may use a [`SuperblockArea`], without a lock, as it waits for the device.
+//! One actor at a time may use a [`SuperblockArea`]. That actor must hold no lock, because it waits
+//! for the device.
 
 mod area;
 mod codec;

@@ -8,8 +8,8 @@
 //!
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
 //! conventional zone, those of the two; of a sequential one, those of the four behind its newest
-//! superblock, or all that are marked if none verifies. A newer superblock of another format
-//! version is reported, too.
+//! superblock, or all that are marked if none verifies. A superblock of another format version is
+//! reported, too; in a sequential zone only if it is newer.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock; other
 //! errors end the search. Nothing is written.
@@ -34,9 +34,9 @@ const TAIL: u32 = 4;
 pub(super) struct Seen {
     pub(super) zone: ZoneId,
     pub(super) newest: Option<Superblock>,
-    /// One of another format version that is newer than that.
+    /// One of another format version; in a sequential zone, one that is newer than `newest`.
     pub(super) foreign: Option<Foreign>,
-    /// Written blocks behind the newest superblock that hold none.
+    /// Broken blocks, counted as the head of this module says.
     pub(super) broken: u32,
     /// Where the next block would be appended.
     pub(super) next: Option<u32>,

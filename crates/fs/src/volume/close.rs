@@ -10,6 +10,8 @@
 //!
 //! [`fresh`] makes the records of logs that are durable further than the catalog knows, for any
 //! commit.
+//!
+//! `record_ends` waits for the device and the journal, so the caller must hold no lock.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! Effects of a durable transaction: marks open files as sealed or deleted, and gives the freed
-//! blocks back to their pools.
+//! blocks back to their pools. The file cache forgets what is gone, and the zones of a deleted
+//! table remember its level.
 //!
 //! Blocks that a reader may still read are *condemned* to the [`Pin`](crate::file::Pin) of the
 //! state that is read: they come free when the pin is dropped. Others are dead at once. The caller

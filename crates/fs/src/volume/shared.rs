@@ -1,10 +1,10 @@
 //! [`Volume`]: the state that the handles of a mounted store share. It has the devices, the space,
-//! the journal and the open files.
+//! the journal, the file cache and the open files.
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and not held over a device call.
-//! Two methods of this file wait for the device: `flush_of` flushes it, and `open` reads the whole
-//! of a sealed log that has no index yet.
+//! Three methods of this file wait for the device: `flush_of` and `flush_file` flush it, and `open`
+//! reads the whole of a sealed log that has no index yet.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
