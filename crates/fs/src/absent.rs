@@ -1,8 +1,8 @@
 //! [`Absent`]: stands for a device of a store that is lost, so that the rest of the store can be
 //! mounted.
 //!
-//! It has the capacity that the store remembers of the device. Each request to it fails, as in an
-//! offline zone. It holds no data, and any thread may use it.
+//! It has the capacity that the superblock of device 0 records. It reports its zones as offline,
+//! and each request to it fails. It holds no data, and any thread may use it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

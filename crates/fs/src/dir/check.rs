@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `CURRENT` and journal | read and replayed, as an opening does |
 //! | directory | each file that the journal names is there, is a file and is long enough |
-//! | leftovers | files of the store's own names that the journal does not name |
+//! | leftovers | files that are named as the store names its own, and are not in use |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | tables, clients' files | read, and compared with the checksum of an extent that has one |
 //! | logs | frames are read and verified; a sealed log has its recorded length; zeros follow |
@@ -12,13 +12,12 @@
 //! Damage is listed, with the path and the byte in the file. The check leaves a file where it
 //! cannot be read, and a log at its first error, and goes on with the next file. A damaged
 //! superblock or journal is listed and ends the check. Traces that a crash may leave are listed
-//! apart, unless the store was closed: files that the journal does not name, and bytes behind the
-//! end of an unsealed log.
+//! apart, unless the store was closed: the leftovers, and bytes behind the end of an unsealed log.
 //!
 //! The call itself fails if there is no store, or one that this version does not know; or if the
 //! list of files, `CURRENT` or the journal cannot be read for a reason other than damage.
-//! [`DirStore::check`] locks the directory as a reader, and fails if a writer has it open. With
-//! other [`Files`], the caller has to keep writers away.
+//! [`DirStore::check`] locks the directory as a reader, if it has a file `LOCK`, and fails if a
+//! writer has it open. With other [`Files`], the caller has to keep writers away.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -4,10 +4,10 @@
 //! # Steps
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
 //! 2. If nobody leads, the committer becomes the leader. It applies queued transactions to the
-//!    catalog in order, until their records reach 1 MiB. If there are any records, it adds those of
-//!    how far logs have become durable. It syncs the directory if the group creates or seals files,
-//!    and any file was made since the last such sync. Then it appends the group to the journal by
-//!    one write and syncs the journal.
+//!    catalog in order, until their records reach 1 MiB. If there are any records, and they do not
+//!    close the store, it adds those of how far logs have become durable. It syncs the directory if
+//!    the group creates or seals files, and any file was made since the last such sync. Then it
+//!    appends the group to the journal by one write and syncs the journal.
 //! 3. The members of the group get their results. If the group was written, the leader then removes
 //!    deleted files, punches out trimmed bytes that nobody reads, and rolls the journal if it has
 //!    grown enough. Files that cannot be removed or punched stay. The next group waits for this

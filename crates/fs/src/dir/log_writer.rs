@@ -8,7 +8,7 @@
 //! 2. A write-out may leave a frame of one block *open*: the next write writes the frame again,
 //!    with the appends since then, if they fit the block. So small appends that are written out one
 //!    by one share blocks. A sync closes the frame, and so do `finish` and a write that makes room
-//!    in memory.
+//!    in memory. Reopening the log and closing the store close it, too.
 //!
 //! Writing an open frame again is safe. If the process ends, the file has the old block or the new
 //! one. A power cut may take the frame in any case, as it was not synced.

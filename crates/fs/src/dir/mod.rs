@@ -36,6 +36,9 @@
 //!    believed: an earlier process may have left them in the operating system's cache. Files with
 //!    names of the store's own that no record names are removed. Then a roll writes a new journal,
 //!    with the ends of the logs and a new epoch.
+//! 6. **Reopening of a log**: the file, if bytes behind the log's end had to be cut off.
+//! 7. **Closing**: each unsealed log, cut to its end; then a commit that says so; then `CURRENT`,
+//!    in the same steps as for a roll. If a file still has a writer, nothing of this is done.
 //!
 //! # Assumptions about the medium
 //! A synced file, and the entries of a synced directory, survive a power cut. Of what is not

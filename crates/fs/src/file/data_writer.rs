@@ -10,7 +10,8 @@
 //! 4. `finish` writes the rest and does not flush.
 //!
 //! The bytes of an *offloaded* table go to the offload device while it has room, and then to the
-//! device of the tables. A reservation is not used up by what is offloaded.
+//! device of the tables. Offloaded bytes take nothing of the space that a reservation has set
+//! aside, but its count of bytes goes down all the same.
 //!
 //! # Failure
 //! - If a zone fails under a write, the zone is retired, and the bytes are written to others.

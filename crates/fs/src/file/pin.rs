@@ -1,8 +1,8 @@
 //! [`Pin`]: keeps blocks from being written again while a reader may read them. As long as a block
 //! is pinned, its zone is not reset; on a device without zones, the block is not given out.
 //!
-//! Each state of an open file's map has a pin; a map that only grows keeps its pin. The file and the
-//! reads that were planned from a state hold the state's pin. Blocks that leave the map are
+//! Each state of an open file's map has a pin; a map that only grows keeps its pin. The file and
+//! the reads that were planned from a state hold the state's pin. Blocks that leave the map are
 //! *condemned* to the pin of the state before: they come free when that pin is dropped. A pin also
 //! holds its successor, the pin of the next state. So blocks that a later change frees wait for the
 //! readers of earlier states too.

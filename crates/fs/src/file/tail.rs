@@ -4,10 +4,10 @@
 //! The last block of the map and the buffer may overlap: after a sync, the bytes of a padded block
 //! are at the front of the buffer too. Bytes in memory win then.
 //!
-//! [`add_blocks`] adds a completed write to the map. Blocks of the file that were in the map before
-//! are replaced. The new blocks extend the last extent and that extent's checksum. They begin another extent if there is none, if they lie elsewhere, if the
-//! last extent has been synced, if it would exceed 8 MiB or leave its zone, and for the partial
-//! block of a client's file.
+//! [`add_blocks`] adds a completed write to the map. A block of the file that the map has already
+//! is replaced. The new blocks extend the last extent and that extent's checksum. They begin
+//! another extent if there is none, if they lie elsewhere, if the last extent has been synced, if
+//! it would exceed 8 MiB or leave its zone, and for the partial block of a client's file.
 //!
 //! It has no lock of its own.
 

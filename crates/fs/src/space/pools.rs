@@ -3,8 +3,8 @@
 //! A writer asks for the pool of its kind of file. Logs go to the device of the logs, tables and
 //! clients' files to that of the tables; both may be one device. A table may also ask for the
 //! [offload device](Role::Offload), where the store has one that is not lost. Freed blocks go back
-//! to the pool of their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned) gives that pool
-//! for work such as reclaim.
+//! to the pool of their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned)
+//! gives that pool for work such as reclaim.
 
 use std::sync::Arc;
 

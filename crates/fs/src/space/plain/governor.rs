@@ -12,11 +12,12 @@
 //! | log | `J` whole stretches and `C + U + F` blocks |
 //!
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
-//!   beside those that it has; 1 at least. If fewer stretches are whole already, as many blocks
-//!   stay free instead.
+//!   beside those that it has; 1 at least. A device of tables keeps them even if the journal is on
+//!   a log device, and an offload device keeps one. If fewer stretches are whole already, as many
+//!   blocks stay free instead.
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
-//! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions, and for the flush of
-//!   such a log. They are 0 on a device of logs alone.
+//! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
+//!   They are 0 on a device of logs alone and on an offload device.
 //!
 //! Nothing is kept for reclaim, because a block that comes free can be written without being copied
 //! or reset.

@@ -5,9 +5,10 @@
 //!   Old bytes stay until they are overwritten, so a reader of frames has to recognise old ones.
 //! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
 //!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
-//!   from the front of the run that the placement's [`Fit`] finds; else from the end of the
-//!   shortest run that is long enough. If no run is long enough, or cutting it would break a
-//!   stretch that is kept for the journal, the writer may get a shorter region.
+//!   from the front of the run that the [`Fit`] finds: the placement's one or, on an offload
+//!   device, the default. Else it is cut from the end of the shortest run that is long enough. If
+//!   no run is long enough, or cutting it would break a stretch that is kept for the journal, the
+//!   writer may get a shorter region.
 //! - **Shingled tracks**: a region has a [`Guard`] behind it, which nobody else gets while the
 //!   lease lasts. For a stretch of the journal, a *unit* of one stretch or more is taken; the
 //!   journal writes its first stretch, and the rest is the guard. The superblock has a unit, too.

@@ -2,8 +2,9 @@
 //! zone for a writer.
 //!
 //! A choice changes nothing: the pool carries it out. That may take a wait or a device call without
-//! the lock. The pool then asks for a new choice, since other writers may have been faster. Other
-//! methods begin and end leases. No method waits or uses the device.
+//! the lock. If the writer has no region after that, the pool asks for a new choice, since other
+//! writers may have been faster. Other methods begin and end leases. No method waits or uses the
+//! device.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
