@@ -65,7 +65,7 @@ pub struct Checked {
     pub unverified: ByteCount,
     /// Frames of logs that were verified.
     pub frames: u64,
-    /// The same by device; a store in a directory has none.
+    /// Extents and compared bytes by device; a store in a directory has no devices.
     pub devices: Vec<DeviceChecked>,
 }
 

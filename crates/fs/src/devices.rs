@@ -2,8 +2,8 @@
 //! beside it.
 //!
 //! `check_layouts` refuses a second device that is not plain. It cannot tell two plain devices that
-//! are in each other's place. A claim on the devices binds users in this process, not other
-//! processes.
+//! are in each other's place. In the place of a lost offload device, `without_offload` puts a
+//! stand-in. A claim on the devices binds users in this process, not other processes.
 
 use std::sync::Arc;
 

@@ -175,8 +175,8 @@ impl Fs {
         self.volume.journal.forget_others()
     }
 
-    /// Empties the zone that the reclaim policy chooses, if there is one worth it; whether it did.
-    /// On a device without zones there is nothing to reclaim.
+    /// Empties the zone that the reclaim policy chooses, as far as that is possible. Returns
+    /// whether the policy has chosen one. On a device without zones there is nothing to reclaim.
     pub fn reclaim_one(&self) -> Result<bool, StoreError> {
         let Some(reclaimer) = &self.reclaimer else {
             return Err(StoreError::ReadOnly("reclaim"));

@@ -8,8 +8,8 @@
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
 //! | [`frame`] | what logs are made of, and how their end is found |
-//! | [`superblock`] | where everything starts |
-//! | [`journal`] | the log of those records |
+//! | [`superblock`] | the record from which a mount finds everything else |
+//! | [`journal`] | the log of the catalog's records, on a device |
 //! | [`dir`] | the same store over a plain directory |
 //! | [`inspect`] | what is on the medium, damaged or not, without a mount |
 //! | [`canary`] | rules that a test can break, to prove that others notice |
@@ -20,8 +20,8 @@
 //! |---|---|
 //! | `volume` | the parts of a mounted store, and how a transaction is committed |
 //! | `file`, `cache` | writers, readers and pins of files; written blocks in memory |
-//! | `space`, `reclaim` | pools with their governors; zones are emptied |
-//! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
+//! | `space`, `reclaim` | who gets which blocks; how zones are emptied |
+//! | `media`, `medium`, `flushes` | the devices, with counts; which flushes can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
 //! | `absent` | stands for an offload device that is lost |
@@ -34,7 +34,7 @@
 //! - A commit is acknowledged when it is durable, and what it frees comes free after that.
 //! - No lock is held over a device call. Locks are taken in the order registry, journal, file,
 //!   space; in `dir`, volume, file.
-//! - fs does not know keys, and of levels no more than the typed annotation says.
+//! - This crate knows no keys, and of levels only the number in a file's annotation.
 
 mod absent;
 mod address;

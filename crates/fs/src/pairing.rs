@@ -4,7 +4,8 @@
 //! one of them is put back from an older copy, each still looks sound by itself, but the journal
 //! describes other tables. A mount for writing therefore leaves the same mark, a
 //! [`MountMark`](crate::superblock::MountMark), on both devices. Below, the *other device* is the
-//! one without the journal. A mount without a lost offload device changes no mark.
+//! one without the journal. If the offload device is lost, a mount without it
+//! changes no mark.
 //!
 //! # Steps of a mount for writing
 //! `a` is the mark that was found on the other device, `b` the mark of this mount.

@@ -7,7 +7,7 @@
 //! | [`ZonePlace`] | a zone, and a number of blocks from its start; it may be the zone's end |
 //! | [`AddressSpace`] | the devices of a store: which addresses there are |
 //!
-//! No zone is part of an address: it is computed from the block's number where it is needed.
+//! An address names no zone: the zone is computed from the block's number where it is needed.
 //! `docs/decisions/0017-one-address.md` has the reasons.
 
 mod block_addr;

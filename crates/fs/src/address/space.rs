@@ -5,7 +5,7 @@
 //! one zone. After this check, conversions of the addresses need no error case.
 //!
 //! Not checked here is whether the zone may hold data, nor whether the blocks are within its
-//! capacity: a zone's numbers cover its whole size.
+//! capacity: the block numbers of a zone cover its whole size.
 
 use terrace_env::{DeviceId, ZoneId};
 

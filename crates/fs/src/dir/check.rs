@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `CURRENT` and journal | read and replayed, as an opening does |
 //! | directory | each file that the journal names is there, is a file and is long enough |
-//! | leftovers | files that are named as the store names its own, and are not in use |
+//! | leftovers | files that have a name like the store's own, and that it does not use |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | tables, clients' files | read, and compared with the checksum of an extent that has one |
 //! | logs | frames are read and verified; a sealed log has its recorded length; zeros follow |

@@ -3,10 +3,11 @@
 //! 1. Appends fill a buffer of one large write. When more is appended to a full buffer, its blocks
 //!    get a place in the writer's region and go to the device. A third write waits for the first.
 //! 2. Completed writes join the file's map in file order.
-//! 3. [`sync`](FileWriter::sync) writes the last, partial block padded, and keeps its bytes in the
-//!    buffer, because the next write writes them again elsewhere. For a table, it then flushes the
-//!    device. For a client's file that the catalog knows, it commits the new length instead, if
-//!    anything has changed. For one that the catalog does not know, it does neither.
+//! 3. [`sync`](FileWriter::sync) writes the buffer. It pads the last, partial block, and keeps the
+//!    bytes of that block in the buffer, because the next write writes them again elsewhere. For a
+//!    table, it then flushes the device of the tables, and the offload device if the table has
+//!    blocks there. For a client's file that the catalog knows, it commits the new length instead,
+//!    if anything has changed. For one that the catalog does not know, it does neither.
 //! 4. `finish` writes the rest and does not flush.
 //!
 //! The bytes of an *offloaded* table go to the offload device while it has room, and then to the
@@ -18,8 +19,8 @@
 //!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
-//! - After a failed write to the offload device, the rest of the file goes to the device of the
-//!   tables.
+//! - After a failed write to the offload device, its bytes and the rest of the file go to the
+//!   device of the tables.
 //! - The error of a write, or of a table's flush, is returned by the append, rest, sync or `finish`
 //!   that finds it, and by those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was

@@ -1,7 +1,8 @@
 //! Failed writes of a [`DataWriter`]: the writer gives the place up and writes the bytes to others.
 //!
 //! - A zone that fails is retired. After eight failures for one write, the writer ends.
-//! - Any failed write to the offload device sends the rest of the file to the device of the tables.
+//! - After any failed write to the offload device, the region there is retired, and the rest of the
+//!   file goes to the device of the tables.
 //! - On another error, or if there is no other place, the writer ends.
 //!
 //! Blocks that were claimed for a write that failed are given back to their pool: they count as

@@ -1,5 +1,5 @@
-//! Kinds of errors of a write: those after which another zone may take the bytes, and the one that
-//! leaves the zone sound, a full disk of the host.
+//! Two kinds of write errors. After an error of the zone, another zone may take the bytes. A full
+//! disk of the host leaves the zone sound, but without the blocks of the write.
 
 use terrace_zone::DeviceError;
 

@@ -2,8 +2,8 @@
 //!
 //! Opening reads the superblocks and the whole journal. Damage is collected, and reading goes on
 //! behind it as far as it can. The journal is not read, and the catalog stays empty, if no
-//! superblock of this version says that the journal is on its device, or if it has features or a
-//! number of devices that this version does not know.
+//! superblock of this version says that the journal is on its device, or if that superblock has
+//! features or a number of devices that this version does not know.
 //!
 //! Opening fails if devices cannot be asked, or if the second one is not plain. In a directory it
 //! fails if a writer has the directory, or if `CURRENT` cannot be read. A directory with a file
@@ -190,7 +190,8 @@ impl Inspector {
         &self.superblocks
     }
 
-    /// The superblock in force, if any verifies.
+    /// The superblock in force: of those that verify and have the journal on their device, the
+    /// newest.
     #[must_use]
     pub fn superblock(&self) -> Option<&Superblock> {
         self.superblocks.iter().find(|seen| seen.is_in_force)?.superblock.as_ref().ok()

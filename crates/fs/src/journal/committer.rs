@@ -143,7 +143,7 @@ impl Journal {
     }
 
     /// Applies a transaction and returns once it is durable. Blocks that it gives back may then be
-    /// used again. With `covers_unflushed_data`, what the device has completed so far is made
+    /// used again. With `covers_unflushed_data`, what all devices have completed so far is made
     /// durable before it.
     pub fn commit(
         &self,

@@ -3,7 +3,7 @@
 //!
 //! The last step of a roll writes the superblock, and then releases the zones that lie wholly
 //! before the new head. The leader also writes a superblock when the store is closed (`vouch`), and
-//! when it becomes a store on the journal's device alone (`forget_others`).
+//! when the store gives up its other devices (`forget_others`).
 //!
 //! # Threads
 //! One actor at a time has the leader, and must hold no lock: its calls wait for the device. After

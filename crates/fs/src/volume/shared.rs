@@ -3,7 +3,7 @@
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and not held over a device call.
-//! Three methods of this file wait for the device: `flush_of` and `flush_file` flush it, and `open`
+//! Three methods of this file wait for a device: `flush_of` and `flush_file` flush, and `open`
 //! reads the whole of a sealed log that has no index yet.
 
 use std::collections::BTreeMap;
