@@ -1,10 +1,12 @@
 //! [`Answer`]: a claim of a paper, the value that our runs have for it, and the verdict.
 //!
-//! Our value agrees with the published one if it is off by at most [`BAND`] of it. The outcomes
-//! that are given must be those of the claim's experiment.
+//! Our value agrees with the published one if it is off by at most [`BAND`] of it. A claim that a
+//! run at this scale cannot answer is [`Verdict::Unfit`], however near our value is. The outcomes
+//! that are given must be those of the claim's experiment, all at one scale.
 
 use serde::Serialize;
 
+use super::scale::unfit;
 use super::table::NONE;
 use crate::experiment::{Claim, Experiment, Measure, Than};
 use crate::plot::{Label, Unit};
@@ -34,7 +36,7 @@ pub struct Answer {
     pub ratio: Option<f64>,
     /// Verdict on the claim.
     pub verdict: Verdict,
-    /// Why ours differs, where a measurement has told.
+    /// Why ours differs, where a measurement has told, or why this scale does not answer.
     pub explanation: Option<String>,
     /// The experiment that has the same claim of the paper, if another one has.
     #[serde(skip)]
@@ -54,6 +56,8 @@ pub enum Verdict {
     Explained,
     /// It is not.
     Differs,
+    /// A run at this scale does not answer the claim.
+    Unfit,
     /// There is none.
     Missing,
 }
@@ -82,8 +86,11 @@ impl Answer {
             .collect();
         let ours = claim.evaluate(outcomes).filter(|ours| ours.is_finite());
         let ratio = ours.map(|ours| ours / claim.published).filter(|ratio| ratio.is_finite());
+        let scale = outcomes.first().and_then(|outcome| outcome.scale.parse().ok());
+        let unfit = scale.and_then(|scale| unfit(experiment, claim, scale));
         let verdict = match (ours, ratio) {
             (None, _) => Verdict::Missing,
+            _ if unfit.is_some() => Verdict::Unfit,
             (_, Some(ratio)) if (ratio - 1.0).abs() <= BAND => Verdict::Within,
             (Some(ours), None) if ours == claim.published => Verdict::Within,
             _ if claim.explanation.is_some() => Verdict::Explained,
@@ -99,7 +106,7 @@ impl Answer {
             ours,
             ratio,
             verdict,
-            explanation: claim.explanation.clone(),
+            explanation: unfit.or_else(|| claim.explanation.clone()),
             repeats: claim.repeats.clone(),
             unit,
         }
@@ -114,6 +121,25 @@ impl Answer {
         let ratio = self.ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2}"));
         [self.unit.show(self.published), ours, ratio]
     }
+
+    /// How many claims stand how.
+    pub(super) fn tally(answers: &[Self]) -> String {
+        let count = |verdict| answers.iter().filter(|answer| answer.verdict == verdict).count();
+        let parts = [
+            (Verdict::Within, "within 15 % of what was published"),
+            (Verdict::Explained, "different, with an explanation"),
+            (Verdict::Differs, "different"),
+            (Verdict::Unfit, "not answered at this scale"),
+            (Verdict::Missing, "without a result"),
+        ];
+        let parts = parts.into_iter().map(|(verdict, words)| (count(verdict), words));
+        let parts: Vec<String> =
+            parts.filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
+        match answers.len() {
+            0 => "The experiments hold no claims.".to_owned(),
+            all => format!("Of {all} claims: {}.", parts.join("; ")),
+        }
+    }
 }
 
 impl Verdict {
@@ -124,6 +150,7 @@ impl Verdict {
             Self::Within => "within 15 %",
             Self::Explained => "differs, explained",
             Self::Differs => "differs",
+            Self::Unfit => "not at this scale",
             Self::Missing => "no result",
         }
     }

@@ -2,12 +2,12 @@
 //! known of each of its runs, and their scale if it is not the one that was asked for.
 //!
 //! From these it makes the answers to the paper's claims, the plots with their findings, and
-//! remarks: on the scale, and on runs without a result of this engine.
+//! remarks: on the scale and its effects, and on runs without a result of this engine.
 
 use serde::Serialize;
 use terrace_zone::timing::Scale;
 
-use super::Answer;
+use super::{Answer, remarks_on_scale};
 use crate::experiment::Experiment;
 use crate::plot::{PlotError, Svg, draw, findings};
 use crate::run::Outcome;
@@ -94,8 +94,8 @@ impl Chapter {
         format!("{}-{number}.svg", self.slug())
     }
 
-    /// Remarks, a sentence each: on a scale that was not asked for, and on runs without a result of
-    /// this engine.
+    /// Remarks: on a scale that was not asked for, on effects of the scale, and on runs without a
+    /// result of this engine.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let named = |run: &RunStanding| match &run.variant {
@@ -111,6 +111,8 @@ impl Chapter {
         remarks.extend(self.scale.map(|scale| {
             format!("Its runs are made at a scale of {scale}: at a smaller one they say nothing.")
         }));
+        let scale = self.outcomes.first().and_then(|outcome| outcome.scale.parse().ok());
+        remarks.extend(scale.into_iter().flat_map(|it| remarks_on_scale(&self.experiment, it)));
         remarks.extend(of(&Standing::Missing).map(|runs| format!("No result of: {runs}.")));
         remarks.extend(of(&Standing::OtherBuild).map(|runs| {
             format!("By another engine than this program's, so perhaps not its metrics: {runs}.")

@@ -26,8 +26,9 @@ impl Report {
         for command in self.commands() {
             let _ = writeln!(page, "{command}");
         }
-        page.push_str("```\n\n## All claims\n\n");
-        page.push_str(&claims(&self.answers(), true));
+        let answers = self.answers();
+        let _ = write!(page, "```\n\n## All claims\n\n{}\n\n", Answer::tally(&answers));
+        page.push_str(&claims(&answers, true));
         for chapter in &self.chapters {
             section(&mut page, chapter, plots);
         }

@@ -6,6 +6,7 @@
 //! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the runs for both |
 //! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
 //! | [`Answer`], [`Verdict`] | a claim, our value, the ratio of the two, and whether they agree |
+//! | [`remarks_on_scale`] | effects of a scale on an experiment's figures |
 //!
 //! The same request, experiments, drives, results and program give the same bytes.
 
@@ -15,9 +16,11 @@ mod document;
 mod gather;
 mod markdown;
 mod page;
+mod scale;
 mod table;
 
 pub use answer::{Answer, BAND, Verdict};
 pub use chapter::{Chapter, RunStanding, Standing};
 pub use document::Report;
 pub use gather::GatherError;
+pub use scale::remarks_on_scale;

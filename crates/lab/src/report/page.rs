@@ -83,7 +83,7 @@ impl Report {
         html! {
             section #claims {
                 h2 { "All claims" }
-                p { (tally(&answers)) }
+                p { (Answer::tally(&answers)) }
                 @if missing {
                     p .note {
                         "Not every run has a result of this engine: the sections below say which "
@@ -102,24 +102,6 @@ impl Report {
                 pre { code { @for line in self.commands() { (line) "\n" } } }
             }
         }
-    }
-}
-
-/// How many claims stand how.
-fn tally(answers: &[Answer]) -> String {
-    let count = |verdict| answers.iter().filter(|answer| answer.verdict == verdict).count();
-    let parts = [
-        (Verdict::Within, "within 15 % of what was published"),
-        (Verdict::Explained, "different, with an explanation"),
-        (Verdict::Differs, "different"),
-        (Verdict::Missing, "without a result"),
-    ];
-    let parts = parts.into_iter().map(|(verdict, words)| (count(verdict), words));
-    let parts: Vec<String> =
-        parts.filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
-    match answers.len() {
-        0 => "The experiments hold no claims.".to_owned(),
-        all => format!("Of {all} claims: {}.", parts.join("; ")),
     }
 }
 
@@ -151,7 +133,7 @@ fn claim(answer: &Answer, with_place: bool) -> Markup {
         Verdict::Within => ("good", "✓"),
         Verdict::Explained => ("poor", "≈"),
         Verdict::Differs => ("poor", "≠"),
-        Verdict::Missing => ("none", "–"),
+        Verdict::Unfit | Verdict::Missing => ("none", "–"),
     };
     let slug: String = answer
         .experiment

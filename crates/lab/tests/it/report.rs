@@ -116,6 +116,27 @@ fn a_section_says_its_scale_where_another_was_asked_for() {
 }
 
 #[test]
+fn a_claim_that_the_scale_does_not_answer_is_not_counted_as_near() {
+    let mut report = report(specimen::outcomes());
+    assert_eq!(report.answers()[0].verdict, Verdict::Within);
+    report.chapters[0].experiment.phases[0].workload = "ycsb-a".into();
+    let answers = report.answers();
+    assert_eq!(answers[0].verdict, Verdict::Unfit, "a rate of reads and writes");
+    assert_eq!(answers[0].ratio, Some(1.1), "it is still shown");
+    assert_eq!(answers[2].verdict, Verdict::Within, "a share of space is no rate");
+    let why = "reads weigh as little as 1/64 of what they should beside writes";
+    assert!(answers[0].explanation.as_deref().unwrap().contains(why));
+    let markdown = report.markdown(None);
+    assert!(markdown.contains("2 not answered at this scale") && markdown.contains(why));
+    assert!(texts(&read(&report.html().unwrap()), ".note").iter().any(|note| note.contains(why)));
+    for outcome in &mut report.chapters[0].outcomes {
+        outcome.scale = "1/1".into();
+    }
+    assert_eq!(report.answers()[0].verdict, Verdict::Within);
+    assert!(!report.markdown(None).contains(why));
+}
+
+#[test]
 fn a_report_on_a_users_file_has_the_title_of_the_file() {
     let mut report = report(specimen::outcomes());
     let title = report.chapters[0].experiment.title.clone();

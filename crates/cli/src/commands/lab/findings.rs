@@ -1,6 +1,7 @@
 //! [`Findings`] of a series of experiments: our metrics, and the claims of the papers with our
 //! metrics for them, as tables in Markdown or as one JSON object.
 //!
+//! - Below the tables stands what the scale does to the metrics.
 //! - Claims are left out if only a part of each experiment was run (`whole` is false): that part
 //!   says nothing about the whole.
 //! - A claim about a system without an outcome is shown without a metric of ours.
@@ -12,6 +13,7 @@ use std::fmt::{self, Display, Formatter};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use terrace_lab::experiment::Experiment;
+use terrace_lab::report::remarks_on_scale;
 use terrace_lab::run::{Cost, Metrics, Outcome, RunPlan};
 use terrace_lab::series::SeriesError;
 
@@ -166,6 +168,12 @@ impl<'a> Findings<'a> {
         (table.row_count() > 0).then_some(table)
     }
 
+    /// Effects of the scale of the runs on their metrics.
+    fn remarks(&self, experiment: &Experiment) -> Vec<String> {
+        let scale = of(&self.outcomes, experiment).next().and_then(|it| it.scale.parse().ok());
+        scale.map_or_else(Vec::new, |scale| remarks_on_scale(experiment, scale))
+    }
+
     /// Table of the paper's claims and our metrics; `None` if the experiment has no claims.
     pub(super) fn answers(&self, experiment: &Experiment) -> Option<Table> {
         let mut table = begin(&["what the paper says", "system", "paper", "ours", "ratio"], 2);
@@ -194,6 +202,9 @@ impl Display for Findings<'_> {
             }
             if let Some(answers) = self.answers(experiment) {
                 writeln!(f, "{answers}\n")?;
+            }
+            for remark in self.remarks(experiment) {
+                writeln!(f, "{remark}\n")?;
             }
         }
         for Flop { experiment, system, variant, error } in &self.flops {
