@@ -11,8 +11,9 @@
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!
-//! No task is given out after a failure (until the engine is resumed), while another actor chooses
-//! a plan, or while new data is on its way below level 0 ([`Admitted`]).
+//! No task is given out after a failure (until the engine is resumed), once the engine closes,
+//! while another actor chooses a plan, or while new data is on its way below level 0
+//! ([`Admitted`]).
 //!
 //! # Several compactions at once
 //! 1. One actor at a time chooses. A task comes with the turn to choose ([`Choosing`]).

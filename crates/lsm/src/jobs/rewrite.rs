@@ -10,8 +10,8 @@
 //!   keep, its *boundary*. What lies before the boundary is done; the boundary and what lies behind
 //!   it are left to a later job.
 //!
-//! The job holds all range tombstones of its inputs in memory, but not their entries. One actor
-//! carries out a job. The caller seals and commits the tables.
+//! The job holds all range tombstones of its inputs in memory, but not the entries of input tables.
+//! One actor carries out a job. The caller seals and commits the tables.
 
 use terrace_env::{ByteCount, SeqNo};
 use terrace_policy::{Key, Route};

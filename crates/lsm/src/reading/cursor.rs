@@ -7,9 +7,9 @@
 //! - Forward, the newest version of a key comes first, and the others are passed over. Backward, it
 //!   comes last: the cursor keeps its value while the merge goes on to the next smaller key.
 //! - To change direction, the merge seeks to the key from the other side.
-//! - After [`LEAP_AFTER`] entries in a row that range tombstones hide, each source skips to the end
-//!   of the hidden range (backward: to its start), as far as it has nothing newer than the
-//!   tombstone on the way.
+//! - After [`LEAP_AFTER`] entries in a row that range tombstones hide, the sources skip to the end
+//!   of the hidden range (backward: to its start). A source that may have something newer than the
+//!   tombstone on the way skips less, or nothing.
 //! - After an error a cursor stands nowhere. A step from there begins at an end of the range.
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device. Once the engine is

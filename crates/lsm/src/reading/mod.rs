@@ -34,9 +34,9 @@
 //!   before. Scans and cursors that were opened before go on.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`](crate::Error::Closed).
 //!   So does a read that fails while the engine closes.
-//! - A read does not return an older version in the place of a damaged one. It fails, or, in a
-//!   salvage, the range is left out and listed. (Tables that were lost with their device are no
-//!   part of the tree: [`LostRange`](crate::LostRange).)
+//! - A read does not return an older version in the place of a damaged one. It fails. A salvage
+//!   leaves out the keys whose newest version may be damaged, and lists their range. (Tables that
+//!   were lost with their device are no part of the tree: [`LostRange`](crate::LostRange).)
 //!
 //! # Threads
 //! Any number of readers on any threads; one scan, cursor or salvage is used by one thread at a

@@ -1,8 +1,8 @@
-//! [`Filter`]: answers whether a table may have a key, without a read of data. For most keys that
-//! the table does not have, the answer is no. It is a Bloom filter whose bits for one key lie in
-//! one line of 64 bytes. The layout is `docs/format/table.md`.
+//! [`Filter`]: answers whether a table may have a key, without a read of data. It is a Bloom filter
+//! whose bits for one key lie in one line of 64 bytes. The layout is `docs/format/table.md`.
 //!
-//! - A filter knows the full keys (key space and user key) of entries. "No" is certain for them. It
+//! - A filter knows the full keys (key space and user key) of entries. "No" is certain for them.
+//!   The more bits per key, the more keys that the table does not have get this answer. A filter
 //!   says nothing of range tombstones.
 //! - A block of an unknown kind, or with an impossible header, counts as no filter: every key may
 //!   be there.

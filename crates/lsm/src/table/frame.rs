@@ -6,8 +6,8 @@
 //!   another tag, or from another place, does not verify.
 //! - [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]; an
 //!   unknown compression is [`Error::Unsupported`].
-//! - A [`Handle`] is the place of a block. When it is decoded, it is checked against a limit that
-//!   the caller gives: the end of the area in which the block must lie.
+//! - A [`Handle`] is the place of a block. [`Handle::decode`] and [`Handle::read`] check it against
+//!   a limit that the caller gives: the end of the area in which the block must lie.
 //!
 //! No locks and no I/O.
 

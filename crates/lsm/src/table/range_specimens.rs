@@ -1,5 +1,5 @@
 //! Tests of tables with range tombstones, with and without entries. The tables must be written as
-//! the golden files have them, be read back, and report damage. Others search with a range
+//! the golden files have them, be read back, and report damage. Other tests search with a range
 //! tombstone, and walk a table without entries.
 
 use std::sync::Arc;

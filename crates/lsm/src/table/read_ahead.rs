@@ -1,5 +1,5 @@
-//! [`ReadAhead`]: reads blocks for a cursor, several by one request to the store. What one request
-//! reads is a *section*.
+//! [`ReadAhead`]: reads blocks for a cursor, several by one request to the store. The part of the
+//! table that is in memory for this is a *section*.
 //!
 //! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
 //!   the longer it goes on. Sections of data are smaller if memory is short.

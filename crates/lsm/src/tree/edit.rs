@@ -9,8 +9,8 @@
 //! - [`Edit::version`] comes after the commit, because a new table can be opened only then. An edit
 //!   of moves alone can make its version without a commit.
 //!
-//! If a part of a segment is taken, the table is opened, and its index is read for the size of the
-//! rest. So the caller holds no lock. An edit is used by one thread.
+//! If a part of a table stays, the table may be opened, and its index read for the size of the rest
+//! and for what can be given back. So the caller holds no lock. An edit is used by one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

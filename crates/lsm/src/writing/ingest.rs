@@ -14,8 +14,9 @@
 //!    snapshots that were taken before do not see them. One transaction seals them and adds them to
 //!    the tree. Readers see the sequence from the same moment on as the tables.
 //!
-//! The decider says to which level each table goes. If one of them cannot go there, for example
-//! because a compaction that is under way may change the same keys, all go on top of level 0.
+//! The decider says to which level each table goes. If one of them cannot go there now, for example
+//! because a compaction that is under way may change the same keys, all go on top of level 0. An
+//! answer that the tree does not allow is an error.
 //!
 //! Threads: an ingest belongs to one thread at a time. Several ingests can go side by side.
 

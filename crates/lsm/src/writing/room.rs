@@ -19,7 +19,7 @@
 //!   begins, so that a power cut leaves no later writes without earlier ones.
 //!
 //! Threads: the leader of the writes, which holds no lock when it calls. Before it waits for jobs,
-//! the bytes gathered in the log are handed to the medium.
+//! it begins to hand the bytes gathered in the log to the medium, unless the log is given up.
 
 use std::sync::Arc;
 use std::time::Duration;

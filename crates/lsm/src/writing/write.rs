@@ -10,8 +10,9 @@
 //!
 //! # Errors
 //! - If there is no room for the group, or the append fails, its batches get the error, and are not
-//!   seen. The next opening may still find them in the log. If it was for lack of space, the
-//!   deletes of the group are first tried again, in the end from space that is kept for flushes.
+//!   seen. The next opening may still find them in the log. If it was for lack of space, there are
+//!   further tries first: of the append in another log, and of the deletes of the group alone, in
+//!   the end from space that is kept for flushes.
 //! - If the sync or the write-out fails, the batches that asked for either get the error. All
 //!   batches of the group are seen, and may be durable or not. If it was for lack of space, the
 //!   memtable is flushed instead; if that succeeds, so does the write.
