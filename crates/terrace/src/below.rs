@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | a store of files that the user brought | stays open | stays open |
 //! | a directory, a device | is closed | is closed |
-//! | a file system that the user had mounted | is unmounted | stays mounted |
+//! | a file system that the user had mounted | is unmounted | stays mounted if others hold it |
 //!
 //! The engine must have ended before, because its last writes go through this layer. If a drop
 //! happens while a panic unwinds, a device is not unmounted here, because that may wait: the file

@@ -137,9 +137,9 @@ impl Db {
     /// The values under several keys, in the order in which the keys are given, all at one moment.
     /// A key may come twice.
     ///
-    /// A block that holds several of the keys is read once. On a drive, up to 32 blocks are read at
-    /// a time, so that reading 32 keys at once takes a sixth of the time on flash and a third on a
-    /// disk (`docs/decisions/0020-submitted-reads.md`).
+    /// A block that holds several of the keys is mostly read once. On a drive, up to 32 blocks are
+    /// read at a time, so that reading 32 keys at once takes a sixth of the time on flash and a
+    /// third on a disk (`docs/decisions/0020-submitted-reads.md`).
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! [`Identity`]: tells which opening of a store a handle belongs to.
 //!
-//! A key space is known by a number, which means something else in another store. So its handle
+//! A key space is known by a number, which another store may have for another one. So its handle
 //! carries the identity of its opening, which is compared with that of the store that the handle is
 //! used with. Each opening has an identity of its own, because the key space may be dropped between
 //! two openings.

@@ -5,6 +5,8 @@
 //!   data blocks smaller than 4 KiB a flush may write more.
 //! - If the engine closes or fails while a job has steps left, the job ends there, and what it has
 //!   written is dropped.
+//!
+//! One thread at a time carries out a job. It holds no lock, because it waits for the device.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;

@@ -10,7 +10,7 @@
 //!    the table is written anew, to the same place of the tree. Then the decider is asked again. If
 //!    there is no space for that, the table is moved and stays.
 //!
-//! Threads: any. No lock is held.
+//! Threads: any, which hold no lock: an index may have to be read from the device.
 
 use terrace_env::ByteCount;
 use terrace_env::store::Rank;

@@ -5,8 +5,8 @@
 //!   be larger than that, for example if they compress less.
 //! - If the free space is less than sixteen times that size, there is no set, and the tables are
 //!   placed one by one.
-//! - The group begins when the merge first asks for it, and takes space under the reservation given
-//!   then.
+//! - The group begins when the merge first asks for it. The store takes the group's space first
+//!   from the reservation that the merge hands over then.
 //! - A merge in instalments has one group for all of them.
 //!
 //! A `Set` is used by one actor, that of the merge.
