@@ -1,9 +1,9 @@
 //! The checksum CRC32C (polynomial of Castagnoli), computed by the `crc32c` crate.
 //!
-//! [`crc32c_append`] can bind a checksum to a place: begin with the store's UUID or an epoch, and
-//! append the bytes. Then the checksum of bytes that belong to another store or epoch does not
-//! match, but for a chance of about one in 2^32. A checksum finds damage. It does not protect
-//! against forgery.
+//! [`crc32c_append`] can bind a checksum to a store or an epoch: begin with the store's UUID or the
+//! epoch, and append the bytes. Then the checksum of bytes that belong to another store or epoch
+//! does not match, but for a chance of about one in 2^32. A checksum finds damage. It does not
+//! protect against forgery.
 
 /// The CRC32C of `bytes`.
 #[must_use]

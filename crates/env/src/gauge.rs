@@ -1,5 +1,5 @@
 //! [`MemoryGauge`]: counts the bytes of memory that are in use for one purpose, and their peak. It
-//! only counts: it does not allocate, and has no limit.
+//! only counts: it does not allocate that memory, and has no limit.
 //!
 //! A gauge can be a part of another one, its *whole*: what is counted in the part is counted in the
 //! whole, too. A [`MemoryLease`] is a share of the count that is given back when it is dropped.

@@ -31,8 +31,8 @@
 //! host must leave a guard before blocks that it still wants. A destroyed block reads as other
 //! bytes than it held, maybe zeros, or the read fails with [`DeviceError::Medium`], until the block
 //! is written again. The destruction is as volatile as the write: after a power cut, a block that a
-//! volatile write destroyed is old or destroyed. If no block of the write was kept, it is old,
-//! except in an image after a power cut of its host.
+//! volatile write destroyed is old or destroyed. If no block of the write was kept, the destroyed
+//! block is old, except in an image after a power cut of its host.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in

@@ -1,6 +1,6 @@
-//! Check of `lib.rs` and `mod.rs`: they are tables of contents, made of documentation, `mod` lines
-//! and `use` lines. A module with a body is a finding there, even one of tests: it gets a file of
-//! its own.
+//! Check of `lib.rs` and `mod.rs`: they are tables of contents, made of documentation, `mod` lines,
+//! `use` lines and `extern crate` lines. A module with a body is a finding there, even one of
+//! tests: it gets a file of its own.
 
 use std::path::Path;
 

@@ -6,7 +6,8 @@
 //! | `index`, `names` | files that hold nothing but lists; names of files |
 //! | `layers` | which crate may depend on which |
 //! | `links` | links of pages in Markdown |
-//! | `openings`, `text` | first words of comments; heads, lengths, marks of unfinished work |
+//! | `openings` | first words of doc comments |
+//! | `text` | heads, lengths, marks of unfinished work, paths of somebody's machine |
 //! | `retired` | words that the glossary has given up |
 //! | `run` | the checks in their order |
 //! | `source` | lints that are silenced, unfinished code, tests that are switched off |

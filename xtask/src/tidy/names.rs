@@ -2,8 +2,8 @@
 //!
 //! Names such as `util` and `common` ([`DRAWERS`]) are refused: such a file collects parts that
 //! have no subject in common. They are also refused as a word of a longer name, as in
-//! `common_types`; such words are found between underscores only, not between hyphens. The check
-//! looks at Rust files and the directories on their paths.
+//! `common_types` or `io-utils`: underscores and hyphens divide a name into words. The check looks
+//! at Rust files and the directories on their paths.
 
 use std::ffi::OsStr;
 use std::path::Path;

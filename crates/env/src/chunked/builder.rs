@@ -8,8 +8,9 @@
 //! - only a part of the chunk is wanted;
 //! - the chunk has fewer than [`LEN_MIN`] items.
 //!
-//! If fewer than [`LEN_MIN`] collected items are left at the end, they and the last chunk are
-//! divided anew. So in a sequence of several chunks, each has [`LEN_MIN`] to [`LEN_MAX`] items.
+//! If fewer than [`LEN_MIN`] collected items are left at the end, the items of the last chunk, if
+//! there is one, are put before them, and all of these become one or two chunks. So in a sequence
+//! of several chunks, each has [`LEN_MIN`] to [`LEN_MAX`] items.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! changed copy, which shares most chunks if the change is small: see the [folder's head](super).
 //!
 //! The places of a change must come in ascending order and must not overlap. Debug builds panic
-//! otherwise. Indices behind the last item count as the end.
+//! otherwise. In a change, indices behind the last item count as the end.
 
 use std::fmt;
 use std::ops::{Index, Range};

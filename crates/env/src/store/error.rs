@@ -1,5 +1,5 @@
 //! [`StoreError`]: the errors of a [`Store`](super::Store), one enum for all implementations. The
-//! variants tell what the caller can do:
+//! variants tell the caller what went wrong, and some of them what to do:
 //!
 //! - [`NoSpace`](StoreError::NoSpace), [`Busy`](StoreError::Busy): try again when space has come
 //!   free.

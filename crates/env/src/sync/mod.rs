@@ -9,8 +9,9 @@
 //! The rule: **no lock is held over a wait**: a device call, a sleep, a yield, a charge of
 //! processor time, a join, or the wait for a condition (except for the condition's own lock). In
 //! debug builds [`assert_no_lock_held`] panics where the rule is broken, and names the place where
-//! the lock was taken. An actor that has to keep others out for longer takes a role: a flag under a
-//! lock, and a condition that the others wait for.
+//! the lock was taken. (While the thread panics already, nothing is checked.) An actor that has to
+//! keep others out for longer takes a role: a flag under a lock, and a condition that the others
+//! wait for.
 //!
 //! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
 //! schedules may let others in between. A panic under a lock unlocks it; there is no poisoning. An

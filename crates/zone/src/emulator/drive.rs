@@ -19,12 +19,12 @@
 //! its own bytes into the set, and takes out those that it destroys. Harmed bytes outside of the
 //! set are left alone, so bytes are destroyed once until they are written again. In an image, pages
 //! that hold zeros only are left alone, too. A second set has the bytes that the drive has
-//! destroyed since it was made or opened. A power cut that takes back the first write of a block so
-//! tells a block that had been destroyed from one that was never written.
+//! destroyed since it was made or opened, and that were not written since. With this set, a power
+//! cut that takes back a write knows whether the block had been destroyed before, or never written.
 //!
 //! This module knows no time and no observers, and does not decide on faults: it carries out parts
-//! of writes, failures of zones and power cuts when it is told to. The caller holds the drive's
-//! lock.
+//! of writes, failures of zones, damage to blocks and power cuts when it is told to. The caller
+//! holds the drive's lock.
 
 use std::ops::Range;
 use std::sync::Arc;

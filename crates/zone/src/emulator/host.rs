@@ -14,8 +14,8 @@
 //! cut of the host may then leave anything.
 //!
 //! # Threads
-//! Any number. [`Host::reach`] waits for the host's disk, so it must be called without a lock. The
-//! other calls may be made under the drive's lock.
+//! Any number of actors may call at once. [`Host::reach`] waits for the host's disk, so it must be
+//! called without a lock. The other calls may be made under the drive's lock.
 
 use std::io;
 use std::path::{Path, PathBuf};

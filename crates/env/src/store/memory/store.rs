@@ -1,9 +1,9 @@
 //! [`MemoryStore`]: the store in memory, with calls to configure it, to make operations fail, and
 //! to cut the power or end the process. The [module](super) has the fault model.
 //!
-//! A crash returns a new store, with the files and names that survive, and with the capacity and
-//! the delays of the old one. Reservations, counts, planned failures and open handles stay with the
-//! old store, which goes on beside it.
+//! A crash returns a new store, with the files, names and annotations that survive, and with the
+//! capacity and the delays of the old one. Reservations, counts, planned failures and open handles
+//! stay with the old store, which goes on beside it.
 
 use std::sync::Arc;
 use std::time::Duration;

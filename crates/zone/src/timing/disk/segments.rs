@@ -2,9 +2,10 @@
 //! head is reading ahead. It keeps ranges, not bytes.
 //!
 //! After a read the head reads on, until it is a segment's size ahead of the host or has something
-//! else to do. The cache holds the last bytes that it read on its way, at most a segment's size. A
-//! request within these bytes is answered from the cache; if the head is still reading, it then may
-//! go on further. A request that goes on where the head is reading waits for the platters alone.
+//! else to do. The cache holds the last bytes that the head read on its way, at most a segment's
+//! size. A request within these bytes is answered from the cache; if the head is still reading, the
+//! head then may go on further. A request that goes on where the head is reading waits for the
+//! platters alone.
 //!
 //! When the head turns to something else, these bytes are kept as a segment. The cache has a fixed
 //! number of segments; the oldest one is dropped. A request is answered from the cache if one range
