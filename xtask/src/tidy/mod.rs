@@ -3,7 +3,8 @@
 //! | file | content |
 //! |---|---|
 //! | `finding` | one violation |
-//! | `index`, `names` | files that hold nothing but lists; names of files |
+//! | `index` | contents of `lib.rs` and `mod.rs` |
+//! | `names` | names of files and directories |
 //! | `layers` | which crate may depend on which |
 //! | `links` | links of pages in Markdown |
 //! | `openings` | first words of doc comments |

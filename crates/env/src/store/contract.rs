@@ -1,6 +1,7 @@
 //! The traits of a store: [`Store`], the handles [`FileWriter`] and [`FileReader`], and
-//! [`ReservedSpace`], which is behind a [`Reservation`]. Beside them, most of the values that they
-//! take and return: kinds of files, ranks, options, information on files and space, counts of I/O.
+//! [`ReservedSpace`], which is behind a [`Reservation`]. Most of the values that they take and
+//! return are here, too: kinds of files, ranks, options, information on files and space, counts of
+//! I/O.
 //!
 //! The [module](super) has the invariants, and the rules for threads.
 

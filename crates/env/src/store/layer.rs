@@ -1,10 +1,10 @@
 //! [`Layer`]: a store on top of another one, from which it differs in some calls. It is for
 //! wrappers that watch, count or refuse calls.
 //!
-//! A layer names the store below it, and implements those of these calls in which the two differ:
-//! `create`, `reopen`, `open`, `commit`, `reserve` and `begin_group`. The other calls of [`Store`]
-//! go to the store below. A reservation or a group that is handed down must be one of the store
-//! below.
+//! A layer names the store below it. Of the calls `create`, `reopen`, `open`, `commit`, `reserve`
+//! and `begin_group` it implements those in which the two stores differ. All other calls of
+//! [`Store`] go to the store below. A reservation or a group that is handed down must be one of the
+//! store below.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Keeps a list of the locks of [`sync`](super) that the calling actor holds, so that a lock that
-//! is held over a wait is a panic and not a rare stall. Without debug assertions the list is not
-//! kept, and nothing is checked.
+//! is held over a wait causes a panic, and not a rare stall. Without debug assertions the list is
+//! not kept, and nothing is checked.
 //!
 //! [`switch_point`] uses the list, too: a simulation that explores schedules lets others in between
 //! only where no lock is held. While the thread panics, [`assert_no_lock_held`] passes: a second

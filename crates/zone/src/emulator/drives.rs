@@ -1,8 +1,8 @@
 //! [`Drives`]: the emulated drives of one store, which can be copied, watched and cut together.
 //!
-//! - [`Drives::set_observer`] has an observer called with copies of all drives when one of them
-//!   that has power gets a request other than a read, before the request is carried out or found to
-//!   break a rule.
+//! - [`Drives::set_observer`]: the observer gets copies of all drives before one of them carries
+//!   out a request. It is called for requests that break a rule, too. It is not called for reads,
+//!   nor for requests to a drive without power.
 //! - [`Snapshots`] are such copies. In them the power can be cut for all drives or for one.
 //! - [`Drives::power_cut`] cuts one drive after the other, up to the first error.
 //!
