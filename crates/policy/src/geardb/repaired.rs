@@ -24,7 +24,7 @@
 //! - Data may be left in zones that are mostly dead, such as those whose window was replaced. If
 //!   nothing else is due, and a level lies in more zones than its tables, its window and an
 //!   allowance need, a compaction may rewrite what one of these zones holds of the level, the
-//!   emptiest first ([`Gear::gather`] has the conditions).
+//!   emptiest first ([`Gear::gather`] and [`Sight::has_merged`] have the conditions).
 //! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):
 //!   otherwise it would be most of a level that is far below its limit. It is whole zones, and of
 //!   the last zone as many tables as are missing.

@@ -2,7 +2,7 @@
 //!
 //! What a parameter does is said at the field that it sets, of [`System`](super::System) or of
 //! [`GearRepairs`](crate::GearRepairs). The row of a system, one file for each in this folder, says
-//! which parameters the system has.
+//! which parameters the system has, beside the two of all systems: `load` and `rewrite_max`.
 
 use terrace_env::{ByteCount, Limit};
 

@@ -11,7 +11,8 @@ use terrace_env::ByteCount;
 pub struct StoreShape {
     /// All bytes that files could ever occupy.
     pub capacity: ByteCount,
-    /// The capacity of an ordinary zone; `None` over a plain directory, which has none.
+    /// The capacity of an ordinary zone; `None` where tables lie on a device without zones, or in a
+    /// plain directory.
     pub zone_capacity: Option<ByteCount>,
     /// On shingled tracks, the longest guard of a file: the bytes behind it that a write to the
     /// file may destroy. 0 elsewhere.

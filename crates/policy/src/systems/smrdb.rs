@@ -18,8 +18,8 @@
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
 //!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.
 //! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
-//!   have at most 8 MiB, a table may own several; see `bluefs`. Over a plain directory a table is
-//!   as large as a memtable, but 16 MiB at most.
+//!   have at most 8 MiB, a table may own several; see `bluefs`. Without zones, as over a plain
+//!   directory, a table is as large as a memtable, but 16 MiB at most.
 //! - Without a free band, tables share bands. A greedy collector works as under `bluefs`.
 
 use std::sync::Arc;

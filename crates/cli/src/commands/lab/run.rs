@@ -3,8 +3,8 @@
 //!
 //! - A run whose outcome is kept already, by the same engine and undamaged, is not carried out
 //!   again, unless `--fresh` is given. So a series that was interrupted can be continued.
-//! - A run that fails does not end the others. The command then prints the outcomes of these, and
-//!   fails.
+//! - A run that fails does not end the others. The command then prints the outcomes of the others,
+//!   names the runs that failed, and fails.
 //! - `--jobs` says how many runs may go at once; the default is the number of processors. The limit
 //!   on memory is nine tenths of what is available, if the host says how much that is.
 
