@@ -1,5 +1,6 @@
-//! [`LoadAware`]: a decider around the decider of any row, which says when that one's compactions
-//! are carried out: not as soon as they are due, but once they pay.
+//! [`LoadAware`]: wraps the compaction decider of any system (of its *row* of deciders), and says
+//! when the compactions of that decider are carried out: not as soon as they are due, but once they
+//! pay.
 //!
 //! Why: a compaction that merges few new bytes rewrites many old ones. The less a drive has to do,
 //! the sooner everything is compacted, and the fewer new bytes each compaction finds. Pitchumani
