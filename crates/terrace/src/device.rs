@@ -26,5 +26,5 @@ pub use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind, Timing};
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
     Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Layout, Op,
-    PowerCut, Request, Ticket, ZoneReport, ZoneState, ZoneType,
+    PowerCut, Request, Ticket, Tracks, ZoneReport, ZoneState, ZoneType,
 };

@@ -141,10 +141,18 @@ pub struct GeometryError {
     pub got: String,
 }
 
+/// How many zones a small drive is given.
+const ZONES_USUAL: u64 = 256;
+/// The smallest size of these zones.
+const ZONE_SIZE_USUAL_MIN: ByteCount = ByteCount::kib(64);
+
 impl Geometry {
     /// The most zones that a device may have: a petabyte in zones of 256 MiB. The tables of all
     /// zones are kept in memory, [`ZONE_MEMORY`](Self::ZONE_MEMORY) for each, so 1 GiB at most.
     pub const ZONES_MAX: u32 = 4 << 20;
+
+    /// The size of a zone of a large drive where none is asked for.
+    pub const ZONE_SIZE_USUAL: ByteCount = ByteCount::mib(16);
 
     /// Largest memory that emulator and file system together hold for each zone. It bounds by how
     /// much the process grows when it opens a store of a million zones and reports on all of them.
@@ -167,6 +175,15 @@ impl Geometry {
     #[must_use]
     pub fn tracks(size: ByteCount, tracks: Tracks) -> Self {
         Self { layout: Layout::Tracks(tracks), rotational: true, ..Self::plain(size) }
+    }
+
+    /// The zone size that is usual where none is asked for: a 256th of the drive, as a power of
+    /// two, from 64 KiB to 16 MiB. A store keeps a fixed number of zones for itself, so a small
+    /// drive needs small ones; that of a drive of 4 GiB is what larger ones have as well.
+    #[must_use]
+    pub fn usual_zone_size(size: ByteCount) -> ByteCount {
+        let part = (size.0 / ZONES_USUAL).max(1);
+        ByteCount(1 << part.ilog2()).clamp(ZONE_SIZE_USUAL_MIN, Self::ZONE_SIZE_USUAL)
     }
 
     /// A zoned device: 4 KiB blocks, all zones sequential and full-size, no limits.

@@ -14,13 +14,14 @@ use cargo_metadata::{DependencyKind, Metadata};
 use super::finding::Finding;
 
 /// The layer of each crate.
-const LAYERS: [(&str, u8); 8] = [
+const LAYERS: [(&str, u8); 9] = [
     ("terrace-env", 0),
     ("terrace-zone", 1),
     ("terrace-policy", 1),
     ("terrace-fs", 2),
     ("terrace-lsm", 2),
     ("terrace", 3),
+    ("terrace-c", 4),
     ("terrace-lab", 4),
     ("terrace-cli", 5),
 ];

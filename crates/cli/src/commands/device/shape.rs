@@ -14,11 +14,6 @@ use terrace_zone::{Geometry, Layout, Tracks};
 
 use crate::failure::{Failure, Kind};
 
-/// How many zones a small drive is given.
-const ZONES_USUAL: u64 = 256;
-/// Smallest and largest size of these zones.
-const ZONE_SIZE_MIN: ByteCount = ByteCount::kib(64);
-const ZONE_SIZE_MAX: ByteCount = ByteCount::mib(16);
 /// The size of a band where none is asked for: that of SEALDB, section IV.
 const BAND_USUAL: ByteCount = ByteCount::mib(40);
 /// The size of a track where none is asked for: about that of a 3.5-inch disk.
@@ -52,7 +47,7 @@ impl DeviceKind {
 
     /// About what a drive of this kind has as a zone in the demonstration.
     pub(crate) fn usual_zone(self) -> ByteCount {
-        if self == Self::Bands { BAND_USUAL } else { ZONE_SIZE_MAX }
+        if self == Self::Bands { BAND_USUAL } else { Geometry::ZONE_SIZE_USUAL }
     }
 
     /// A drive of this kind and about this size, with what is usual where nothing is asked for.
@@ -108,13 +103,6 @@ pub(crate) struct Shape {
     /// Of shingled tracks, how many of them behind it a write destroys [default: 2]
     #[arg(long, value_name = "TRACKS")]
     overlap: Option<u32>,
-}
-
-/// The size of zones where none is asked for. A store keeps a fixed number of zones for itself, so
-/// a small drive needs small ones; that of a drive of 4 GiB is what larger ones have as well.
-fn usual_zone(size: u64) -> ByteCount {
-    let part = (size / ZONES_USUAL).max(1);
-    ByteCount(1 << part.ilog2()).clamp(ZONE_SIZE_MIN, ZONE_SIZE_MAX)
 }
 
 impl Shape {
@@ -226,7 +214,7 @@ impl Shape {
             }
         };
         let size = self.size.unwrap_or(ByteCount::gib(4)).0;
-        let usual = || if bands { BAND_USUAL } else { usual_zone(size) };
+        let usual = || if bands { BAND_USUAL } else { Geometry::usual_zone_size(ByteCount(size)) };
         let zone_size = self.zone_size.unwrap_or_else(usual);
         let zone_size = blocks("zone size", zone_size)?;
         // Whole physical blocks; what is left over is not part of the drive.

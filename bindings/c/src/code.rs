@@ -1,0 +1,80 @@
+//! [`TerraceCode`]: results of calls as numbers. A number never changes its meaning.
+
+use terrace::ErrorKind;
+
+/// Result of a call. `terrace_error_message` has the text of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum TerraceCode {
+    /// The call has done its work.
+    Ok = 0,
+    /// Space is short. Reads still work, and deletes can use space that is kept for them.
+    NoSpace = 1,
+    /// The host's disk, on which the image or the directory lies, is full.
+    HostFull = 2,
+    /// Bytes on the medium are not what was written.
+    Corruption = 3,
+    /// Written by a version of Terrace that this one does not understand.
+    Unsupported = 4,
+    /// The store was last opened under a system that this version does not know.
+    UnknownSystem = 5,
+    /// An option is out of its range, or does not fit the store.
+    Option = 6,
+    /// A key, a value or a batch is too large.
+    TooLarge = 7,
+    /// Sorted input is not in order.
+    OutOfOrder = 8,
+    /// There is no such key space, or not any more.
+    UnknownKeySpace = 9,
+    /// A key space of one opening was used with another.
+    OtherStore = 10,
+    /// The target of a copy holds something.
+    TargetNotEmpty = 11,
+    /// The store was opened for reading only.
+    ReadOnly = 12,
+    /// The store has been closed.
+    Closed = 13,
+    /// Another program, or another handle of this one, has it open.
+    InUse = 14,
+    /// There is no such key, file, image or directory.
+    NotFound = 15,
+    /// The request is impossible: a null handle, a name that is no UTF-8, a shape that no drive
+    /// has, a file that is no image.
+    Invalid = 16,
+    /// An earlier failure ended all writing. Reads still work.
+    Stopped = 17,
+    /// The medium, or the operating system, failed.
+    Io = 18,
+    /// A bug in Terrace. Close the handles that the call was given, and use them no more.
+    Bug = 19,
+    /// A file of this name exists already.
+    Exists = 20,
+}
+
+impl TerraceCode {
+    /// The code of a kind of error of the library.
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NoSpace => Self::NoSpace,
+            ErrorKind::HostFull => Self::HostFull,
+            ErrorKind::Corruption => Self::Corruption,
+            ErrorKind::Unsupported => Self::Unsupported,
+            ErrorKind::UnknownSystem => Self::UnknownSystem,
+            ErrorKind::Option => Self::Option,
+            ErrorKind::TooLarge => Self::TooLarge,
+            ErrorKind::OutOfOrder => Self::OutOfOrder,
+            ErrorKind::UnknownKeySpace => Self::UnknownKeySpace,
+            ErrorKind::OtherStore => Self::OtherStore,
+            ErrorKind::TargetNotEmpty => Self::TargetNotEmpty,
+            ErrorKind::ReadOnly => Self::ReadOnly,
+            ErrorKind::Closed => Self::Closed,
+            ErrorKind::InUse => Self::InUse,
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Invalid => Self::Invalid,
+            ErrorKind::Stopped => Self::Stopped,
+            ErrorKind::Bug => Self::Bug,
+            // Kinds that are newer than this list, too: something below has failed.
+            _ => Self::Io,
+        }
+    }
+}

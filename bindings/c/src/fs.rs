@@ -1,0 +1,316 @@
+//! [`TerraceFs`]: a file system that is mounted, for files with names.
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace::fs::{Access, DirOptions, DirStore};
+use terrace::{ByteCount, CachePolicy, Fs, Store};
+use terrace_env::Claim;
+use terrace_env::store::{FileInfo, FileKind, PlacementHint, StoreError};
+use terrace_lsm::remembered_system;
+
+use crate::TerraceCode;
+use crate::failure::{Failure, given, guard};
+use crate::named_files::{NamedFiles, NewFile, modified};
+use crate::slice::TerraceSlice;
+use crate::store::TerraceOptions;
+use crate::value::{clear, hand_over};
+use crate::writer::TerraceWriter;
+
+/// A file system that is mounted.
+pub struct TerraceFs {
+    pub(crate) files: Arc<NamedFiles>,
+    below: Below,
+    // Until it is closed: no engine may use the files meanwhile.
+    _claim: Claim,
+}
+
+enum Below {
+    Drive(Arc<Fs>),
+    Directory(Arc<DirStore>),
+}
+
+impl TerraceFs {
+    fn open(path: &Path, options: &TerraceOptions) -> Result<Self, Failure> {
+        let (below, store) = if path.is_dir() {
+            let access = if options.is_read_only() { Access::ReadOnly } else { Access::ReadWrite };
+            let directory = DirStore::open(path, DirOptions { access })?;
+            (Below::Directory(Arc::clone(&directory)), directory as Arc<dyn Store>)
+        } else {
+            let fs = options.mount(path)?;
+            fs.set_cache(ByteCount(options.file_cache), CachePolicy::default());
+            (Below::Drive(Arc::clone(&fs)), fs as Arc<dyn Store>)
+        };
+        let users = store.users();
+        let claim =
+            if options.is_read_only() { users.claim_to_read() } else { users.claim_to_write() };
+        let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
+        if remembered_system(&*store).map_err(terrace::Error::from)?.is_some() {
+            let path = path.display();
+            return Err(Failure::invalid(format_args!(
+                "{path}: expected files with names, found a key-value store; open it by \
+                 terrace_store_open"
+            )));
+        }
+        Ok(Self { files: Arc::new(NamedFiles(store)), below, _claim: claim })
+    }
+}
+
+impl Drop for TerraceFs {
+    fn drop(&mut self) {
+        match &self.below {
+            Below::Drive(fs) => fs.unmount(),
+            Below::Directory(directory) => directory.close(),
+        }
+    }
+}
+
+/// How a file is written and found again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum TerraceFileKind {
+    /// Any file. Each sync is also a write of metadata.
+    Client = 0,
+    /// A file that is synced often: a sync is one write to the end of a zone, without metadata.
+    /// After a power cut it holds a prefix of the appends, at least all that were synced.
+    Log = 1,
+    /// A file that is written once and then finished. A sync makes it durable on the medium, but
+    /// only the finish lets it be found again after a power cut.
+    Table = 2,
+}
+
+/// Facts about a new file. Set all fields to 0 first: 0 means the default everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceFileOptions {
+    /// A `TerraceFileKind`.
+    pub kind: u32,
+    /// Expected lifetime: files of one number are placed together. 1 for the shortest, up to 200;
+    /// 0 where nothing is known.
+    pub lifetime: u32,
+    /// The largest size that it can reach, where that is known; else 0.
+    pub size: u64,
+    /// The time of modification, in a unit of the caller's choice.
+    pub modified: u64,
+}
+
+/// The longest lifetime.
+const LIFETIME_MAX: u32 = 200;
+
+impl TerraceFileOptions {
+    fn file(&self) -> Result<NewFile, Failure> {
+        const KINDS: [FileKind; 3] = [FileKind::Client, FileKind::Log, FileKind::Table];
+        let Some(kind) = KINDS.get(self.kind as usize).copied() else {
+            let found = self.kind;
+            return Err(Failure::invalid(format_args!("kind: expected 0, 1 or 2, found {found}")));
+        };
+        if self.lifetime > LIFETIME_MAX {
+            let found = self.lifetime;
+            return Err(Failure::invalid(format_args!(
+                "lifetime: expected 0 to {LIFETIME_MAX}, found {found}"
+            )));
+        }
+        let level = self.lifetime.checked_sub(1).and_then(|level| u8::try_from(level).ok());
+        let size = (self.size > 0).then_some(ByteCount(self.size));
+        let hint = PlacementHint { level, stream: 0 };
+        Ok(NewFile { kind, hint, size, modified: self.modified })
+    }
+}
+
+/// Knowledge of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceFileInfo {
+    /// The file's number, which is never used again.
+    pub id: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The time of modification that was given last.
+    pub modified: u64,
+    /// How many names it has.
+    pub links: u32,
+    /// 1 if it is finished, else 0.
+    pub finished: u32,
+}
+
+impl TerraceFileInfo {
+    pub(crate) fn of(info: &FileInfo) -> Self {
+        Self {
+            id: info.id.0,
+            size: info.size,
+            modified: modified(&info.annotation),
+            links: info.names.len() as u32,
+            finished: info.sealed.into(),
+        }
+    }
+}
+
+/// Use of a file system's space, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceSpace {
+    /// All bytes that files could ever occupy.
+    pub capacity: u64,
+    /// Bytes that can be written before anything has to be reclaimed.
+    pub free: u64,
+    /// Bytes of files that exist.
+    pub live: u64,
+    /// Bytes that nothing refers to and that come back with reclaim.
+    pub dead: u64,
+    /// Bytes that are there for new data.
+    pub available: u64,
+}
+
+fn names(fs: Option<&TerraceFs>) -> Result<&NamedFiles, Failure> {
+    Ok(&given(fs, "fs")?.files)
+}
+
+/// Mounts the file system on the drive of an image, or in a directory. `options` may be null. To be
+/// closed by `terrace_fs_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_open(
+    path: TerraceSlice<'_>,
+    options: Option<&TerraceOptions>,
+    fs: Option<&mut MaybeUninit<*mut TerraceFs>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(fs, "fs")?;
+        let options = TerraceOptions::of(options)?;
+        hand_over(out, TerraceFs::open(Path::new(path.text("path")?), &options)?);
+        Ok(())
+    })
+}
+
+/// Unmounts the file system and frees the handle. Everything that was synced or finished is
+/// durable. Writers and readers that are left fail from then on, and are still to be freed. Null is
+/// ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_close(fs: Option<Box<TerraceFs>>) -> TerraceCode {
+    guard(|| {
+        drop(fs);
+        Ok(())
+    })
+}
+
+/// Makes an empty file of this name, durably, in the place of a file that has the name. `options`
+/// may be null. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_create(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    options: Option<&TerraceFileOptions>,
+    writer: Option<&mut MaybeUninit<*mut TerraceWriter>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(writer, "writer")?;
+        let files = &given(fs, "fs")?.files;
+        let file = options.copied().unwrap_or_default().file()?;
+        let writer = files.create(name.text("name")?, &file)?;
+        hand_over(out, TerraceWriter::new(files, writer, file.hint));
+        Ok(())
+    })
+}
+
+/// Opens a file for further appends, behind what it has. A file that is not finished goes on as it
+/// is; of one that is finished a copy is made, which takes the name. To be freed by
+/// `terrace_writer_finish` or `terrace_writer_close`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_append_to(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    writer: Option<&mut MaybeUninit<*mut TerraceWriter>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(writer, "writer")?;
+        let (files, name) = (&given(fs, "fs")?.files, name.text("name")?);
+        let hint = files.find(name)?.annotation.hint;
+        let writer = files.append_to(name)?;
+        hand_over(out, TerraceWriter::new(files, writer, hint));
+        Ok(())
+    })
+}
+
+/// Cuts a file, which nobody is writing, to its first `size` bytes, durably. It is finished then.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_truncate(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    size: u64,
+) -> TerraceCode {
+    guard(|| names(fs)?.truncate(name.text("name")?, size))
+}
+
+/// Tells what is known of a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info`
+/// may be null.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_stat(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    info: Option<&mut MaybeUninit<TerraceFileInfo>>,
+) -> TerraceCode {
+    guard(|| {
+        let found = names(fs)?.find(name.text("name")?)?;
+        if let Some(info) = info {
+            info.write(TerraceFileInfo::of(&found));
+        }
+        Ok(())
+    })
+}
+
+/// Gives the file of name `from` the name `to` instead, durably. A file that had that name loses
+/// it.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_rename(
+    fs: Option<&TerraceFs>,
+    from: TerraceSlice<'_>,
+    to: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| names(fs)?.rename(from.text("from")?, to.text("to")?))
+}
+
+/// Gives all names that begin with `from` the beginning `to` instead, durably and all at once, as
+/// the rename of a directory does. Nothing happens if there are none.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_rename_all(
+    fs: Option<&TerraceFs>,
+    from: TerraceSlice<'_>,
+    to: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| names(fs)?.rename_all(from.text("from")?, to.text("to")?))
+}
+
+/// Gives a file a further name, durably. `TERRACE_CODE_EXISTS` if a file has it.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_link(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    further: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| names(fs)?.link(name.text("name")?, further.text("further")?))
+}
+
+/// Takes a name away, durably. The file goes with its last name; readers that are open go on.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_remove(fs: Option<&TerraceFs>, name: TerraceSlice<'_>) -> TerraceCode {
+    guard(|| names(fs)?.remove(name.text("name")?))
+}
+
+/// Tells how the space is used.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_space(
+    fs: Option<&TerraceFs>,
+    space: Option<&mut MaybeUninit<TerraceSpace>>,
+) -> TerraceCode {
+    guard(|| {
+        let found = names(fs)?.0.space();
+        given(space, "space")?.write(TerraceSpace {
+            capacity: found.capacity.0,
+            free: found.free.0,
+            live: found.live.0,
+            dead: found.dead.0,
+            available: found.for_puts.0,
+        });
+        Ok(())
+    })
+}

@@ -1,0 +1,66 @@
+//! [`TerraceKeySpace`]: an ordered map of its own within a store.
+
+use std::mem::MaybeUninit;
+
+use terrace::KeySpace;
+
+use crate::TerraceCode;
+use crate::failure::{Failure, given, guard};
+use crate::slice::TerraceSlice;
+use crate::store::{TerraceStore, durability};
+use crate::value::{clear, hand_over};
+
+/// A key space. It belongs to one opening of one store.
+pub struct TerraceKeySpace(pub(crate) KeySpace);
+
+/// The key space that a call means, with the durability of the call.
+pub(crate) fn space_of(space: Option<&TerraceKeySpace>, number: u32) -> Result<KeySpace, Failure> {
+    let TerraceKeySpace(space) = given(space, "space")?;
+    Ok(match durability(number)? {
+        Some(durability) => space.with_durability(durability),
+        None => space.clone(),
+    })
+}
+
+/// Opens the key space of this name. `create`: not 0 to make it if there is none. To be freed by
+/// `terrace_key_space_free`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_key_space_open(
+    store: Option<&TerraceStore>,
+    name: TerraceSlice<'_>,
+    create: u32,
+    space: Option<&mut MaybeUninit<*mut TerraceKeySpace>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(space, "space")?;
+        let (db, name) = (&given(store, "store")?.db, name.text("name")?);
+        let space = if create != 0 { db.create_key_space(name)? } else { db.key_space(name)? };
+        hand_over(out, TerraceKeySpace(space));
+        Ok(())
+    })
+}
+
+/// Drops the key space of this name and everything in it.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_key_space_drop(
+    store: Option<&TerraceStore>,
+    name: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| {
+        let (db, name) = (&given(store, "store")?.db, name.text("name")?);
+        if db.drop_key_space(name)? {
+            return Ok(());
+        }
+        let message = format_args!("expected a key space {name:?}, found none");
+        Err(Failure::new(TerraceCode::UnknownKeySpace, message))
+    })
+}
+
+/// Frees a key space's handle; the key space stays. Null is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_key_space_free(space: Option<Box<TerraceKeySpace>>) {
+    guard(|| {
+        drop(space);
+        Ok(())
+    });
+}

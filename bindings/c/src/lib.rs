@@ -1,0 +1,41 @@
+//! Terrace for C, and for languages that call C. The header is `include/terrace.h`, which cbindgen
+//! makes from these sources; the guide is `docs/c-api.md`.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`image`] | emulated drives in files, and formatting them |
+//! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
+//! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
+//! | [`code`], [`failure`] | errors: a code that is returned, and a message for each thread |
+//! | [`slice`] | bytes that the caller lends |
+//!
+//! # Rules
+//! - Each call that can fail returns a [`TerraceCode`]. Results go through pointers, which are set
+//!   to null before anything else when they are to receive a handle.
+//! - No panic leaves a call: it becomes [`TerraceCode::Bug`].
+//! - A handle belongs to the caller until it is closed, finished or freed by the call that takes
+//!   it. A null handle is refused, or, by a call that frees, ignored.
+//! - The handles of stores, key spaces, file systems and readers may be used by several threads at
+//!   once; all others by one thread at a time.
+//!
+//! # Unsafe code
+//! It is in [`slice`] alone, with its argument. Elsewhere the types of the parameters say what C
+//! has to hand over: a reference for a handle that is lent, a `Box` for one that is given back, an
+//! `Option` around either because C has null.
+
+pub mod batch;
+pub mod code;
+pub mod cursor;
+pub mod failure;
+pub mod fs;
+pub mod image;
+pub mod key_space;
+pub mod listing;
+mod named_files;
+pub mod reader;
+pub mod slice;
+pub mod store;
+pub mod value;
+pub mod writer;
+
+pub use code::TerraceCode;

@@ -1,0 +1,88 @@
+//! The example in C, built with the sanitizers for addresses and for undefined behaviour, and run:
+//! once with the shared library, once with the static one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Libraries that Rust's standard library needs where it is linked statically.
+const OF_RUST: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
+
+/// The directory into which cargo has put the libraries, beside this test.
+fn libraries() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, complained) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{said}\n{complained}", output.status);
+    assert_eq!(complained, "", "{command:?}");
+    said
+}
+
+fn tour(link: impl FnOnce(&mut Command, &Path)) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("tour");
+    let libraries = libraries();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"])
+        .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join("examples/tour.c"))
+        .arg("-o")
+        .arg(&program);
+    link(&mut compiler, &libraries);
+    run(&mut compiler);
+    let images = place.path().join("images");
+    std::fs::create_dir(&images).unwrap();
+    let said = run(Command::new(&program).arg(&images).env("LD_LIBRARY_PATH", &libraries));
+    assert!(said.contains("apple is red\n"), "{said}");
+    assert!(said.ends_with("all is as expected\n"), "{said}");
+}
+
+#[test]
+fn the_example_runs_clean_with_the_shared_library() {
+    tour(|compiler, libraries| {
+        compiler.arg("-L").arg(libraries).arg("-lterrace_c");
+    });
+}
+
+#[test]
+fn the_example_runs_clean_with_the_static_library() {
+    tour(|compiler, libraries| {
+        compiler.arg(libraries.join("libterrace_c.a")).args(OF_RUST);
+    });
+}
+
+/// The sanitizers must notice a program that is wrong, or the tests above would say nothing.
+#[test]
+fn a_value_that_is_used_after_it_was_freed_is_noticed() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, program) = (place.path().join("wrong.c"), place.path().join("wrong"));
+    let text = "#include \"terrace.h\"\n\
+        int main(void) {\n\
+          TerraceBatch *batch = NULL;\n\
+          terrace_batch_new(&batch);\n\
+          terrace_batch_free(batch);\n\
+          return *(volatile char *)batch == 7;\n\
+        }\n";
+    std::fs::write(&source, text).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let libraries = libraries();
+    run(Command::new("cc")
+        .args(["-fsanitize=address,undefined", "-I"])
+        .arg(root.join("include"))
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&libraries)
+        .arg("-lterrace_c"));
+    let output = Command::new(&program).env("LD_LIBRARY_PATH", &libraries).output().unwrap();
+    let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{complained}");
+    assert!(complained.contains("heap-use-after-free"), "{complained}");
+}
