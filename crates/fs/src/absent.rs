@@ -1,8 +1,9 @@
 //! [`Absent`]: stands for a device of a store that is lost, so that the rest of the store can be
 //! mounted.
 //!
-//! It has the capacity that the superblock of device 0 records. It reports its zones as offline,
-//! and each request to it fails. It holds no data, and any thread may use it.
+//! It is a plain device of the capacity that it is made with: the one that the superblock of device
+//! 0 records. It reports that it is offline, and each request to it fails. It holds no data, and
+//! any thread may use it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,16 +1,16 @@
 //! Finds a store on its devices: reads the superblock of each device, checks that the devices
 //! belong to one store, and replays the journal. An offload device that is lost is left out.
 //!
-//! A store has one or two devices. Device 0 holds the tables and the clients' files. A device 1
-//! holds the journal and the logs, or offloaded tables: that is its [`Role`]. A superblock records
-//! the UUID of the store and the number of the device that it lies on; with two devices, it
-//! describes both of them.
+//! A store has one or two devices. Device 0 holds the clients' files and the tables, but for
+//! offloaded ones. A device 1 holds the journal and the logs, or offloaded tables: that is its
+//! [`Role`]. A superblock records the UUID of the store and the number of the device that it lies
+//! on; with two devices, it describes both of them.
 //!
 //! [`assemble`] refuses devices of different stores, a wrong number of devices, and devices in each
 //! other's place. It refuses a pair of which one is an older copy, where the marks of [`pairing`]
-//! tell. It also refuses a store with features that this version does not know, and a device whose
-//! shape is not the recorded one. These checks come before the journal is read. For a mount that
-//! writes, the devices are flushed first.
+//! tell. It also refuses a store that needs features which this version does not know, and a device
+//! whose shape is not the recorded one. These checks come before the journal is read. For a mount
+//! that writes, the devices are flushed first.
 //!
 //! Nothing here keeps writers away: the caller has to.
 

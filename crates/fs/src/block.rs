@@ -5,6 +5,8 @@
 //! down to whole blocks, and what is left is not used. A write pointer inside a block means that a
 //! write was torn, because the file system writes whole blocks; [`pointer()`] then returns `None`.
 //! It does so too for a zone whose state has no pointer, such as a full one.
+//!
+//! `end_writing` finishes a zone that is partly written and will not be written any more.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};

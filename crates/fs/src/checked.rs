@@ -1,6 +1,8 @@
-//! [`Checked`]: the result of a check: counts of what was verified, and a list of the problems
-//! found. Traces that a crash may leave in a directory are listed apart, as leftovers. In a store
-//! that was closed they are problems; so `closed` has to be set before any is noted.
+//! [`Checked`]: the result of a check: counts of what was looked at and verified, and a list of the
+//! problems found. Traces that a crash may leave in a directory are listed apart, as leftovers. In
+//! a store that was closed they are problems; so `closed` has to be set before any is noted.
+//!
+//! `names` compares the names of a catalog with those that its files list.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -2,7 +2,8 @@
 //!
 //! # Steps
 //! 1. Claim the devices within this process: for one mount that writes, or for any number that
-//!    read. For writing, flush them, so that what is read cannot be lost later.
+//!    read. Refuse a device 1 that is not plain. For writing, flush the devices, so that what is
+//!    read cannot be lost later.
 //! 2. Find the superblocks, refuse devices that do not belong together, and replay the journal.
 //! 3. Read every unsealed log to its end. If one of them is damaged, the mount fails, even a
 //!    read-only one.

@@ -5,7 +5,8 @@
 //!   the cache would fill with the inputs of compactions, which are deleted afterwards.
 //! - Blocks are named by file and by their place in it. So the cache does not change when a block
 //!   is moved on the medium. The owner has to say when blocks are cut off (`forget_from`) or
-//!   trimmed (`keep_mapped`), and when the file is deleted (`forget`).
+//!   trimmed (`keep_mapped`), and when the file is deleted (`forget`) or comes to another level
+//!   (`relevel`).
 //! - `find` finds nothing for [`Cause::Recovery`], so that a check reads the medium.
 //!
 //! # Threads

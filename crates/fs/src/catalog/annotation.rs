@@ -1,7 +1,7 @@
 //! Codec of annotations, which a store keeps with a file for its owner. In order: flags, the level
 //! and the stream, which placement understands; then the length of the owner's opaque bytes, and
 //! these bytes. Decoding refuses unknown flags, a level other than 0 where the flags say that there
-//! is none, and fewer bytes than the length says.
+//! is none, and bytes that end before the annotation does.
 
 use std::sync::{Arc, LazyLock};
 

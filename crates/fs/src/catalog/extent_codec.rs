@@ -1,6 +1,7 @@
-//! Codec of extents. Decoding refuses an extent that is empty, that has blocks which the store does
-//! not have, or that crosses the end of a zone. It also refuses a checksum flag other than 0 and 1,
-//! and a checksum that is not 0 where the flag says that none is known.
+//! Codec of extents, and of lists of them. Decoding refuses an extent that is empty, that has
+//! blocks which the store does not have, or that crosses the end of a zone. It also refuses a
+//! checksum flag other than 0 and 1, a checksum that is not 0 where the flag says that none is
+//! known, and bytes that end too early.
 //!
 //! Not checked here are whether the zone may hold data, and whether two files claim the same
 //! blocks.

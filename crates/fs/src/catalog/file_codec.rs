@@ -3,8 +3,8 @@
 //! Decoding refuses fields that do not decode; extents that the store does not have; extents that
 //! overlap in the file or are not in its order; a file of more than 2^32 - 1 blocks; a log without
 //! a run of frames; and runs of a file that is no log. Not checked here are the size against the
-//! extents, the order of the runs, the durable end of a log, and whether two files claim the same
-//! blocks.
+//! extents, the order of the runs and of the names, the durable end of a log, and whether two files
+//! claim the same blocks.
 
 use std::sync::Arc;
 

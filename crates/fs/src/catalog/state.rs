@@ -1,4 +1,5 @@
-//! [`Catalog`]: all files, their names, and the counters from which ids and epochs are taken.
+//! [`Catalog`]: all files, their names, and the counters from which ids and epochs are taken. It
+//! also has the store's own annotation, and whether the store was closed.
 //!
 //! # Invariants
 //! - A name belongs to one file, and the file lists it.
@@ -25,7 +26,7 @@ use super::zone_levels::{Levels, ZoneLevels};
 use super::{Effects, FileRecord, Record};
 use crate::AddressSpace;
 
-/// Metadata of all files: a pure value, changed by records only.
+/// Metadata of all files: a pure value, changed by records and by chunks of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     /// The devices that the files' blocks are on.

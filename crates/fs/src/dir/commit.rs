@@ -7,11 +7,12 @@
 //!    catalog in order, until their records reach 1 MiB. If there are any records, and they do not
 //!    close the store, it adds those of how far logs have become durable. It syncs the directory if
 //!    the group creates or seals files, and any file was made since the last such sync. Then it
-//!    appends the group to the journal by one write and syncs the journal.
-//! 3. The members of the group get their results. If the group was written, the leader then removes
-//!    deleted files, punches out trimmed bytes that nobody reads, and rolls the journal if it has
-//!    grown enough. Files that cannot be removed or punched stay. The next group waits for this
-//!    step.
+//!    appends the group to the journal by one write and syncs the journal. A group without records
+//!    is not written.
+//! 3. The members of the group get their results. Unless writing has failed, the leader then
+//!    removes deleted files, punches out trimmed bytes that nobody reads, and rolls the journal if
+//!    it has grown enough. Files that cannot be removed or punched stay as they are. The next group
+//!    waits for this step.
 //!
 //! # Failure
 //! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot

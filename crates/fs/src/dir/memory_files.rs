@@ -3,18 +3,19 @@
 //!
 //! # Fault model
 //! - **Power cut**: each sector of 512 bytes of a file is found as it was last synced, or as it was
-//!   last written, by chance. A sector that this version does not have is zeros. The length is one
-//!   of the two, or between them. Each name, independently of the others, is found as it was when
-//!   the directory was last synced, or as it is now.
+//!   last written, by chance. Where the chosen version of the file is too short to have the sector,
+//!   zeros are found. The length is one of the two, or between them. Each name, independently of
+//!   the others, is found as it was when the directory was last synced, or as it is now.
 //! - A cut can be set to happen at the n-th operation that changes or syncs something, counted from
-//!   zero. That operation fails, though its bytes may be found afterwards. Later calls that list,
-//!   open, read, change or sync fail too. `power_cut` gives the directory that is found afterwards.
+//!   zero. That operation fails, though its bytes may be found afterwards. Later calls of the two
+//!   traits fail too, except `room`, `describe`, `unlock` and `preallocate`. `power_cut` gives the
+//!   directory that is found afterwards.
 //! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
 //!   it cannot write or sync.
 //! - One operation can be made to fail by itself, without an effect.
 //!
 //! # Threads
-//! Any number may call. One lock, held over no wait.
+//! Any number of threads may call. There is one lock, and no call waits while it holds the lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

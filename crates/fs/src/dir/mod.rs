@@ -26,19 +26,20 @@
 //!    its sync. Deleted files are removed, and trimmed bytes punched out, after that.
 //! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that creates the log
 //!    makes its name durable: before that commit, no sync makes a log last.
-//! 3. **Sync of a client's file**: the file, then a commit of its new length if the catalog has the
-//!    file.
+//! 3. **Sync of a client's file**: the file; then a commit of its length, if the catalog has the
+//!    file with another one.
 //! 4. **Roll**: the snapshot goes to a new journal file, and a new superblock to `CURRENT.new`.
 //!    Both are synced, then the directory. Then `CURRENT.new` is renamed to `CURRENT`, and the
 //!    directory is synced again. The old journal is removed last. So `CURRENT` names a whole
 //!    snapshot at any time.
 //! 5. **Opening for writing**: the directory, the journal and all unsealed logs, before they are
-//!    believed: an earlier process may have left them in the operating system's cache. Files with
-//!    names of the store's own that no record names are removed. Then a roll writes a new journal,
-//!    with the ends of the logs and a new epoch.
+//!    believed: an earlier process may have left them in the operating system's cache. Leftovers
+//!    are removed: files named by an id and kind that no record has, other journals, and
+//!    `CURRENT.new`. Then a roll writes a new journal, with the ends of the logs and a new epoch.
 //! 6. **Reopening of a log**: the file, if bytes behind the log's end had to be cut off.
 //! 7. **Closing**: each unsealed log, cut to its end; then a commit that says so; then `CURRENT`,
-//!    in the same steps as for a roll. If a file still has a writer, nothing of this is done.
+//!    in the same steps as for a roll. If a file still has a writer, nothing of this is done. If a
+//!    log has failed, no commit is made.
 //!
 //! # Assumptions about the medium
 //! A synced file, and the entries of a synced directory, survive a power cut. Of what is not

@@ -5,13 +5,13 @@
 //! 1. If the place lies before an end that the caller knows, such as that of a sealed log:
 //!    corruption. A frame that verifies is corruption anywhere if its version or flags are unknown,
 //!    or if it says `synced > s`.
-//! 2. If the header has the store, epoch, sequence and chain of frame `s`, but for one of them at
-//!    most, and of the chain but for one bit at most, the frame is corrupt in three cases. It is no
-//!    longer than the device writes as a whole. Its checksum holds once one bit of its length is
-//!    changed. Or lost blocks read as zeros on this medium, the frame takes several blocks, and no
-//!    unit that the device writes as a whole reads as zeros in it. (The last case is not applied to
-//!    a frame of one block. Such a frame may have been written several times, each time longer, so
-//!    a torn one can mix old and new parts.)
+//! 2. A header is taken for that of frame `s` if at most one of its fields store, epoch, sequence
+//!    and chain differs, and the chain by at most one bit. Then the frame is corrupt in three
+//!    cases. It is no longer than the device writes as a whole. Its checksum holds once one bit of
+//!    its length is changed. Or lost blocks read as zeros on this medium, the frame takes several
+//!    blocks, and no unit that the device writes as a whole reads as zeros in it. (The last case is
+//!    not applied to a frame of one block. Such a frame may have been written several times, each
+//!    time longer, so a torn one can mix old and new parts.)
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption. To find such a frame, the rest of the written blocks is read.
 //! 4. Otherwise the tail is torn, or the log ends here, and the scan ends. An acknowledged last

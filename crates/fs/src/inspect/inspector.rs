@@ -2,12 +2,13 @@
 //!
 //! Opening reads the superblocks and the whole journal. Damage is collected, and reading goes on
 //! behind it as far as it can. The journal is not read, and the catalog stays empty, if no
-//! superblock of this version says that the journal is on its device, or if that superblock has
-//! features or a number of devices that this version does not know.
+//! superblock of this version says that the journal is on its device, or if that superblock needs
+//! features or has a number of devices that this version does not know.
 //!
 //! Opening fails if devices cannot be asked, or if the second one is not plain. In a directory it
 //! fails if a writer has the directory, or if `CURRENT` cannot be read. A directory with a file
-//! `LOCK` is locked meanwhile. Nothing keeps writers off devices, so the caller has to.
+//! `LOCK` is locked as long as the inspector lives. Nothing keeps writers off devices, so the
+//! caller has to.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -14,8 +14,8 @@
 //! tail. The new superblock is therefore written twice, so that one copy may be lost.
 //!
 //! The first transaction of a mount says that its epoch is used, and has the records that the
-//! caller passes, such as where recovered logs end. Until [`Journal::resume`] returns, nothing else
-//! may be written to the devices.
+//! caller passes, such as where recovered logs end. Until [`Journal::resume`] returns, no file may
+//! be written.
 
 use std::sync::Arc;
 

@@ -9,7 +9,8 @@
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
 //! conventional zone, those of the two; of a sequential one, those of the four behind its newest
 //! superblock, or all that are marked if none verifies. A superblock of another format version is
-//! reported, too; in a sequential zone only if it is newer.
+//! reported, too; in a sequential zone only if it is newer. `survey` instead gives the blocks that
+//! are marked as superblocks, sound or not.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock; other
 //! errors end the search. Nothing is written.

@@ -4,9 +4,10 @@
 //! damage to acknowledged frames. A recorded end does.
 //!
 //! [`record_ends`](Volume::record_ends) records how far the unsealed logs are durable, and that the
-//! store is closed. If a log has a writer, or its writer has failed, or it ends within an append,
-//! the store is not recorded as closed. If the flush of the logs fails, nothing is recorded. A
-//! store that is not recorded as closed is treated as after a crash.
+//! store is closed; then it records in the superblock where the journal ends. If a log has a
+//! writer, or its writer has failed, or it ends within an append, the store is not recorded as
+//! closed. If the flush of the logs fails, nothing is recorded. A store that is not recorded as
+//! closed is treated as after a crash.
 //!
 //! [`fresh`] makes the records of logs that are durable further than the catalog knows, for any
 //! commit.

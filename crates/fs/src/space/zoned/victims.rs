@@ -2,10 +2,11 @@
 //!
 //! - Reclaim is due when the policy says so and it can gain something: dead blocks or, while a
 //!   writer waits, room in partly written zones that makes a whole zone when it is gathered.
-//! - The policy chooses among zones with something dead. If there is none, and a writer waits or a
-//!   client has asked, it chooses among those with room, if that room makes a whole zone. It is not
-//!   shown zones that a writer holds, that have unsealed or pinned blocks, whose room is set aside,
-//!   or that reclaim has failed on.
+//! - The policy chooses among zones with something dead; its [`Sight`](terrace_policy::Sight) says
+//!   which of them it is shown. If there is none, and a writer waits or a client has asked, it
+//!   chooses among those with room, if that room makes a whole zone. It is not shown zones that a
+//!   writer holds, that have unsealed or pinned blocks, whose room is set aside, or that reclaim
+//!   has failed on.
 //! - If the policy chooses no victim, or a copy finds no room, reclaim is not due until something
 //!   has changed. Examples of a change are a lease that ends, blocks that are freed or sealed, and
 //!   another policy. If the policy chose none while no writer waited and no client had asked, a
