@@ -19,12 +19,13 @@
 //!   Writing fails if this happens eight times for one write, if no other place is found, or on an
 //!   error that is not a zone's. On a full disk of the host, the rest of the zone is given up and
 //!   writing fails.
-//! - After a failed write to the offload device, its bytes and the rest of the file go to the
-//!   device of the tables.
+//! - After a failed write to the offload device, the bytes of that write and the rest of the file
+//!   go to the device of the tables.
 //! - The error of a write, or of a table's flush, is returned by the append, rest, sync or `finish`
 //!   that finds it, and by those after it.
 //! - A call that finds no space can be made again. The exceptions are an append of which a part was
 //!   taken, and a failed write that found no other place: these end the writer.
+//! - On a device without zones, the writer's region takes the place of a zone here.
 //!
 //! # Threads
 //! One writer to a file. Readers see the bytes of each append that has returned, until the writer

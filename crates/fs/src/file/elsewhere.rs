@@ -4,6 +4,7 @@
 //! - After any failed write to the offload device, the region there is retired, and the rest of the
 //!   file goes to the device of the tables.
 //! - On another error, or if there is no other place, the writer ends.
+//! - On a device without zones, the writer's region takes the place of a zone here.
 //!
 //! Blocks that were claimed for a write that failed are given back to their pool: they count as
 //! dead. The thread of the writer calls.

@@ -17,7 +17,8 @@
 //!
 //! # Failure
 //! - If a zone fails under a write, that frame and those behind it are written to another zone,
-//!   unless more than eight zones have failed in a row.
+//!   unless more than eight zones have failed in a row. On a device without zones, the lease takes
+//!   the place of the zone.
 //! - A call that finds no space can be made again: what has gathered stays.
 //! - After another failed write or flush, such as on a full disk of the host, this call and later
 //!   appends, write-outs, syncs and `finish` return the error.

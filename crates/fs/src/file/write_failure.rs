@@ -1,5 +1,6 @@
 //! Two kinds of write errors. After an error of the zone, another zone may take the bytes. A full
-//! disk of the host leaves the zone sound, but without the blocks of the write.
+//! disk of the host leaves the zone sound, but without the blocks of the write. On a device without
+//! zones, a writer's region takes the place of a zone here.
 
 use terrace_zone::DeviceError;
 

@@ -1,5 +1,5 @@
 //! [`Tail`]: the journal's end, where frames are appended. When a zone is full, the tail goes on in
-//! another one.
+//! another one. On a device without zones, a zone here is a stretch.
 //!
 //! # Invariants
 //! - One write is under way at a time, and it is forced: frames before those in it are durable.

@@ -14,7 +14,8 @@
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
 //!   beside those that it has; 1 at least. A device of tables keeps them even if the journal is on
 //!   a log device, and an offload device keeps one. If fewer stretches are whole already, as many
-//!   blocks stay free instead.
+//!   blocks stay free instead. On shingled tracks, a stretch here is a *unit*: a stretch with its
+//!   guard.
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
