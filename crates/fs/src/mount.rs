@@ -4,7 +4,8 @@
 //! 1. Claim the devices within this process: for one mount that writes, or for any number that
 //!    read. Refuse a device 1 that is not plain. For writing, flush the devices, so that what is
 //!    read cannot be lost later.
-//! 2. Find the superblocks, refuse devices that do not belong together, and replay the journal.
+//! 2. Find the superblocks, refuse devices that do not belong together or that this version cannot
+//!    use, and replay the journal.
 //! 3. Read every unsealed log to its end. If one of them is damaged, the mount fails, even a
 //!    read-only one.
 //! 4. Make the counts of zones from the catalog and the device's report. On a device without zones,

@@ -11,7 +11,7 @@
 //!   traits fail too, except `room`, `describe`, `unlock` and `preallocate`. `power_cut` gives the
 //!   directory that is found afterwards.
 //! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
-//!   it cannot write or sync.
+//!   it cannot change or sync files.
 //! - One operation can be made to fail by itself, without an effect.
 //!
 //! # Threads
