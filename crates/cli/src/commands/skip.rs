@@ -2,8 +2,8 @@
 //! keys that it left out. Without it, a damaged block ends the scan with an error that names the
 //! option.
 //!
-//! - [`Skip::entries`] gives the entries. With the option they come forward, also if a backward
-//!   scan is asked for, and what is left out is known before the first one.
+//! - [`Skip::entries`] gives the entries. With the option they come forward only (no command
+//!   takes it with `--reverse`), and what is left out is known before the first one.
 //! - [`Skip::add`] adds to a command's JSON result what was left out.
 //! - [`tell`] prints it on standard error if the answer is in text, and fails with exit code 3 if
 //!   anything was left out. Call it last.

@@ -1,7 +1,9 @@
 //! Names of the store's files in the directory: `CURRENT`; `CURRENT.new`, until it is renamed;
-//! `JOURNAL-n`; `LOCK`; and one for each file by id and kind, such as `000007.table`.
+//! a journal by its number, such as `JOURNAL-000002`; `LOCK`; and one for each file by id and kind,
+//! such as `000007.table`.
 //!
-//! [`parse`] tells what a name means. The spelling must be exact: `7.table` is a foreign name.
+//! [`parse`] tells what a name means. The spelling must be exact: `7.table` and `JOURNAL-2` are
+//! foreign names.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

@@ -1,8 +1,8 @@
 //! Finds the value of a [`Claim`]'s quantity in the outcomes of our runs.
 //!
-//! There is no value if a run, a metric, a sample or a series in it is missing, if a series does
-//! not reach the value that the claim waits for, if the outcome lists no zone, or if the divisor of
-//! a ratio is zero.
+//! There is no value if a run, a metric, a sample or a series in it is missing; if the claim waits
+//! for a value that its series does not reach; if the claim is about zones and the outcome lists
+//! none; or if the divisor of a ratio is zero.
 //!
 //! The outcomes must be of the claim's own experiment: the names of systems, variants and phases
 //! are compared, not the experiment's name.

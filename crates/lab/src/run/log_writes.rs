@@ -7,9 +7,9 @@
 //! - [`Forced`] does the same with forced writes.
 //! - [`Journaled`] commits a transaction to the journal after each sync of the log.
 //!
-//! A log without chunks may also have a buffer, as SMRDB's has: when so many bytes were appended
-//! since the last sync that the engine or the buffer asked for, the append waits for one. A longer
-//! append is divided.
+//! A log without chunks may also have a buffer of a given size, as SMRDB's has. An append that
+//! fills the buffer waits for a sync, which empties it; so does each sync that the engine asks for.
+//! An append that is longer than what is left of the buffer is divided.
 //!
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //! With a buffer, a power cut may leave a part of a batch.

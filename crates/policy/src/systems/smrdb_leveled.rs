@@ -22,8 +22,8 @@
 //! # Where the thesis is silent
 //! - The size of level 1. It is LevelDB's two and a half memtables, and each further level is ten
 //!   times as large.
-//! - Where bands are too large for a small store, a band is divided evenly among tables. Where they
-//!   have at most 8 MiB, a table may own several; see `bluefs`.
+//! - Where bands are larger than 256 MiB, or too large for a small store, a band is divided evenly
+//!   among tables. Where they have at most 8 MiB, a table may own several. Both as in `bluefs`.
 //! - In the thesis the memtable is as large as a band. Here its size is an option of the store.
 //!   With a `memtable_size` a little below the band's size, the table of a flush fits in a band.
 //! - Without a free band, tables share bands. A greedy collector works as under `bluefs`.

@@ -11,7 +11,7 @@
 //! | `model` | joins them: chooses the next action of the head |
 //! | `inside` | what a translation layer asks of the disk |
 //!
-//! Places on the platters are bytes, times are nanoseconds. The times of calls must not go back.
+//! Offsets on the disk are in bytes, times in nanoseconds. The times of calls must not go back.
 
 mod buffer;
 mod inside;
