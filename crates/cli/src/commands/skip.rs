@@ -1,6 +1,6 @@
 //! The option `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of
-//! keys that it left out. Without it, a damaged block ends the scan with an error that names the
-//! option.
+//! keys that it left out. Without it, a damaged block ends the scan with an error. The error
+//! names the option, unless the drive could not read the block at all.
 //!
 //! - [`Skip::entries`] gives the entries. With the option they come forward only (no command
 //!   takes it with `--reverse`), and what is left out is known before the first one.

@@ -10,8 +10,9 @@
 //!
 //! # Failure
 //! - A transaction that cannot be staged fails alone, and changes nothing.
-//! - After a failed write, flush or step of a roll, nobody knows what is on the medium. The journal
-//!   then takes no more commits, and those that wait fail with `Stopped`. A group that was durable
+//! - After a failed write or step of a roll, or a failed flush for a group, nobody knows what is on
+//!   the medium. (A write that is tried again in another zone has not failed.) The journal then
+//!   takes no more commits, and those that wait fail with `Stopped`. A group that was durable
 //!   before is still acknowledged. The catalog can be read, and may include changes that were not
 //!   acknowledged.
 //! - A journal that is only read refuses commits with `ReadOnly`.
