@@ -63,7 +63,7 @@ pub(crate) struct Skipped {
     pub(crate) special: u64,
     /// Files larger than the largest value.
     pub(crate) too_large: u64,
-    /// Files and directories that could not be read.
+    /// Files, links and directories that could not be read.
     pub(crate) unreadable: u64,
     /// Entries after the limit that was asked for.
     pub(crate) beyond_limit: u64,
@@ -163,7 +163,14 @@ fn entry(
     let content = if kind.is_dir() {
         return Ok(None);
     } else if kind.is_file() {
-        let size = found.metadata().map_err(|error| walk_failure(root, error))?.len();
+        let size = match found.metadata() {
+            Ok(metadata) => metadata.len(),
+            Err(error) if strictness == Strictness::Fail => return Err(walk_failure(root, error)),
+            Err(_) => {
+                skipped.unreadable += 1;
+                return Ok(None);
+            }
+        };
         if size > size_max {
             if strictness == Strictness::Fail {
                 return Err(too_large(found.path(), size, size_max));
@@ -173,9 +180,16 @@ fn entry(
         }
         Content::File(size)
     } else if kind.is_symlink() {
-        let target = fs::read_link(found.path());
-        let target = target.map_err(|error| Failure::path(found.path(), &error))?;
-        Content::Link(target.into_os_string().into_vec())
+        match fs::read_link(found.path()) {
+            Ok(target) => Content::Link(target.into_os_string().into_vec()),
+            Err(error) if strictness == Strictness::Fail => {
+                return Err(Failure::path(found.path(), &error));
+            }
+            Err(_) => {
+                skipped.unreadable += 1;
+                return Ok(None);
+            }
+        }
     } else {
         skipped.special += 1;
         return Ok(None);
@@ -254,6 +268,34 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let failure = Tree::walk(&root.path().join("gone"), 1, Strictness::Skip).unwrap_err();
         assert_eq!(failure.kind, Kind::NotFound);
+    }
+
+    /// A walk reads the names of a directory at once: a file may go before its turn comes.
+    #[test]
+    fn an_entry_that_goes_during_the_walk_is_left_out_or_an_error() {
+        for gone in ["file", "link"] {
+            let visit_while_it_goes = |strictness| {
+                let root = tempfile::tempdir().unwrap();
+                fs::write(root.path().join("a"), "").unwrap();
+                fs::write(root.path().join("file"), "").unwrap();
+                symlink("../nowhere", root.path().join("link")).unwrap();
+                let mut seen = 0;
+                let skipped = visit(root.path(), 99, strictness, |entry| {
+                    if entry.path == b"a" {
+                        fs::remove_file(root.path().join(gone)).unwrap();
+                    }
+                    seen += 1;
+                    Ok(())
+                });
+                skipped.map(|skipped| (seen, skipped))
+            };
+            let (seen, skipped) = visit_while_it_goes(Strictness::Skip).unwrap();
+            assert_eq!(seen, 2, "without {gone}");
+            assert_eq!(skipped, Skipped { unreadable: 1, ..Skipped::default() });
+            let failure = visit_while_it_goes(Strictness::Fail).unwrap_err();
+            assert_eq!(failure.kind, Kind::NotFound, "{gone}");
+            assert!(failure.message.contains(gone), "{}", failure.message);
+        }
     }
 
     #[test]
