@@ -338,9 +338,10 @@ impl TableCursor {
         let stored = self.ahead.fill(table, handle, self.ceiling()?)?;
         let block = table.block(handle, &stored)?;
         // A block where a scan begins is kept, because other scans may begin there too. Blocks that
-        // a scan only passes are not kept, nor blocks that would push out a hundred others.
-        let is_kept = self.ahead.is_single() && (handle.size as usize) < MAPPED_MIN;
-        if self.walk == Walk::Scan && is_kept {
+        // a scan only passes are not kept, nor blocks that would push out a hundred others, however
+        // small they are stored. So no block is kept that was parked and is read again.
+        let is_small = block.contents.len() < MAPPED_MIN;
+        if self.walk == Walk::Scan && self.ahead.is_single() && is_small {
             table.cache(&block);
         }
         Ok(block)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::store::{FileReader, FileWriter, StoreError};
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, Cause, FileId, MemoryGauge, SeqNo};
+use terrace_env::{ByteCount, Cause, FileId, MAPPED_MIN, MemoryGauge, SeqNo};
 
 use super::index_builder::IndexLayout;
 use super::{
@@ -260,6 +260,25 @@ fn a_cursor_seeks_to_every_key_and_between() {
         cursor.seek(&internal_key(&key::successor(full), Trailer::NEWEST)).unwrap();
         let next = entries[i..].iter().find(|(other, _)| key::split(other).0 != full);
         assert_eq!(cursor.key(), next.map(|(key, _)| &key[..]));
+    }
+}
+
+/// A block is large by what it takes in memory, not by what it takes in the file.
+#[test]
+fn a_scan_keeps_the_small_block_where_it_begins_and_no_large_one() {
+    for (block_size, kept) in [(16 << 10, true), (256 << 10, false)] {
+        let value = vec![7; 1 << 10];
+        let many: Vec<Entry> =
+            (0..512u32).map(|i| entry(0, &i.to_be_bytes(), 1, Kind::Put, &value)).collect();
+        let layout = TableLayout::new(ByteCount(block_size), Compression::Lz4, 10);
+        let bytes = build(&many, layout);
+        assert!(bytes.len() < MAPPED_MIN, "all of the table is small as it is stored");
+        let memory = Memory::new(&EngineOptions::default());
+        let table = open_with(&bytes, &memory).unwrap();
+        let mut cursor = TableCursor::new(table, Walk::Scan);
+        cursor.seek(&many[0].0).unwrap();
+        assert_eq!(cursor.key(), Some(&many[0].0[..]));
+        assert_eq!(memory.cache.get(FILE, 0).is_some(), kept, "blocks of {block_size} bytes");
     }
 }
 
