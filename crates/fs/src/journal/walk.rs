@@ -3,8 +3,8 @@
 //! A walk follows links and splices as a replay does, and reads with the same scanner. At damage it
 //! gives the error. It goes on at the next frame of the same epoch in the zone, else at the next
 //! splice; without either it ends. If a zone that a link or splice leads to cannot be opened, the
-//! walk gives that error and ends. An end before the frames that the superblock says were durable
-//! is an error, too.
+//! walk gives that error next, behind the damage or the link, and ends. An end before the frames
+//! that the superblock says were durable is an error, too.
 //!
 //! - Nothing is guessed: missing frames are left out, and so are those of an append that has no
 //!   end.
@@ -147,6 +147,8 @@ pub struct JournalWalk<'a> {
     assembler: Assembler,
     frames: Vec<FrameSeen>,
     end: Option<(String, u64, u64)>,
+    /// Why the next part could not be opened: it comes behind the append or error of the last step.
+    unopened: Option<StoreError>,
 }
 
 impl<'a> JournalWalk<'a> {
@@ -166,6 +168,7 @@ impl<'a> JournalWalk<'a> {
             assembler: Assembler::default(),
             frames: Vec::new(),
             end: None,
+            unopened: None,
         }
     }
 
@@ -177,29 +180,32 @@ impl<'a> JournalWalk<'a> {
     }
 
     /// Goes on at a block where a frame must be.
-    fn go_to(&mut self, at: BlockAddr, cursor: Cursor) -> Result<(), StoreError> {
+    fn go_to(&mut self, at: BlockAddr, cursor: Cursor) {
         self.scanner = None;
-        let (source, block) = (self.open)(at)?;
-        let known_end = block.saturating_add(1);
-        self.scanner = Some(Scanner::new(source, self.binding, block, cursor, known_end));
-        Ok(())
+        match (self.open)(at) {
+            Ok((source, block)) => {
+                let known_end = block.saturating_add(1);
+                self.scanner = Some(Scanner::new(source, self.binding, block, cursor, known_end));
+            }
+            Err(error) => self.unopened = Some(error),
+        }
     }
 
-    fn jump(&mut self, splice: Splice) -> Result<(), StoreError> {
+    fn jump(&mut self, splice: Splice) {
         self.binding.epoch = splice.epoch;
         (self.assembler, self.frames) = (Assembler::default(), Vec::new());
         let cursor = self.binding.start(splice.sequence);
-        self.go_to(splice.at, cursor)
+        self.go_to(splice.at, cursor);
     }
 
     fn step(&mut self) -> Result<Option<JournalAppend>, StoreError> {
         if let Some((at, cursor)) = self.first.take() {
-            self.go_to(at, cursor)?;
+            self.go_to(at, cursor);
         }
         while let Some(scanner) = &mut self.scanner {
             let sequence = scanner.cursor().sequence;
             if let Some(splice) = self.splices.next_if(|splice| splice.sequence <= sequence) {
-                self.jump(splice)?;
+                self.jump(splice);
                 continue;
             }
             match scanner.next_frame() {
@@ -214,7 +220,7 @@ impl<'a> JournalWalk<'a> {
                 Err(error) => self.behind(error)?,
             }
         }
-        Ok(None)
+        self.unopened.take().map_or(Ok(None), Err)
     }
 
     /// Goes on behind damage, which is the error; or, if a further look finds none, just goes on.
@@ -228,7 +234,7 @@ impl<'a> JournalWalk<'a> {
         (self.assembler, self.frames) = (Assembler::default(), Vec::new());
         if !found {
             match self.splices.next() {
-                Some(splice) => self.jump(splice)?,
+                Some(splice) => self.jump(splice),
                 None => self.scanner = None,
             }
         }
@@ -250,7 +256,7 @@ impl<'a> JournalWalk<'a> {
             }
             return Ok(());
         };
-        self.jump(splice)?;
+        self.jump(splice);
         let expected = format!("frames up to {}, where the journal goes on", splice.sequence);
         let got = format!("no frame {sequence}");
         Err(StoreError::Corruption { region, offset, expected, got })
@@ -265,7 +271,7 @@ impl<'a> JournalWalk<'a> {
                 && let Some(scanner) = &self.scanner
             {
                 let (to, cursor) = (*to, scanner.cursor());
-                self.go_to(to, cursor)?;
+                self.go_to(to, cursor);
             }
             return Ok(Some(append));
         }
@@ -351,4 +357,39 @@ fn decode_records(
         }
     }
     (Some(JournalContent::Transactions(records)), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::MemorySource;
+    use crate::superblock::{JournalHead, SuperblockArea};
+    use terrace_env::{ByteCount, Uuid};
+    use terrace_zone::{Device as _, Emulator, Geometry};
+
+    /// The journal's first block holds no frame, and the zone where it goes on cannot be opened.
+    #[test]
+    fn damage_is_told_before_the_zone_behind_it_that_cannot_be_opened() {
+        let geometry = Geometry::uniform(ByteCount::mib(1), 20);
+        let drive = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+        let area = SuperblockArea::choose(Arc::clone(&drive) as _).unwrap();
+        let [head, next] = [3, 7].map(|block| BlockAddr::new(terrace_env::DeviceId::FIRST, block));
+        let superblock = Superblock {
+            head: JournalHead { at: head, epoch: 1, sequence: 5, chain: 9 },
+            splices: vec![Splice { at: next, epoch: 2, sequence: 8 }],
+            ..Superblock::first(Uuid([1; 16]), drive.geometry(), &area)
+        };
+        let open = move |at| {
+            let unopened = || StoreError::Invalid("offline".into());
+            let source =
+                MemorySource { region: "zone".into(), bytes: vec![0; 1 << 16], atomic: 4096 };
+            if at == head { Ok((Box::new(source) as _, 0)) } else { Err(unopened()) }
+        };
+        let mut walk = JournalWalk::new(&superblock, AddressSpace::plain(), Box::new(open));
+        let error = walk.next().unwrap().unwrap_err();
+        assert!(matches!(error, StoreError::Corruption { .. }), "{error}");
+        let error = walk.next().unwrap().unwrap_err();
+        assert!(matches!(error, StoreError::Invalid(_)), "{error}");
+        assert!(walk.next().is_none());
+    }
 }
