@@ -72,20 +72,45 @@ impl SuperblockArea {
         let generation = generation.max(newest_foreign(&seen).map_or(0, |it| it.generation));
         let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
         let area = Self { device, grid, home, next: (0, Some(0)), generation };
-        area.clear()?;
+        area.clear(&seen)?;
         Ok(area)
     }
 
-    fn clear(&self) -> Result<(), StoreError> {
-        let zones = self.zones();
-        for &zone in &zones {
-            let failed = |error| io("clearing the", zone, error);
-            if matches!(self.home, Home::Log(_)) {
-                self.device.control(Op::Reset(zone), Cause::Superblock).map_err(failed)?;
-            } else {
-                self.put(ZonePlace { zone, block: 0 }, IoBuf::zeroed(2 * BLOCK)).map_err(failed)?;
+    /// Clears the place. `seen`: what the search found. The newest superblock goes last, and only
+    /// once the others are gone: a power cut in between must not leave an older one in charge.
+    fn clear(&self, seen: &[Seen]) -> Result<(), StoreError> {
+        let newest = |zone: ZoneId| {
+            let seen = seen.iter().find(|seen| seen.zone == zone)?;
+            seen.newest.as_ref().map(|superblock| superblock.generation)
+        };
+        match self.home {
+            Home::Log(mut zones) => {
+                zones.sort_by_key(|zone| newest(*zone));
+                for zone in zones {
+                    let reset = self.device.control(Op::Reset(zone), Cause::Superblock);
+                    reset.map_err(|error| io("clearing the", zone, error))?;
+                    // A power cut may take a reset back.
+                    if newest(zone).is_some() {
+                        self.flush()?;
+                    }
+                }
+            }
+            Home::Slots(zone) => {
+                let clear = |block, blocks| {
+                    let cleared =
+                        self.put(ZonePlace { zone, block }, IoBuf::zeroed(blocks * BLOCK));
+                    cleared.map_err(|error| io("clearing the", zone, error))
+                };
+                if let Some(generation) = newest(zone) {
+                    clear(((generation + 1) % 2) as u32, 1)?;
+                }
+                clear(0, 2)?;
             }
         }
+        self.flush()
+    }
+
+    fn flush(&self) -> Result<(), StoreError> {
         let flush = self.device.control(Op::Flush, Cause::Superblock);
         flush.map_err(|error| StoreError::io("flush after clearing the superblock", error))
     }
