@@ -90,7 +90,8 @@ struct Recorded {
 
 impl FileMedium {
     /// Makes the image of a new drive. There must not be a file of this name; but a drive without
-    /// zones can be made on a block device whose start holds nothing.
+    /// zones can be made on a block device whose start holds nothing. With an error, no file is
+    /// left.
     pub(super) fn create(
         path: &Path,
         geometry: Geometry,
@@ -111,6 +112,16 @@ impl FileMedium {
         }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
+        // A file without a header is no image, and would be in the way of the next try.
+        Self::make_in_file(file, path, header).inspect_err(|_| drop(std::fs::remove_file(path)))
+    }
+
+    fn make_in_file(
+        file: File,
+        path: &Path,
+        header: Header,
+    ) -> Result<(Self, ZoneTable), DeviceError> {
+        let failed = |error| host_error("create", path, error);
         lock(&file, path, Access::ReadWrite)?;
         file.set_len(header.image_len()).map_err(failed)?;
         let made = Self::make(Arc::new(file), path, header)?;

@@ -387,3 +387,19 @@ fn holds_what_the_golden_image_holds(drive: &Emulator) {
         assert!(drive.read(Lba(lba), 1, CAUSE).unwrap().starts_with(text.as_bytes()), "{text}");
     }
 }
+
+#[test]
+fn an_image_that_cannot_be_made_leaves_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("drive.img");
+    // With header and table it is longer than any file can be.
+    let blocks = (u64::MAX / 2) / 4096;
+    let geometry = Geometry::uniform(ByteCount(blocks * 4096), 1);
+    let error = Emulator::create_image(&path, geometry, UUID).unwrap_err();
+    assert!(matches!(error, DeviceError::Host { .. }), "{error}");
+    assert!(!path.exists());
+    drop(Emulator::create_image(&path, geometries::plain(), UUID).unwrap());
+    // A file that was there is not touched.
+    Emulator::create_image(&path, geometries::plain(), UUID).unwrap_err();
+    assert!(path.exists());
+}
