@@ -36,6 +36,8 @@ pub(super) struct NodeState {
     pub(super) size: u64,
     /// Bytes that are durable. (Of logs, see [`LogState`].)
     pub(super) synced: u64,
+    /// A sync failed: what is durable is not known any more. (Of logs, see [`LogState`].)
+    pub(super) unsynced: Option<StoreError>,
     /// The length that the catalog has.
     pub(super) recorded: u64,
     /// The checksum of all bytes, if they were all appended since the store was opened.
@@ -124,10 +126,14 @@ impl Node {
     }
 
     /// Makes all its bytes durable; of a log, all that are in frames. Returns whether anything had
-    /// to be done.
+    /// to be done. Once it has failed, the same error comes again, unless it is a log: the host may
+    /// have let go of bytes that it could not write, and a further sync of it would succeed.
     pub(super) fn sync(&self) -> Result<bool, StoreError> {
         let (size, mark) = {
             let state = self.lock();
+            if let Some(error) = &state.unsynced {
+                return Err(error.clone());
+            }
             let sequence = state.log.cursor.sequence;
             let (block, size) = (state.log.block, state.log.index.size());
             let mark = LogMark { block, sequence, size };
@@ -143,8 +149,12 @@ impl Node {
         let synced = self.file.sync();
         let mut state = self.lock();
         if let Err(error) = synced {
-            state.log.failed = true;
-            return Err(StoreError::io(format!("syncing file {}", self.id), error));
+            let error = StoreError::io(format!("syncing file {}", self.id), error);
+            match self.kind {
+                FileKind::Log => state.log.failed = true,
+                FileKind::Table | FileKind::Client => state.unsynced = Some(error.clone()),
+            }
+            return Err(error);
         }
         match self.kind {
             FileKind::Log => {
