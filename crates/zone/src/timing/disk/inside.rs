@@ -39,7 +39,8 @@ impl Disk {
     ) {
         let start = self.surface.physical(range.start);
         let (end, place) = (start + range.end - range.start, self.surface.place(start));
-        let read = Read { ticket, start, end, cause, place, visible: now, passed: 0 };
+        let (visible, passed, inside) = (now, 0, true);
+        let read = Read { ticket, start, end, cause, place, visible, passed, inside };
         self.queue.reads.push_back(read);
         self.advance(now);
     }
@@ -86,5 +87,49 @@ impl Disk {
         self.head = start + bytes;
         self.free_at = begin + cost + pass;
         self.free_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::{ByteCount, Lba, Time};
+
+    use super::*;
+    use crate::Geometry;
+    use crate::emulator::{Command, RequestKind, Timing};
+    use crate::timing::{Drive, Scale};
+
+    #[test]
+    fn a_read_of_the_drives_own_takes_what_was_read_ahead_without_the_cable() {
+        let drive = Drive::find("seagate-st1000dm003").unwrap();
+        let geometry = Geometry::plain(ByteCount::gib(4));
+        let mut disk = Disk::new(drive.disk_parameters(), &geometry, Scale::FULL);
+        let read = |lba: u64| Command {
+            kind: RequestKind::Read,
+            cause: Cause::Read,
+            lba: Lba(lba),
+            blocks: 16,
+            zone: None,
+            append: false,
+            forced: false,
+            refused: false,
+        };
+        let mut progress = disk.submit(Time(0), 0, &read(0));
+        let mut now = loop {
+            match progress {
+                Progress::Decided { end, .. } => break end.0,
+                Progress::Undecided { ask } => progress = disk.poll(ask, 0),
+            }
+        };
+        // While nobody asks, the head reads on.
+        now += 1_000_000_000;
+        let bytes = 16 * 4096;
+        disk.read_inside(now, 1, bytes..2 * bytes, Cause::Reclaim);
+        let at_once = Progress::Decided { start: Time(now), end: Time(now) };
+        assert_eq!(disk.outcome(1), Some(at_once));
+        match disk.submit(Time(now), 2, &read(32)) {
+            Progress::Decided { end, .. } => assert!(end.0 > now, "the host's goes over it"),
+            Progress::Undecided { .. } => panic!("a read that finds its bytes waits"),
+        }
     }
 }

@@ -257,11 +257,11 @@ impl Disk {
     }
 
     fn serve(&mut self, index: usize, now: u64) {
-        let Read { ticket, start, end, cause, place, .. } = self.queue.take_read(index);
+        let Read { ticket, start, end, cause, place, inside, .. } = self.queue.take_read(index);
         let free = match self.segments.find(&self.surface, now, start, end) {
             Some(Hit::Cached) => {
                 self.segments.taken(&self.surface, now, start, end);
-                let arrived = self.cable(now, end - start);
+                let arrived = if inside { now } else { self.cable(now, end - start) };
                 return self.decide(ticket, now, arrived);
             }
             Some(Hit::Streaming { end: passed }) => {
@@ -331,7 +331,9 @@ impl Disk {
             return self.decide(ticket, now, arrived);
         }
         let (place, cause) = (self.surface.place(start), command.cause);
-        self.queue.reads.push_back(Read { ticket, start, end, cause, place, visible, passed: 0 });
+        let (passed, inside) = (0, false);
+        let read = Read { ticket, start, end, cause, place, visible, passed, inside };
+        self.queue.reads.push_back(read);
     }
 
     fn submit_write(&mut self, ticket: u64, visible: u64, command: &Command) {

@@ -23,6 +23,8 @@ pub(super) struct Read {
     pub(super) visible: u64,
     /// How often newer ones were served before it.
     pub(super) passed: u32,
+    /// It is the drive's own, and does not go over the cable.
+    pub(super) inside: bool,
 }
 
 /// A write that waits for room.
