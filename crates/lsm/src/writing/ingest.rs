@@ -103,9 +103,8 @@ impl Ingest {
     fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_not_lost()?;
         check_sizes(user_key, value)?;
-        if self.spaces.last() != Some(&space) {
-            self.shared.tree.glance().spaces.check_write(space)?;
-        }
+        // Every time: a key space may be dropped meanwhile, and then the rest is in vain.
+        self.shared.tree.glance().spaces.check_write(space)?;
         self.key.clear();
         key::put_full_key(&mut self.key, space, user_key);
         if self.entries > 0 && self.key <= self.last {

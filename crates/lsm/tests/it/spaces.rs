@@ -96,3 +96,18 @@ fn a_drop_that_is_cut_short_is_taken_to_its_end() {
     }
     assert!(kept > 2 && dropped > 10, "{kept} kept, {dropped} dropped");
 }
+
+#[test]
+fn an_ingest_learns_with_its_next_key_that_its_key_space_was_dropped() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        let doomed = engine.create_key_space("doomed").unwrap();
+        let mut ingest = engine.ingest().unwrap();
+        ingest.put(doomed, b"a", b"1").unwrap();
+        assert!(engine.drop_key_space("doomed").unwrap());
+        let unknown = |error| assert!(matches!(error, Error::UnknownKeySpace(id) if id == doomed));
+        unknown(ingest.put(doomed, b"b", b"2").unwrap_err());
+        assert_eq!(ingest.entries(), 1);
+        unknown(ingest.finish().unwrap_err());
+    });
+}
