@@ -2,8 +2,8 @@
 //! data.
 //!
 //! - A zoned drive has room for one and a half times the data in zones of 16 MiB, and
-//!   [`ZONES_BESIDE`] zones more. A drive of bands has as many zones, which are larger. A drive
-//!   without zones has the size of the zoned one.
+//!   [`ZONES_BESIDE`] zones more. A drive of bands has likewise, in bands. A drive without zones
+//!   has the size of the zoned one.
 //! - The image is made where `--keep` says, or in a temporary directory that is deleted at once.
 //! - A memtable has a 64th of the bytes of the data, but at least 64 KiB and at most 8 MiB. The
 //!   system's `factor`, by which levels grow, is [`FACTOR`], so that little data makes many levels.
@@ -19,9 +19,6 @@ use terrace::{ByteCount, Options, System};
 use crate::commands::device::DeviceKind;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
-
-/// The size of the drive's zones.
-const ZONE_SIZE: ByteCount = ByteCount::mib(16);
 
 /// Zones that are there whatever the amount of data: superblock, journal, logs, reserves, and room
 /// for the burst.
@@ -45,14 +42,15 @@ pub(super) fn make_drive(
     keep: Option<&Path>,
     random: &mut Random,
 ) -> Result<Arc<Emulator>, Failure> {
-    let zones = (data.0 + data.0 / 2).div_ceil(ZONE_SIZE.0) + ZONES_BESIDE;
+    let zone_size = kind.usual_zone();
+    let zones = (data.0 + data.0 / 2).div_ceil(zone_size.0) + ZONES_BESIDE;
     let geometry = match kind {
         DeviceKind::Zoned => Geometry {
             conventional: std::iter::once(0..CONVENTIONAL).collect(),
             max_open: Some(OPEN_MAX),
-            ..Geometry::uniform(ZONE_SIZE, u32::try_from(zones).unwrap_or(u32::MAX))
+            ..Geometry::uniform(zone_size, u32::try_from(zones).unwrap_or(u32::MAX))
         },
-        other => other.usual(ByteCount(zones * other.usual_zone().0))?,
+        other => other.usual(ByteCount(zones * zone_size.0))?,
     };
     let drive = match keep {
         Some(path) => Emulator::create_image(path, geometry, random.uuid())?,
@@ -87,4 +85,24 @@ pub(super) fn options(data: ByteCount, system: Option<System>) -> Options {
     let factor = if system == System::of(system.row) { FACTOR } else { system.factor };
     let memtable_size = Some(ByteCount((data.0 / 64).clamp(64 << 10, 8 << 20)));
     Options::default().memtable_size(memtable_size).system(System { factor, ..system })
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace::device::Device as _;
+
+    use super::*;
+
+    #[test]
+    fn a_drive_of_any_kind_has_room_for_half_as_much_again_as_the_data_and_little_more() {
+        let kinds = [DeviceKind::Zoned, DeviceKind::Bands, DeviceKind::Plain, DeviceKind::Tracks];
+        for (kind, gib) in kinds.into_iter().flat_map(|kind| [(kind, 1), (kind, 20)]) {
+            let data = ByteCount::gib(gib);
+            let drive = make_drive(kind, data, None, &mut Random::seeded(1)).unwrap();
+            let capacity = drive.geometry().capacity().0;
+            let beside = (ZONES_BESIDE + 1) * kind.usual_zone().0;
+            let wanted = data.0 + data.0 / 2;
+            assert!((wanted..=wanted + beside).contains(&capacity), "{kind:?}: {capacity}");
+        }
+    }
 }
