@@ -9,6 +9,7 @@
 //! | `sine:RATE`, `diurnal:RATE` | `amplitude=0.5`, `period=60`, `step`, `gaps`, `shape` |
 //! | `curve:RATE/RATE/...`, `curve:FILE` | `step=1`, `gaps`, `shape` |
 //!
+//! - A rate is at most 10^9. It is at least 10^-6, but in a curve it may be 0.
 //! - Times are in seconds, or have a unit: `ns`, `us`, `ms`, `min`, `h`, `s`. The shortest time is
 //!   100 ns, the longest 10^9 s.
 //! - The `step` of a sine, if given, is from a millionth to a half of the period. The `amplitude`
@@ -33,7 +34,7 @@ const UNITS: [(&str, f64); 6] =
 /// The longest time that can be given, in seconds: over 30 years.
 const TIME_MAX: f64 = 1e9;
 
-/// The highest rate: one arrival in a nanosecond.
+/// The highest rate, also in a curve: one arrival in a nanosecond.
 const RATE_MAX: f64 = 1e9;
 
 /// The most steps of a sine.
@@ -216,8 +217,12 @@ pub fn parse_time(what: &str, text: &str) -> Result<Duration, ProcessError> {
 /// Rates with slashes between them, or in a file.
 fn curve(text: &str, step: Duration) -> Result<Envelope, ProcessError> {
     let inline: Option<Vec<f64>> = text.split('/').map(|rate| rate.parse().ok()).collect();
-    let expected = "rates per second, none below 0, and one at least above";
+    let expected = "rates per second up to 10^9, none below 0, and one at least above";
+    let is_rate = |rate: &f64| (0.0..=RATE_MAX).contains(rate);
     if let Some(rates) = inline {
+        if !rates.iter().all(is_rate) {
+            return Err(wrong("the curve", expected, text));
+        }
         return Envelope::new(rates, step).ok_or_else(|| wrong("the curve", expected, text));
     }
     let problem = |problem: String| ProcessError::Curve { path: text.to_owned(), problem };
@@ -228,7 +233,7 @@ fn curve(text: &str, step: Duration) -> Result<Envelope, ProcessError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let rate = line.parse().ok().filter(|rate: &f64| (0.0..=RATE_MAX).contains(rate));
+        let rate = line.parse().ok().filter(is_rate);
         let wrong =
             || problem(format!("line {number}: expected a rate per second, found `{line}`"));
         rates.push(rate.ok_or_else(wrong)?);
@@ -311,7 +316,9 @@ mod tests {
             ("sine:5,shape=1.5", "shape: expected gaps=pareto beside it, found `1.5`"),
             ("sine:5,gaps=pareto,shape=1", "shape: expected a shape above 1 and up to 100"),
             ("sine:5,period=10,step=6", "step: expected up to half of the period"),
-            ("curve:0/0", "the curve: expected rates per second, none below 0, and one at least"),
+            ("curve:0/0", "the curve: expected rates per second up to 10^9, none below 0, and one"),
+            ("curve:5/1000000001", "up to 10^9, none below 0, and one at least above, found `5/100"),
+            ("curve:5/inf", "up to 10^9, none below 0, and one at least above, found `5/inf`"),
             ("curve:no-such-file", "the curve no-such-file: "),
         ] {
             let error = text.parse::<Process>().unwrap_err().to_string();
