@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Report`] | experiments with their outcomes; `gather` reads the kept results |
 //! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the runs for both |
+//! | `settings` | the settings of an experiment in words, for the HTML |
 //! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
 //! | [`Answer`], [`Verdict`] | a claim, our value, the ratio of the two, and whether they agree |
 //! | [`remarks_on_scale`] | effects of a scale on an experiment's figures |
@@ -17,6 +18,7 @@ mod gather;
 mod markdown;
 mod page;
 mod scale;
+mod settings;
 mod table;
 
 pub use answer::{Answer, BAND, Verdict};

@@ -5,6 +5,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::settings::settings;
 use super::table::{self, Table};
 use super::{Answer, Chapter, Report, Verdict};
 use crate::plot::{PlotError, Svg, hatches, style_sheet};
@@ -195,7 +196,7 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
                 p { (paragraph) }
             }
             dl {
-                @for (name, value) in table::settings(chapter, &chapter.outcomes) {
+                @for (name, value) in settings(chapter, &chapter.outcomes) {
                     dt { (name) } dd { (value) }
                 }
             }

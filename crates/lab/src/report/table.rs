@@ -1,15 +1,11 @@
 //! [`Table`]: columns and rows of text. [`Table::runs`] has the main metrics of a chapter's runs,
 //! and [`Table::delays`] the delays of those whose operations arrive at given times.
-//!
-//! [`settings`] gives the main settings of an experiment in words, without those of single variants
-//! and systems.
 
 use std::collections::BTreeMap;
 
 use super::Chapter;
-use crate::experiment::{Location, StoreDescription};
 use crate::plot::{Arrangement, Unit, number};
-use crate::run::{Metrics, Outcome, SpaceUse};
+use crate::run::{Metrics, SpaceUse};
 
 /// A table. Every row has as many cells as there are columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,82 +126,4 @@ impl Table {
         }
         (!rows.is_empty()).then_some(Self { columns, rows })
     }
-}
-
-/// Where log and metadata are, as far as the experiment says it.
-fn places(store: &StoreDescription) -> Vec<(&'static str, String)> {
-    let words = |place: Location| match place {
-        Location::Drive => "on the drive".to_owned(),
-        Location::Conventional => "in conventional zones of the drive".to_owned(),
-        Location::Sequential => "in sequential zones behind the store".to_owned(),
-        Location::Middle => "in the middle of the disk".to_owned(),
-        Location::LogDevice => {
-            format!("on a log device: {}", store.log_device.as_deref().unwrap_or("none"))
-        }
-        Location::Free => "on a log device, at no cost".to_owned(),
-    };
-    match (store.log, store.metadata) {
-        (log, Some(metadata)) if log != Some(metadata) => {
-            let log = log.map(|log| ("log", words(log)));
-            log.into_iter().chain([("metadata", words(metadata))]).collect()
-        }
-        (log, _) => log.map(|log| ("log and metadata", words(log))).into_iter().collect(),
-    }
-}
-
-/// Settings of an experiment, as pairs of words.
-pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static str, String)> {
-    let experiment = &chapter.experiment;
-    let bytes = |size: terrace_zone::timing::Size| terrace_env::ByteCount(size.0).to_string();
-    let mut said = vec![("drive", experiment.drive.clone())];
-    let all = || "all of the drive".to_owned();
-    said.push(("space", experiment.space.map_or_else(all, bytes)));
-    let store = &experiment.store;
-    let sizes =
-        [("memtable", store.memtable_size), ("block", store.block_size), ("memory", store.memory)];
-    said.extend(sizes.into_iter().filter_map(|(name, size)| Some((name, bytes(size?)))));
-    said.extend(store.memtables_max.map(|most| ("memtables at once", most.to_string())));
-    said.extend(store.filter_bits.map(|bits| ("bits of a filter", bits.to_string())));
-    if store.synced == Some(true) {
-        said.push(("writes", "each waits for the medium".to_owned()));
-    }
-    if let Some(every) = store.synced_every {
-        said.push(("writes", format!("of a client, one in {every} waits for the medium")));
-    }
-    if store.logged == Some(false) {
-        said.push(("log", "none".to_owned()));
-    }
-    said.extend(store.log_buffer.map(|size| ("log that may be unsynced", bytes(size))));
-    said.extend(places(store));
-    for phase in &experiment.phases {
-        let mut words = format!("{} operations", Unit::Count.show(phase.operations as f64));
-        if let Some(records) = phase.records {
-            words += &format!(" on {} records", Unit::Count.show(records as f64));
-        }
-        let sizes = [
-            ("keys", phase.key_size.map(|it| it.to_string())),
-            ("values", phase.value_size.clone()),
-        ];
-        for (what, size) in sizes {
-            if let Some(size) = size {
-                words += &format!(", {what} of {size} bytes");
-            }
-        }
-        let scans = phase.scan_length.map(|records| format!(", scans of {records} records"));
-        words += &scans.unwrap_or_default();
-        words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
-        words += &phase.arrivals.as_ref().map_or(String::new(), |it| format!(", arriving {it}"));
-        words += if phase.wait_idle { ", until no job and no reclaim is due" } else { "" };
-        words += if phase.measured { "" } else { "; not measured" };
-        let name = phase.name();
-        let workload = if name == phase.workload { String::new() } else { format!("{name}: ") };
-        said.push(("phase", format!("{workload}{}, {words}", phase.workload)));
-    }
-    if !experiment.variants.is_empty() {
-        let names = experiment.variants.iter().map(|variant| variant.name.as_str());
-        said.push(("variants", names.collect::<Vec<_>>().join(", ")));
-    }
-    let measured = outcomes.iter().find(|outcome| outcome.experiment == experiment.name);
-    said.extend(measured.map(|it| ("run at", format!("{}, seed {}", it.scale, it.seed))));
-    said
 }
