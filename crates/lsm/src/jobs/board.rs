@@ -47,6 +47,8 @@ pub(crate) const SCANS_PER_LOOK: u64 = 1000;
 pub(crate) struct CompactionRequest {
     pub(crate) ticket: u64,
     pub(crate) span: Span,
+    /// How many tasks for it, one after the other, have found no space.
+    tries: u32,
 }
 
 /// Task of a compaction.
@@ -126,6 +128,15 @@ impl State {
     fn may_pay(&self, shared: &Shared) -> bool {
         let most = self.scans_when_idle.saturating_mul(2) + SCANS_PER_LOOK;
         shared.decider.heeds_load() && shared.load.load(&shared.counters).scans > most
+    }
+
+    /// Changes a request, unless it has been answered.
+    fn with_request<T>(
+        &mut self,
+        request: &CompactionRequest,
+        change: impl FnOnce(&mut CompactionRequest) -> T,
+    ) -> Option<T> {
+        self.requests.iter_mut().find(|waiting| waiting.ticket == request.ticket).map(change)
     }
 
     /// Whether another plan may be chosen beside those that are under way.
@@ -283,13 +294,30 @@ impl Board {
         shared.lifecycle.check_writable()?;
         let ticket = state.next_request;
         state.next_request += 1;
-        state.requests.push_back(CompactionRequest { ticket, span });
+        state.requests.push_back(CompactionRequest { ticket, span, tries: 0 });
         self.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {
                 return answer;
             }
             self.changed.wait(&mut state);
+        }
+    }
+
+    /// A task for a request has done a part of it.
+    pub(crate) fn note_progress(&self, request: &CompactionRequest) {
+        self.state.lock().with_request(request, |request| request.tries = 0);
+    }
+
+    /// A task for a request found no space; after `tries_max` such tasks in a row, of whatever
+    /// actors, the error is the answer.
+    pub(crate) fn note_no_space(&self, request: &CompactionRequest, error: Error, tries_max: u32) {
+        let tries = self.state.lock().with_request(request, |request| {
+            request.tries += 1;
+            request.tries
+        });
+        if tries.is_some_and(|tries| tries >= tries_max) {
+            self.answer(request, Err(error));
         }
     }
 

@@ -8,9 +8,8 @@
 //! - If a plan would move a table that lies on an offload device, and there is space, the task
 //!   writes that table anew at its place instead, by a merge ([`super::offload`]).
 //! - A compaction that finds no space is tried again later; one for rest only after the tree has
-//!   changed. Each actor counts such failures in a row, without those of tasks for rest. A manual
-//!   compaction is given up if it fails so and the count has come to [`REQUEST_TRIES`]. Other
-//!   errors stop the engine.
+//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] such failures of its own in a
+//!   row. Other errors stop the engine.
 //! - When the engine closes or fails, a merge that is under way may be dropped. What it has
 //!   committed stays.
 //!
@@ -32,14 +31,13 @@ use crate::event::Job;
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::{DeciderState, Version};
 
-/// After so many failures in a row, of whatever tasks but those for rest, an actor gives up a
-/// client's request that finds no space.
+/// After so many tasks for it in a row that find no space, a client's request is given up.
 const REQUEST_TRIES: u32 = 5;
 
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
-    let (mut retry, mut tries) = (Retry::new(), 0);
+    let mut retry = Retry::new();
     while let Some((task, choosing)) = shared.board.await_task(shared) {
         let result = match &task {
             Task::Request(request) => shared.manual_compaction(request, choosing),
@@ -51,7 +49,12 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         // Writers may wait in vain now.
         shared.memtables.wake();
         match result {
-            Ok(()) => (retry, tries) = (Retry::new(), 0),
+            Ok(()) => {
+                retry = Retry::new();
+                if let Task::Request(request) = &task {
+                    shared.board.note_progress(request);
+                }
+            }
             Err(error) if error.is_space() && task.is_for_rest() => {
                 shared.board.note_rested(shared.tree.changes());
             }
@@ -60,12 +63,8 @@ pub(crate) fn run(shared: &Arc<Shared>) {
                     shared.space.note_refused(*tree);
                 }
                 shared.note_no_space(&error);
-                tries += 1;
-                if let Task::Request(request) = &task
-                    && tries >= REQUEST_TRIES
-                {
-                    shared.board.answer(request, Err(error));
-                    tries = 0;
+                if let Task::Request(request) = &task {
+                    shared.board.note_no_space(request, error, REQUEST_TRIES);
                 }
                 retry.wait(shared);
             }

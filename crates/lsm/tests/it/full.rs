@@ -109,6 +109,39 @@ fn a_full_store_drops_what_a_range_delete_covers_once_the_snapshot_ends_that_kep
     });
 }
 
+/// Merges that were refused before a client asked for a compaction do not count against it.
+#[test]
+fn a_manual_compaction_is_tried_again_however_often_others_found_no_space() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new().with_capacity(ByteCount::mib(4), ByteCount(0));
+        let last = Route { end: None, to: to(2), stream: 18, cut: Cut::at(ByteCount::mib(8)) };
+        let decider = Routed::new(vec![last]) as Arc<dyn Compaction>;
+        let engine = Engine::open(Arc::new(store.clone()), decider, routed::options()).unwrap();
+        let (mut model, mut random) = (Model::default(), Random::seeded(1));
+        for number in 0..2 {
+            let puts = (0..50).map(|at| routed::put(&mut random, 2 * at + number, 10 << 10));
+            routed::write(&engine, &mut model, puts.collect());
+            engine.flush().unwrap();
+        }
+        let space = store.space();
+        let free = space.free.0 - space.reserved.0;
+        let taken = store.reserve(Rank::Flush, ByteCount(free - (60 << 10))).unwrap();
+        routed::write(&engine, &mut model, vec![Change::Key((SPACE, key(200), None))]);
+        engine.flush().unwrap();
+        runner::sleep(Duration::from_secs(5));
+        assert_eq!(engine.stats().compaction_steps, 0, "the merge finds no space");
+        let engine = Arc::new(engine);
+        let client = Arc::clone(&engine);
+        let asked = runner::spawn("client", move || client.compact_all());
+        // Long enough for a try or two.
+        runner::sleep(Duration::from_millis(700));
+        drop(taken);
+        asked.join().expect("a compaction once there is space");
+        engine.wait_idle().unwrap();
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
 /// Puts and deletes its own keys for a while; returns what must be there, and how often it was
 /// refused.
 fn come_and_go(engine: &Engine, client: u8, random: &mut Random) -> (Contents, u32) {
