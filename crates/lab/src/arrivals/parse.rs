@@ -317,7 +317,10 @@ mod tests {
             ("sine:5,gaps=pareto,shape=1", "shape: expected a shape above 1 and up to 100"),
             ("sine:5,period=10,step=6", "step: expected up to half of the period"),
             ("curve:0/0", "the curve: expected rates per second up to 10^9, none below 0, and one"),
-            ("curve:5/1000000001", "up to 10^9, none below 0, and one at least above, found `5/100"),
+            (
+                "curve:5/1000000001",
+                "up to 10^9, none below 0, and one at least above, found `5/100",
+            ),
             ("curve:5/inf", "up to 10^9, none below 0, and one at least above, found `5/inf`"),
             ("curve:no-such-file", "the curve no-such-file: "),
         ] {

@@ -7,10 +7,12 @@
 //!
 //! - With zones, the capacity of the zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.
-//! - Without zones, as long as something is free, what is not free, plus *fragments*, as
-//!   [`FreeSpace`] has them: free runs that are too short to be useful.
+//! - Without zones, what is not free, plus *fragments*, as [`FreeSpace`] has them: free runs that
+//!   are too short to be useful.
 //!
 //! The files' live and pinned bytes on an offload device are added to the space in use.
+
+use std::ops::Range;
 
 use terrace::{Db, Fs};
 use terrace_env::store::{Store as _, StoreError};
@@ -34,7 +36,8 @@ pub(super) struct Occupancy {
     pub(super) fragments: u64,
     /// A free run that is shorter is a fragment.
     pub(super) fragment: u64,
-    /// Where the last free run begins, which reaches to the end of such a device.
+    /// Where the last free run begins, which reaches to the end of such a device; the capacity if
+    /// nothing is free.
     pub(super) span: u64,
     /// Sorted runs.
     pub(super) runs: u64,
@@ -52,22 +55,27 @@ impl Occupancy {
             ..Self::default()
         };
         let tables: u64 = stats.levels.iter().map(|level| level.segments).sum();
-        let free = fs.free_runs();
-        if !free.is_empty() {
-            let space = FreeSpace::of(&free, tables, found.valid);
-            found.fragment = space.fragment_below.0;
-            found.fragments = space.fragments.0;
-            found.used = found.capacity.saturating_sub(space.bytes.0) + found.fragments;
-            found.span = free.last().map_or(0, |run| run.start);
+        let zones = fs.zones()?;
+        if zones.is_empty() {
+            found.count_runs(&fs.free_runs(), tables);
         }
         if let Some(offload) = fs.offload_space() {
             found.used += offload.live.0 + offload.pinned.0;
         }
-        for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {
+        for zone in zones.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;
             found.used += zone.capacity.0;
         }
         Ok(found)
+    }
+
+    /// Of a device without zones. If it is full, it has no free run.
+    fn count_runs(&mut self, free: &[Range<u64>], tables: u64) {
+        let space = FreeSpace::of(free, tables, self.valid);
+        self.fragment = space.fragment_below.0;
+        self.fragments = space.fragments.0;
+        self.used += self.capacity.saturating_sub(space.bytes.0) + self.fragments;
+        self.span = free.last().map_or(self.capacity, |run| run.start);
     }
 
     pub(super) fn used_share(&self) -> f64 {
@@ -119,4 +127,20 @@ fn of_tables(zone: &ZoneUsage) -> u64 {
 
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_zones_is_used_but_for_its_free_runs_and_wholly_if_there_are_none() {
+        let count = |free: &[Range<u64>]| {
+            let mut found = Occupancy { capacity: 1000, valid: 600, ..Occupancy::default() };
+            found.count_runs(free, 60);
+            (found.used, found.span, found.used_share(), found.valid_efficiency())
+        };
+        assert_eq!(count(&[]), (1000, 1000, 1.0, 0.6));
+        assert_eq!(count(&[100..200, 300..1000]), (200, 300, 0.2, 3.0));
+    }
 }
