@@ -1,6 +1,6 @@
-//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`. This file
-//! parses the command line and calls the chore. `ci` runs `tidy` and `test`, the demonstration, the
-//! experiments with less work, and one figure.
+//! The project's chores: `cargo xtask tidy | test | rocksdb | ci | soak | bench | figure | series`.
+//! This file parses the command line and calls the chore. `test` runs `rocksdb`, among others. `ci`
+//! runs `tidy` and `test`, the demonstration, the experiments with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -11,6 +11,7 @@ mod figure;
 mod named;
 mod packages;
 mod reference;
+mod rocksdb;
 mod series;
 mod soak;
 mod step;
@@ -43,6 +44,8 @@ enum Chore {
     },
     /// Run every test: unit, integration, documentation and canaries
     Test,
+    /// Build the RocksDB plug-in and test it with the distribution's RocksDB; a part of `test`
+    Rocksdb,
     /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
     /// build
     Ci,
@@ -79,6 +82,10 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             }
         }
         Chore::Test => suite::test(&workspace, &mut steps),
+        Chore::Rocksdb => {
+            steps.run("packages of the system", || packages::provide(&packages::NEEDED));
+            rocksdb::test(&workspace, &mut steps);
+        }
         Chore::Ci => {
             tidy::shape(&workspace, &mut steps)?;
             tidy::compile(&workspace, &mut steps);

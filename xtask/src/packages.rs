@@ -1,7 +1,8 @@
 //! Packages of the operating system that the tests need, beyond the Rust toolchain.
 //!
-//! Each entry of the list ([`NEEDED`]) has a program that the package brings, and the reason why it
-//! is needed. A package whose program is not on the path is installed with apt. Without apt, an
+//! Each entry of the list ([`NEEDED`]) has a program that the package brings, or a file of its own
+//! by the whole path, and the reason why it is needed. A package whose program is not on the path,
+//! or whose file is not there, is installed with apt. Without apt, an
 //! error names the package. Nothing asks a question: where sudo wants a password, the step fails.
 
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::step;
 pub(crate) struct Package {
     /// Its name for apt.
     pub(crate) name: &'static str,
-    /// A program that it brings.
+    /// A program that it brings; or another file, by its whole path.
     pub(crate) program: &'static str,
     /// Tests that need it.
     pub(crate) why: &'static str,
@@ -23,12 +24,24 @@ pub(crate) struct Package {
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 2] = [
+pub(crate) const NEEDED: [Package; 6] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package {
         name: "strace",
         program: "strace",
         why: "a test of the program looks at what it syncs",
+    },
+    Package { name: "g++", program: "c++", why: "the RocksDB plug-in is C++" },
+    Package { name: "make", program: "make", why: "the RocksDB plug-in is built by it" },
+    Package {
+        name: "librocksdb-dev",
+        program: "/usr/include/rocksdb/db.h",
+        why: "the RocksDB plug-in is built against it",
+    },
+    Package {
+        name: "rocksdb-tools",
+        program: "db_bench",
+        why: "the RocksDB plug-in is tested with it",
     },
 ];
 
@@ -90,8 +103,14 @@ mod tests {
         let needed = [
             Package { name: "a", program: "here", why: "" },
             Package { name: "b", program: "gone", why: "" },
+            Package { name: "c", program: "/none/at/all.h", why: "" },
+            Package {
+                name: "d",
+                program: concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+                why: "",
+            },
         ];
         let missing = missing(&needed, &[directory.path().to_path_buf()]);
-        assert_eq!(missing.iter().map(|package| package.name).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(missing.iter().map(|package| package.name).collect::<Vec<_>>(), ["b", "c"]);
     }
 }

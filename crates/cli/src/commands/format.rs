@@ -4,6 +4,7 @@
 //! - Without `--force` a drive that holds a store is refused, be it the first or the second
 //!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
 //!   are read-only or offline are not taken for written: a format cannot change them.
+//! - With `--files` the drive is formatted and not opened. The options are checked all the same.
 //! - A directory that holds anything is refused, also with `--force`.
 //! - On a drive, the options of the store are checked before anything is written.
 
@@ -30,6 +31,7 @@ Examples:
   terrace format zns.img --system leveldb-greedy
   terrace format drive.img --log fast.img --force
   terrace format drive.img --offload flash.img
+  terrace format drive.img --files
   mkdir plain && terrace format plain")]
 pub(crate) struct Format {
     #[command(flatten)]
@@ -37,6 +39,10 @@ pub(crate) struct Format {
     /// Format the drive even if it holds data, which is lost
     #[arg(long)]
     force: bool,
+    /// Make no key-value store of the drive: leave it to the C API or the RocksDB plug-in to make
+    /// files with names there
+    #[arg(long, conflicts_with = "system")]
+    files: bool,
     #[command(flatten)]
     under: Under,
 }
@@ -44,6 +50,14 @@ pub(crate) struct Format {
 impl Format {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         if self.target.path().is_dir() {
+            if self.files {
+                let path = self.target.path().display();
+                let message = format!(
+                    "{path}: expected a drive, found a directory; an empty one needs no format \
+                     for files"
+                );
+                return Err(Failure::new(Kind::Usage, message));
+            }
             return self.directory(output);
         }
         let drive = self.target.drive(Access::ReadWrite)?;
@@ -61,6 +75,12 @@ impl Format {
             format.second_path = log_drive::path_to_remember(self.target.path(), path)?;
         }
         Fs::format(self.devices(drive)?, &format)?;
+        if self.files {
+            let json = json!({ "zones": zones, "capacity": capacity, "files": true });
+            return output.result(&json, |out| {
+                writeln!(out, "{image}: formatted for files with names, {capacity}")
+            });
+        }
         let Remembered { system, live_max, memtable_size } = self.remember()?;
         let json = json!({
             "zones": zones, "capacity": capacity, "system": system, "live_max": live_max,

@@ -23,6 +23,20 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
 }
 
 #[test]
+fn a_drive_that_is_formatted_for_files_holds_no_store() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    let made = place.json(&["format", "d.img", "--files"]);
+    assert_eq!(made["files"], true);
+    let refused = place.fails(1, &["format", "d.img", "--files"]);
+    assert!(refused.contains("expected an empty drive"), "{refused}");
+    place.ok(&["format", "d.img", "--files", "--force"]);
+    std::fs::create_dir(place.path().join("plain")).expect("a directory");
+    let refused = place.fails(2, &["format", "plain", "--files"]);
+    assert!(refused.contains("expected a drive"), "{refused}");
+}
+
+#[test]
 fn zones_that_have_failed_are_no_reason_to_force_a_format() {
     let place = Place::new();
     place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);

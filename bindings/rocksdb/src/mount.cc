@@ -1,0 +1,102 @@
+#include "mount.h"
+
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include "status.h"
+
+namespace terrace {
+
+namespace {
+
+constexpr char kScheme[] = "terrace://";
+
+// What a URI asks for.
+struct Request {
+  std::string path;
+  TerraceOptions options = {};
+  bool writes_logs_out = false;
+};
+
+// Reads a number of bytes; false if the text is none.
+bool parse_bytes(const std::string& text, uint64_t* bytes) {
+  char* end = nullptr;
+  *bytes = std::strtoull(text.c_str(), &end, 10);
+  return !text.empty() && *end == '\0';
+}
+
+bool parse(const std::string& uri, Request* request, std::string* error) {
+  if (uri.rfind(kScheme, 0) != 0) {
+    *error = uri + ": expected terrace://PATH";
+    return false;
+  }
+  const std::string rest = uri.substr(sizeof kScheme - 1);
+  const size_t mark = rest.find('?');
+  request->path = rest.substr(0, mark);
+  if (mark == std::string::npos) {
+    return true;
+  }
+  std::istringstream words(rest.substr(mark + 1));
+  for (std::string word; std::getline(words, word, '&');) {
+    if (word == "read_only") {
+      request->options.read_only = 1;
+    } else if (word == "unsynced") {
+      request->options.unsynced = 1;
+    } else if (word == "written") {
+      request->writes_logs_out = true;
+    } else if (word.rfind("cache=", 0) != 0 ||
+               !parse_bytes(word.substr(6), &request->options.file_cache)) {
+      *error = uri + ": expected read_only, unsynced, written or cache=BYTES, found " + word;
+      return false;
+    }
+  }
+  return true;
+}
+
+// The mounts of this process by their URI. Never destroyed: a mount may end after main has.
+struct Mounts {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Mount>> by_uri;
+};
+
+Mounts& mounts() {
+  static Mounts* all = new Mounts;
+  return *all;
+}
+
+}  // namespace
+
+std::shared_ptr<Mount> Mount::open(const std::string& uri, std::string* error) {
+  Mounts& all = mounts();
+  std::lock_guard<std::mutex> guard(all.mutex);
+  if (auto mounted = all.by_uri[uri].lock()) {
+    return mounted;
+  }
+  Request request;
+  if (!parse(uri, &request, error)) {
+    return nullptr;
+  }
+  TerraceFs* fs = nullptr;
+  if (terrace_fs_open(slice_of(request.path), &request.options, &fs) != TERRACE_CODE_OK) {
+    *error = uri + ": " + terrace_error_message();
+    return nullptr;
+  }
+  std::shared_ptr<Mount> mounted(new Mount(fs, request.writes_logs_out));
+  all.by_uri[uri] = mounted;
+  return mounted;
+}
+
+Mount::~Mount() { terrace_fs_close(fs_); }
+
+bool Mount::lock(const std::string& name) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  return locked_.insert(name).second;
+}
+
+void Mount::unlock(const std::string& name) {
+  std::lock_guard<std::mutex> guard(mutex_);
+  locked_.erase(name);
+}
+
+}  // namespace terrace

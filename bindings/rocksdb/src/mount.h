@@ -1,0 +1,48 @@
+// Mount: a file system of Terrace that is mounted, for as long as somebody holds it.
+//
+// A device can be mounted once. Within a process, all who name the same URI share one mount; it
+// ends with the last of them, be that a FileSystem or a file that is still open.
+
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "terrace.h"
+
+namespace terrace {
+
+class Mount {
+ public:
+  // Mounts what the URI names, or finds the mount of it; null, and the reason in `*error`, if that
+  // fails. The URI is `terrace://PATH`, and behind `?` options with `&` between them: `read_only`;
+  // `unsynced`, which leaves flushes of an image in the host's memory; `written`, which hands each
+  // append to a log to the drive at once; `cache=BYTES` for blocks that were written.
+  static std::shared_ptr<Mount> open(const std::string& uri, std::string* error);
+
+  ~Mount();
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
+
+  const TerraceFs* fs() const { return fs_; }
+
+  // Whether appends to logs are handed to the drive at once.
+  bool writes_logs_out() const { return writes_logs_out_; }
+
+  // Locks a name within this process; false if it is locked. The device itself keeps other
+  // processes out.
+  bool lock(const std::string& name);
+  void unlock(const std::string& name);
+
+ private:
+  Mount(TerraceFs* fs, bool writes_logs_out) : fs_(fs), writes_logs_out_(writes_logs_out) {}
+
+  TerraceFs* fs_;
+  const bool writes_logs_out_;
+  std::mutex mutex_;
+  std::set<std::string> locked_;
+};
+
+}  // namespace terrace
