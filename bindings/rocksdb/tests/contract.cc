@@ -2,8 +2,9 @@
 //
 //   contract files URI          every call of the FileSystem, beside a database
 //   contract copies URI         checkpoint and backup, both opened again
-//   contract full URI           fills the drive until RocksDB is refused; then everything that was
-//                               written is read, deleted, and written again
+//   contract full URI           fills the drive until RocksDB is refused. RocksDB writes when it
+//                               opens, so a file that was kept for this is deleted. Then
+//                               everything that was written is read, deleted, and written again
 //   contract write URI FROM     writes keys from FROM on until it is killed; every tenth write is
 //                               synced. Prints the number of each write that survives a kill, when
 //                               it has returned: of those that are synced, or of all where the URI
@@ -228,7 +229,9 @@ static void copies(const std::string& uri) {
 }
 
 static void full(const std::string& uri) {
-  const auto env = rocksdb::NewCompositeEnv(file_system(uri));
+  auto fs = file_system(uri);
+  put(fs.get(), "/ballast", std::string(12 << 20, 'b'));
+  const auto env = rocksdb::NewCompositeEnv(fs);
   const Options options = options_of(env.get());
   auto db = open(options, "/full");
   Status status;
@@ -243,6 +246,7 @@ static void full(const std::string& uri) {
   }
   std::printf("full after %d writes\n", number - 1);
   db.reset();
+  must(fs->DeleteFile("/ballast", IOOptions(), nullptr), "delete of the ballast");
   db = open(options, "/full");
   must(db->VerifyChecksum(), "checksums");
   std::unique_ptr<rocksdb::Iterator> entries(db->NewIterator(ReadOptions()));
