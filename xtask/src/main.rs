@@ -1,6 +1,7 @@
-//! The project's chores: `cargo xtask tidy | test | rocksdb | ci | soak | bench | figure | series`.
-//! This file parses the command line and calls the chore. `test` runs `rocksdb`, among others. `ci`
-//! runs `tidy` and `test`, the demonstration, the experiments with less work, and one figure.
+//! The project's chores: `cargo xtask tidy | test | rocksdb | guest | ci | soak | bench | figure |
+//! series`. This file parses the command line and calls the chore. `test` runs `rocksdb` and
+//! `guest`, among others. `ci` runs `tidy` and `test`, the demonstration, the experiments with less
+//! work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -8,6 +9,7 @@
 
 mod bench;
 mod figure;
+mod guest;
 mod named;
 mod packages;
 mod reference;
@@ -46,6 +48,8 @@ enum Chore {
     Test,
     /// Build the RocksDB plug-in and test it with the distribution's RocksDB; a part of `test`
     Rocksdb,
+    /// Tests on zoned block devices of a Linux kernel, in a virtual machine; a part of `test`
+    Guest(guest::Arguments),
     /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
     /// build
     Ci,
@@ -94,6 +98,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             steps.run("experiments", || series::smoke(&workspace));
             steps.run("one figure whole", || figure::run(&workspace, figure::Arguments::default()));
         }
+        Chore::Guest(arguments) => return guest::run(&workspace, arguments),
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),
         Chore::Figure(arguments) => return figure::run(&workspace, *arguments),

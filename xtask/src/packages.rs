@@ -24,7 +24,7 @@ pub(crate) struct Package {
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 6] = [
+pub(crate) const NEEDED: [Package; 9] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package {
         name: "strace",
@@ -43,6 +43,13 @@ pub(crate) const NEEDED: [Package; 6] = [
         program: "db_bench",
         why: "the RocksDB plug-in is tested with it",
     },
+    Package {
+        name: "qemu-system-x86",
+        program: "qemu-system-x86_64",
+        why: "the guest has zoned block devices",
+    },
+    Package { name: "busybox-static", program: "busybox", why: "the guest has no other shell" },
+    Package { name: "cpio", program: "cpio", why: "the guest boots from such an archive" },
 ];
 
 /// Makes sure that every package of the list is there.
@@ -64,12 +71,17 @@ pub(crate) fn provide(needed: &[Package]) -> anyhow::Result<()> {
         );
     }
     eprintln!("installing {wanted}");
-    step::command(apt().arg("update"))?;
+    update()?;
     step::command(
         apt()
             .args(["install", "--yes", "--no-install-recommends"])
             .args(missing.iter().map(|package| package.name)),
     )
+}
+
+/// Has apt fetch its lists of packages.
+pub(crate) fn update() -> anyhow::Result<()> {
+    step::command(apt().arg("update"))
 }
 
 fn missing<'a>(needed: &'a [Package], directories: &[std::path::PathBuf]) -> Vec<&'a Package> {

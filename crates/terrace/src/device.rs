@@ -1,5 +1,6 @@
 //! Devices: the contract, for those who write one; the emulator, whose power can be cut and whose
-//! requests can fail as planned ([`FaultPlan`]); and models of real drives.
+//! requests can fail as planned ([`FaultPlan`]); models of real drives; and the block devices of
+//! Linux ([`BlockDevice`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,6 +24,7 @@
 pub use terrace_env::random::Random;
 pub use terrace_env::{Cause, IoBuf, Lba, Users, Uuid, ZoneId};
 pub use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind, Timing};
+pub use terrace_zone::linux::{BlockDevice, Listed, Queue, Usage, ZoneModel, foreign_content};
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
     Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Layout, Op,

@@ -131,7 +131,9 @@ impl Kinds {
             DeviceError::InUse { .. } => ErrorKind::InUse.into(),
             DeviceError::ReadOnlyDevice { .. } => ErrorKind::ReadOnly.into(),
             DeviceError::Unmounted => ErrorKind::Closed.into(),
-            DeviceError::Geometry(_) | DeviceError::NotAnImage { .. } => ErrorKind::Invalid.into(),
+            DeviceError::Geometry(_)
+            | DeviceError::NotAnImage { .. }
+            | DeviceError::NotABlockDevice { .. } => ErrorKind::Invalid.into(),
             _ => ErrorKind::Io.into(),
         }
     }

@@ -12,8 +12,9 @@
 //!   it is opened again.
 //! - [`PowerLost`](DeviceError::PowerLost): requests and reports fail until the power is back.
 //! - [`Geometry`](DeviceError::Geometry), [`InUse`](DeviceError::InUse),
-//!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage), and also `Host`,
-//!   `HostFull` and `HostSync`: an image could not be made or opened.
+//!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage),
+//!   [`NotABlockDevice`](DeviceError::NotABlockDevice), and also `Host`, `HostFull` and `HostSync`:
+//!   an image could not be made, or a drive could not be opened.
 //! - [`Unmounted`](DeviceError::Unmounted) is for handles of a store that has been unmounted.
 //!   Devices do not return it.
 
@@ -190,10 +191,11 @@ pub enum DeviceError {
         /// Operation asked for.
         operation: &'static str,
     },
-    /// Another process, or another part of this one, uses the image.
-    #[error("{path} is in use: expected an image that nobody else has open")]
+    /// Another process, or another part of this one, uses the image or the block device; or the
+    /// block device is mounted.
+    #[error("{path} is in use: expected a drive that nobody else has open")]
     InUse {
-        /// The image file.
+        /// The image file or the block device; who uses it, if that is known.
         path: String,
     },
     /// The store on the device has been unmounted: its handles reach the device no more, because
@@ -208,6 +210,16 @@ pub enum DeviceError {
     NotAnImage {
         /// Path of the supposed image.
         path: String,
+        /// Description of what was found, in words.
+        found: String,
+    },
+    /// The path does not lead to a block device of the kind that was expected.
+    #[error("{path}: expected {expected}, found {found}")]
+    NotABlockDevice {
+        /// Path of the supposed device.
+        path: String,
+        /// The kind of device.
+        expected: &'static str,
         /// Description of what was found, in words.
         found: String,
     },

@@ -7,6 +7,7 @@
 //!   faults.
 //! - [`timing`] has real drives as data, and models of when they complete requests. A model can be
 //!   attached to an emulator.
+//! - [`linux`] has the block devices of Linux, zoned and plain.
 //! - [`DeviceLayer`] changes single calls of another device.
 //! - [`conformance`] is a suite of rules that a back-end can be tested with.
 //!
@@ -22,6 +23,7 @@ mod device_layer;
 pub mod emulator;
 mod error;
 mod geometry;
+pub mod linux;
 mod ranges;
 mod state;
 pub mod timing;

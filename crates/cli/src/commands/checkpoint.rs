@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use terrace::device::{Device as _, Emulator};
+use terrace::device::{Device, Emulator};
 use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace::fs::{DirOptions, DirStore};
 use terrace::{Checkpointed, Db, Devices, Store};
@@ -26,8 +26,8 @@ use terrace_env::{ZoneId, runner};
 use terrace_fs::holds_store;
 
 use super::format::is_untouched;
-use super::log_drive;
 use super::target::Target;
+use super::{drive, log_drive};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -123,17 +123,17 @@ impl Checkpoint {
     }
 
     /// Makes a drive of the source's shape.
-    fn make_drive(&self) -> Result<Arc<Emulator>, Failure> {
+    fn make_drive(&self) -> Result<Arc<dyn Device>, Failure> {
         let geometry = self.target.drive(Access::ReadOnly)?.geometry().clone();
         let uuid = runner::fork_random().uuid();
         Ok(Arc::new(Emulator::create_image(&self.to, geometry, uuid)?))
     }
 
-    fn open_drive(&self) -> Result<Arc<Emulator>, Failure> {
-        Ok(Arc::new(Emulator::open_image(&self.to, terrace::device::Access::ReadWrite)?))
+    fn open_drive(&self) -> Result<Arc<dyn Device>, Failure> {
+        drive::open(&self.to, terrace::device::Access::ReadWrite, false)
     }
 
-    fn copy_to_drive(&self, db: &Db, drive: Arc<Emulator>) -> Result<Checkpointed, Failure> {
+    fn copy_to_drive(&self, db: &Db, drive: Arc<dyn Device>) -> Result<Checkpointed, Failure> {
         let fs = self.mount(drive)?;
         let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
         fs.unmount();
@@ -141,19 +141,19 @@ impl Checkpoint {
     }
 
     /// The target's drives. A plain one that holds a store is left alone.
-    fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
+    fn devices(&self, drive: Arc<dyn Device>) -> Result<Devices, Failure> {
         let Some(path) = &self.to_log else { return Ok(drive.into()) };
-        let log = Emulator::open_image(path, terrace::device::Access::ReadWrite)?;
-        if holds_store(&log)? {
+        let log = drive::open(path, terrace::device::Access::ReadWrite, false)?;
+        if holds_store(&*log)? {
             let path = path.display();
             let message = format!("{path}: expected an empty drive, found a store");
             return Err(Failure::new(Kind::Failed, message));
         }
-        Ok(Devices::pair(drive, Arc::new(log)))
+        Ok(Devices::pair(drive, log))
     }
 
     /// Mounts the target's drives, made a store if they are not one yet.
-    fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
+    fn mount(&self, drive: Arc<dyn Device>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         // Drives without zones have no pointers that would tell.
         let is_zoned = drive.geometry().layout.is_zoned();

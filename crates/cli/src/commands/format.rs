@@ -1,10 +1,12 @@
-//! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory. The store is
+//! `terrace format DRIVE`: makes a new store on a drive, or in an empty directory. The store is
 //! then opened once, so that it remembers its system.
 //!
 //! - Without `--force` a drive that holds a store is refused, be it the first or the second
 //!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
 //!   are read-only or offline are not taken for written: a format cannot change them.
 //! - With `--files` the drive is formatted and not opened. The options are checked all the same.
+//! - Without `--force` a block device is refused, too, if it begins or ends with data, in so far as
+//!   no write pointer tells.
 //! - A directory that holds anything is refused, also with `--force`.
 //! - On a drive, the options of the store are checked before anything is written.
 
@@ -12,14 +14,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use terrace::device::{Device as _, Emulator, ZoneState};
+use terrace::device::{Device, ZoneState, foreign_content};
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
 use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
 
-use super::log_drive;
 use super::target::Target;
 use super::under::Under;
+use super::{drive, log_drive};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -64,7 +66,7 @@ impl Format {
         let zones = drive.geometry().layout.is_zoned().then_some(drive.geometry().zones);
         let image = self.target.path().display();
         if !self.force {
-            self.check_empty(&drive)?;
+            check_blank(&drive, self.target.path())?;
         }
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
@@ -93,32 +95,10 @@ impl Format {
         })
     }
 
-    /// Refuses a drive with zones that are written, or one that holds a store.
-    fn check_empty(&self, drive: &Arc<Emulator>) -> Result<(), Failure> {
-        let path = self.target.path();
-        if !drive.geometry().layout.is_zoned() {
-            return check_no_store(drive, path);
-        }
-        let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
-        let written = zones.iter().filter(|zone| !is_untouched(zone.state)).count();
-        if written == 0 {
-            // What lies in conventional zones alone is not told by pointers.
-            return check_no_store(drive, path);
-        }
-        Err(Failure::new(
-            Kind::Failed,
-            format!(
-                "{}: expected an empty drive, found {written} zones that are written; --force \
-                 formats the drive, and their data is lost",
-                path.display()
-            ),
-        ))
-    }
-
     /// The drives to be formatted. One that holds a store is left alone unless it is forced.
-    fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
+    fn devices(&self, drive: Arc<dyn Device>) -> Result<Devices, Failure> {
         let Some((_, path)) = self.target.second() else { return Ok(drive.into()) };
-        let second = self.target.open_image(path, Access::ReadWrite)?;
+        let second = self.target.open_drive(path, Access::ReadWrite)?;
         if !self.force {
             check_no_store(&second, path)?;
         }
@@ -192,10 +172,41 @@ pub(super) fn is_untouched(state: ZoneState) -> bool {
     }
 }
 
-/// Refuses a drive without zones that holds a store.
-fn check_no_store(drive: &Arc<Emulator>, path: &Path) -> Result<(), Failure> {
+/// Refuses a drive with zones that are written, or one that holds a store.
+pub(super) fn check_blank(drive: &Arc<dyn Device>, path: &Path) -> Result<(), Failure> {
+    if !drive.geometry().layout.is_zoned() {
+        return check_no_store(drive, path);
+    }
+    let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
+    let written = zones.iter().filter(|zone| !is_untouched(zone.state)).count();
+    if written == 0 {
+        // What lies in conventional zones alone is not told by pointers.
+        return check_no_store(drive, path);
+    }
+    Err(Failure::new(
+        Kind::Failed,
+        format!(
+            "{}: expected an empty drive, found {written} zones that are written; --force \
+             formats the drive, and their data is lost",
+            path.display()
+        ),
+    ))
+}
+
+/// Refuses a drive without zones that holds a store, and a block device that holds anything.
+fn check_no_store(drive: &Arc<dyn Device>, path: &Path) -> Result<(), Failure> {
     if !holds_store(&**drive)? {
-        return Ok(());
+        let found = match drive::is_block_device(path) {
+            true => foreign_content(&**drive)?,
+            false => None,
+        };
+        let Some(found) = found else { return Ok(()) };
+        let path = path.display();
+        let message = format!(
+            "{path}: expected a blank device, found {found}; --force formats the device, and its \
+             data are lost"
+        );
+        return Err(Failure::new(Kind::Failed, message));
     }
     Err(Failure::new(
         Kind::Failed,

@@ -13,15 +13,15 @@ use std::sync::Arc;
 use terrace_env::DeviceId;
 use terrace_fs::superblock::Role;
 use terrace_fs::{device_number, second_device};
-use terrace_zone::{Device, Emulator};
+use terrace_zone::Device;
 
 use crate::failure::{Failure, Kind};
 
 /// The role of the plain drive, and its path, as the store on `drive` remembers it; `None` if the
 /// store has none, and if there is no store. `image` is the path of the drive.
-pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<(Role, PathBuf)> {
+pub(super) fn remembered(drive: &Arc<dyn Device>, image: &Path) -> Option<(Role, PathBuf)> {
     // Other faults of the drive are found when the store is opened.
-    let second = second_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
+    let second = second_device(drive).ok().flatten()?;
     let (role, member) = second;
     // Only a link is followed, so that messages have the path as it was typed.
     let linked = image.is_symlink().then(|| image.canonicalize().ok()).flatten();
@@ -38,9 +38,9 @@ pub(super) fn flag(role: Role) -> &'static str {
 }
 
 /// Refuses the second drive of a store where that of its tables is expected.
-pub(super) fn refuse_as_target(drive: &Arc<Emulator>, image: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_as_target(drive: &Arc<dyn Device>, image: &Path) -> Result<(), Failure> {
     // Other faults of the drive are found when the store is opened.
-    match device_number(&(Arc::clone(drive) as Arc<dyn Device>)) {
+    match device_number(drive) {
         Ok(number) if number != DeviceId::FIRST => {
             let message = format!(
                 "{}: expected the drive of a store's tables, found its second drive; name the \

@@ -4,6 +4,7 @@
 //! | file | content |
 //! |---|---|
 //! | `arguments` | the command line as a whole |
+//! | `drive` | opening an image or a block device |
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
 //! | `runs` | devices without zones, as a map or a table |
 //! | `skip` | reading on behind damage |
@@ -23,6 +24,7 @@ mod completions;
 mod delete;
 mod demo;
 mod device;
+mod drive;
 mod dump;
 mod entry;
 mod export;

@@ -1,5 +1,6 @@
-//! [`Target`]: the store that a command works on: an emulated drive in a file, perhaps with a plain
-//! drive beside it for the journal and the logs or for offloaded tables, or a directory.
+//! [`Target`]: the store that a command works on: a block device or an emulated drive in a file,
+//! perhaps with a plain drive beside it for the journal and the logs or for offloaded tables; or a
+//! directory.
 //!
 //! - [`Target::db`] and [`Target::db_under`] open a store with options that fit its size, under the
 //!   system that it remembers or, for the latter, under another one that was asked for.
@@ -16,16 +17,16 @@ use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, Fs, MountOptions};
-use terrace_zone::{Device as _, Emulator};
+use terrace_zone::Device;
 
-use super::log_drive;
 use super::under::Under;
+use super::{drive, log_drive};
 use crate::failure::{Failure, Kind};
 
 /// A drive or directory, as one types it.
 #[derive(clap::Args)]
 pub(crate) struct Target {
-    /// The drive's image, or a directory that holds a store
+    /// The drive: a block device, or an image; or a directory that holds a store
     image: PathBuf,
     /// Leave it to the host when the image reaches its disk: faster, and if the host loses its
     /// power, the image may hold anything
@@ -70,7 +71,7 @@ impl Target {
             return Err(Failure::new(Kind::Usage, message));
         }
         let Some((role, path)) = typed.or(remembered) else { return Ok(drive.into()) };
-        let second = self.open_image(&path, access).map_err(|mut failure| {
+        let second = self.open_drive(&path, access).map_err(|mut failure| {
             if self.second().is_none() {
                 let holds = match role {
                     Role::Log => "journal and logs",
@@ -90,7 +91,7 @@ impl Target {
     }
 
     /// Opens the drive of the tables.
-    pub(crate) fn drive(&self, access: Access) -> Result<Arc<Emulator>, Failure> {
+    pub(crate) fn drive(&self, access: Access) -> Result<Arc<dyn Device>, Failure> {
         let path = &self.image;
         if path.is_dir() {
             return Err(Failure::new(
@@ -98,7 +99,7 @@ impl Target {
                 format!("{}: expected the image of a drive, found a directory", path.display()),
             ));
         }
-        self.open_image(path, access).map_err(|mut failure| {
+        self.open_drive(path, access).map_err(|mut failure| {
             if failure.kind == Kind::NotFound {
                 failure.message += "; make one with `terrace device create`";
             }
@@ -106,18 +107,24 @@ impl Target {
         })
     }
 
-    /// Opens an image, as it is to be synced.
-    pub(crate) fn open_image(&self, path: &Path, access: Access) -> Result<Arc<Emulator>, Failure> {
-        let drive = Emulator::open_image(path, of_image(access))?;
-        Ok(Arc::new(if self.unsynced_image { drive.unsynced() } else { drive }))
+    /// Opens a block device, or an image as it is to be synced.
+    pub(crate) fn open_drive(
+        &self,
+        path: &Path,
+        access: Access,
+    ) -> Result<Arc<dyn Device>, Failure> {
+        drive::open(path, of_drive(access), self.unsynced_image)
     }
 
-    /// The target in words: image or directory, and whether its durable bytes are on the host's
-    /// disk.
+    /// The target in words: block device, image or directory, and whether the durable bytes of an
+    /// image are on the host's disk.
     pub(crate) fn describe(&self) -> String {
         let path = self.image.display();
         if self.image.is_dir() {
             return format!("directory {path}");
+        }
+        if drive::is_block_device(&self.image) {
+            return format!("block device {path}");
         }
         let lasts = if self.unsynced_image { "not synced" } else { "synced" };
         format!("image {path}, {lasts} to the host's disk")
@@ -165,7 +172,7 @@ impl Target {
     }
 
     /// Opens the store on this drive as one whose offload drive is lost.
-    pub(crate) fn db_without_offload(&self, drive: Arc<Emulator>) -> Result<Db, Failure> {
+    pub(crate) fn db_without_offload(&self, drive: Arc<dyn Device>) -> Result<Db, Failure> {
         let fitting = Options::fitting(drive.geometry().capacity());
         Ok(Db::open_without_offload(drive, fitting)?)
     }
@@ -183,7 +190,7 @@ impl Target {
     }
 }
 
-fn of_image(access: Access) -> terrace::device::Access {
+fn of_drive(access: Access) -> terrace::device::Access {
     match access {
         Access::ReadWrite => terrace::device::Access::ReadWrite,
         Access::ReadOnly => terrace::device::Access::ReadOnly,

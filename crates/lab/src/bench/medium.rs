@@ -1,5 +1,5 @@
 //! [`Medium`]: where the store of a benchmark lies: an emulated drive in memory, an image of a
-//! drive in a file, or a directory.
+//! drive in a file, a drive that is there already, or a directory.
 //!
 //! A drive gets four times the bytes of entries that it is made for, and room for logs and
 //! metadata. It may have an offload device beside it, which the caller gives; a directory ignores
@@ -7,6 +7,7 @@
 //! is dropped. A directory is deleted when its `Home` is dropped, so close the store before. If the
 //! process is killed, the directory stays.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,11 +43,23 @@ pub enum Medium {
         /// Whether flushes and forced writes reach the host's disk.
         synced: bool,
     },
+    /// A drive that is there: all that it holds is lost, and the last store stays on it.
+    Drive(Existing),
     /// Plain files, in a directory of their own in this directory.
     Directory {
         /// The directory.
         dir: PathBuf,
     },
+}
+
+/// A drive that is there already.
+#[derive(Clone)]
+pub struct Existing(pub Arc<dyn Device>);
+
+impl fmt::Debug for Existing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Existing").field(self.0.geometry()).finish()
+    }
 }
 
 /// A store, and what it lies in.
@@ -68,7 +81,7 @@ impl Medium {
         match self {
             Self::Memory { zone_size } => {
                 let drive = Emulator::in_memory(geometry(*zone_size, bytes, options)?, seed)?;
-                Ok(Home { db: format(drive, offload, options)?, _dir: None })
+                Ok(Home { db: format(Arc::new(drive), offload, options)?, _dir: None })
             }
             Self::Image { zone_size, dir, synced } => {
                 let place = temporary(dir)?;
@@ -76,7 +89,10 @@ impl Medium {
                 let uuid = Random::seeded(seed).uuid();
                 let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
                 let drive = if *synced { drive } else { drive.unsynced() };
-                Ok(Home { db: format(drive, offload, options)?, _dir: None })
+                Ok(Home { db: format(Arc::new(drive), offload, options)?, _dir: None })
+            }
+            Self::Drive(Existing(drive)) => {
+                Ok(Home { db: format(Arc::clone(drive), offload, options)?, _dir: None })
             }
             Self::Directory { dir } => {
                 let place = temporary(dir)?;
@@ -104,11 +120,10 @@ fn geometry(zone: ByteCount, bytes: u64, options: &Options) -> Result<Geometry, 
 }
 
 fn format(
-    drive: Emulator,
+    drive: Arc<dyn Device>,
     offload: Option<&Arc<dyn Device>>,
     options: &Options,
 ) -> Result<Db, BenchError> {
-    let drive: Arc<dyn Device> = Arc::new(drive);
     let (devices, role) = match offload {
         Some(offload) => (Devices::pair(drive, Arc::clone(offload)), Role::Offload),
         None => (drive.into(), Role::default()),

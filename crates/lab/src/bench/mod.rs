@@ -41,7 +41,7 @@ pub use distribution::write_distribution;
 pub use error::BenchError;
 pub use load::{Load, LoadWatch, Loaded, Phase};
 pub use measurement::{KindMeasurement, Latency, Measurement, Played, WhenIdle};
-pub use medium::Medium;
+pub use medium::{Existing, Medium};
 pub use mix::Mix;
 pub use plan::{Plan, Size};
 pub use reference::Reference;

@@ -7,6 +7,7 @@ mod drives;
 mod faults;
 mod geometries;
 mod images;
+mod linux_devices;
 mod power_cuts;
 mod state_machine;
 mod timing;

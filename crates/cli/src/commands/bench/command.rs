@@ -11,12 +11,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace::device::{Device, Emulator};
+use terrace::device::Device;
 use terrace::{ByteCount, Durability, Options};
 use terrace_fs::holds_store;
 use terrace_fs::superblock::SuperblockArea;
 use terrace_lab::arrivals::Process;
-use terrace_lab::bench::{self, Mix, Plan, Reference, Size, Work};
+use terrace_lab::bench::{self, Existing, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
 use super::answer::{Answer, Run};
@@ -24,6 +24,8 @@ use super::conditions::{Compress, Conditions, LogMode, Medium};
 use super::files::{self, Replay};
 use super::load::Load;
 use super::sizes;
+use crate::commands::drive;
+use crate::commands::format::check_blank;
 use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -56,6 +58,13 @@ pub(crate) struct Bench {
     /// Medium of the store
     #[arg(long, value_enum, default_value_t = Medium::Memory)]
     on: Medium,
+    /// Measure on this block device or image, which must be blank: stores are made on it, and the
+    /// last one stays
+    #[arg(long, value_name = "DRIVE", conflicts_with_all = ["on", "dir", "zone_size"])]
+    device: Option<PathBuf>,
+    /// Use the drive of `--device` even if it holds data, which is lost
+    #[arg(long, requires = "device")]
+    force: bool,
     /// The directory for `image` and `directory`; nothing is left in it [default: temporary files]
     #[arg(long)]
     dir: Option<PathBuf>,
@@ -176,10 +185,13 @@ impl Bench {
             ));
         }
         let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
-        let scratch = match self.on {
-            Medium::Memory => None,
+        let scratch = match self.on() {
+            Medium::Memory | Medium::Device => None,
             Medium::Image | Medium::Directory => Some(Scratch::make(&dir, "terrace-bench-")?),
         };
+        if let Some(path) = self.device.as_deref().filter(|_| !self.force) {
+            check_blank(&self.drive(path)?, path)?;
+        }
         let mut runs = Vec::new();
         for plan in plans {
             let run = self.measure(plan, scratch.as_ref().map_or(&*dir, Scratch::path))?;
@@ -198,7 +210,7 @@ impl Bench {
             Some(path) => Some((path, files::create(path)?)),
             None => None,
         };
-        let mut series = bench::Bench::new(plan, self.medium(dir));
+        let mut series = bench::Bench::new(plan, self.medium(dir)?);
         let offload = self.offload.as_deref().map(|path| self.offload_drive(path)).transpose()?;
         if let Some(drive) = &offload {
             series = series.offloading_to(Arc::clone(drive));
@@ -284,7 +296,7 @@ impl Bench {
 
     fn conditions(&self, plan: &Plan) -> Conditions {
         Conditions {
-            on: self.on,
+            on: self.on(),
             count: plan.entries,
             key_size: plan.keys,
             value_size: plan.values,
@@ -295,7 +307,7 @@ impl Bench {
             memory: self.memory,
             compression: self.compression,
             log: plan.options.durability.unwrap_or(Durability::Gathered),
-            image_synced: (self.on == Medium::Image).then_some(self.sync_image),
+            image_synced: (self.on() == Medium::Image).then_some(self.sync_image),
             compact_at_rest: !self.no_compact_at_rest,
             system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
@@ -322,9 +334,9 @@ impl Bench {
 
     /// A plan for each way of writing the log.
     fn modes(&self, plan: Plan) -> Vec<Plan> {
-        let own = match self.on {
+        let own = match self.on() {
             Medium::Directory => LogMode::Written,
-            Medium::Memory | Medium::Image => LogMode::Gathered,
+            Medium::Memory | Medium::Image | Medium::Device => LogMode::Gathered,
         };
         let modes = match &self.log[..] {
             [] if self.reference => &LogMode::ALL[..],
@@ -367,22 +379,35 @@ impl Bench {
         if matches!(self.on, Medium::Directory) {
             return refuse("expected a store on a drive, found one in a directory".into());
         }
-        let drive = Emulator::open_image(path, terrace::device::Access::ReadWrite)?;
-        if holds_store(&drive)? {
+        let access = terrace::device::Access::ReadWrite;
+        let drive = drive::open(path, access, !self.sync_image && !drive::is_block_device(path))?;
+        if holds_store(&*drive)? {
             let found = path.display();
             return refuse(format!("{found}: expected a drive that holds no store, found one"));
         }
-        let drive = if self.sync_image { drive } else { drive.unsynced() };
-        Ok(Arc::new(drive))
+        Ok(drive)
     }
 
-    fn medium(&self, dir: &Path) -> bench::Medium {
+    fn on(&self) -> Medium {
+        if self.device.is_some() { Medium::Device } else { self.on }
+    }
+
+    fn medium(&self, dir: &Path) -> Result<bench::Medium, Failure> {
         let (zone_size, dir) = (self.zone_size, dir.to_owned());
-        match self.on {
-            Medium::Memory => bench::Medium::Memory { zone_size },
+        if let Some(path) = &self.device {
+            return Ok(bench::Medium::Drive(Existing(self.drive(path)?)));
+        }
+        Ok(match self.on {
+            Medium::Memory | Medium::Device => bench::Medium::Memory { zone_size },
             Medium::Image => bench::Medium::Image { zone_size, dir, synced: self.sync_image },
             Medium::Directory => bench::Medium::Directory { dir },
-        }
+        })
+    }
+
+    /// Opens the drive that the stores are made on.
+    fn drive(&self, path: &Path) -> Result<Arc<dyn Device>, Failure> {
+        let access = terrace::device::Access::ReadWrite;
+        drive::open(path, access, !self.sync_image && !drive::is_block_device(path))
     }
 }
 

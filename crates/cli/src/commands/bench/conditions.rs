@@ -20,6 +20,9 @@ pub(super) enum Medium {
     Memory,
     /// An emulated drive in a sparse file
     Image,
+    /// A drive that is there, which `--device` names
+    #[value(skip)]
+    Device,
     /// Plain files
     Directory,
 }

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use terrace_env::{ByteCount, ZoneId};
-use terrace_zone::{
-    Access, Device as _, Emulator, Geometry, Layout, Tracks, ZoneReport, ZoneState, ZoneType,
-};
+use terrace_zone::{Access, Geometry, Layout, Tracks, ZoneReport, ZoneState, ZoneType};
 
+use crate::commands::drive;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -22,7 +21,7 @@ use crate::output::Output;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  terrace device report drive.img --count 4")]
 pub(crate) struct Report {
-    /// The drive
+    /// The drive: an image, or a block device
     image: PathBuf,
     /// The first zone to report
     #[arg(long, default_value_t = 0)]
@@ -78,7 +77,7 @@ impl Line {
 
 impl Report {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let drive = Emulator::open_image(&self.image, Access::ReadOnly)?;
+        let drive = drive::open(&self.image, Access::ReadOnly, false)?;
         let geometry = drive.geometry().clone();
         let summary = Summary::of(&self.image, &geometry);
         let zones = drive.report(ZoneId(self.first), self.count.unwrap_or(u32::MAX))?;

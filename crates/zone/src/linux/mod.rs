@@ -1,0 +1,52 @@
+//! Block devices of Linux, zoned or not, as [`Device`](crate::Device): ZNS SSDs, host-managed SMR
+//! disks, ordinary disks, and what the kernel emulates.
+//!
+//! | part | content |
+//! |---|---|
+//! | `block_device` | [`BlockDevice`]: the [`Device`](crate::Device) |
+//! | `node` | opens the device's node, and keeps other users out |
+//! | `shape` | the geometry, from the kernel's report and from `queue` |
+//! | `queue` | [`Queue`]: limits that sysfs shows |
+//! | `failure` | the error of a device for an error number of the kernel |
+//! | `content` | [`foreign_content`]: what a device holds that is not a store |
+//! | `listed` | [`Listed`]: the block devices of this machine, and who uses them |
+//! | `ioctl` | the kernel's calls for zones: the only unsafe code here |
+//!
+//! # How requests are carried out
+//! - Data goes past the page cache (`O_DIRECT`), because the kernel finds a misplaced buffered
+//!   write only when it writes the page back.
+//! - A request is checked by a [`ZoneTable`](crate::ZoneTable) before it goes out. The kernel would
+//!   split a write that crosses the end of a zone, and the tail could succeed in the next zone.
+//! - A long write goes out in pieces, one after another. Each piece is short enough that the kernel
+//!   makes one command of it, so the order does not depend on an I/O scheduler.
+//! - [`submit`](crate::Device::submit) carries the request out and blocks until it is done. Several
+//!   requests are under way only if several actors submit. Requests that change the same sequential
+//!   zone wait for each other.
+//! - Zone append is not offered: the kernel has it for programs on the character node of NVMe only.
+//! - After an error, and after each zone operation, the zone is reported anew, and the table takes
+//!   over what the device says. The table also takes over what a caller asks to have reported.
+//! - A pointer is taken from empty, open and closed zones only. In others its value differs from
+//!   device to device.
+//!
+//! # Protection
+//! - A writer opens the node with `O_EXCL`, which fails if the device, or a partition of it, is
+//!   mounted or part of a RAID or a mapping. It also locks the node; a reader shares the lock.
+//! - A zone is reset when a request says so. There are two further resets, of zones in which
+//!   nothing is written: NVMe leaves a zone that was opened and closed without a write in the state
+//!   *closed*, where it takes an active slot. Such a zone is reset when it is closed, and when the
+//!   device is opened for writing.
+//! - When a device is opened for writing, all open zones are closed, as after power-on.
+
+mod block_device;
+mod content;
+mod failure;
+mod ioctl;
+mod listed;
+mod node;
+mod queue;
+mod shape;
+
+pub use block_device::BlockDevice;
+pub use content::foreign_content;
+pub use listed::{Listed, Usage};
+pub use queue::{Queue, ZoneModel};

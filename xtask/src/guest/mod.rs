@@ -1,0 +1,26 @@
+//! `cargo xtask guest`: tests on zoned block devices of a Linux kernel, without such hardware. A
+//! virtual machine has an NVMe namespace with zones, a host-managed SMR disk, two zoned devices of
+//! `null_blk` and an ordinary disk.
+//!
+//! 1. Get the distribution's kernel for virtual machines, if it is not there yet.
+//! 2. Build the tests of `terrace-zone` and the program `terrace`, as `cargo test` builds them.
+//! 3. Pack them, with the libraries that they are linked with, busybox and the kernel's modules.
+//! 4. Boot the machine in QEMU. The processor is emulated, so no right is needed; code runs ten to
+//!    fifty times slower. `guest/init` makes the devices, and `guest/work` says what is done.
+//! 5. Read the result from the last line of the serial output.
+//!
+//! | file | content |
+//! |---|---|
+//! | `run` | the steps |
+//! | `kernel` | the kernel and its modules |
+//! | `image` | what the guest finds in its memory |
+//! | `machine` | the machine and its devices |
+//!
+//! Everything lies in `target/guest`. The machine has a time limit.
+
+mod image;
+mod kernel;
+mod machine;
+mod run;
+
+pub(crate) use run::{Arguments, run};
