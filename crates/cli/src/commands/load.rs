@@ -101,12 +101,12 @@ impl Load {
         let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
         loop {
             line.clear();
-            let read = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line);
-            let read = read.map_err(|error| at(&error))?;
+            number += 1;
+            let read = read_line(&mut input, LINE_MAX, &mut line)
+                .map_err(|error| at(&error).while_doing(format!("line {number}")))?;
             if read == 0 {
                 break;
             }
-            number += 1;
             progress.add(read as u64);
             let text = line.strip_suffix(b"\n").unwrap_or(&line);
             let entry = self.format.parse(text, self.hex).and_then(|entry| match entry {
@@ -158,6 +158,17 @@ impl Format {
             Self::Json => parse_json(line),
         }
     }
+}
+
+/// Reads a line, with its end, and returns its bytes; 0 at the end of the input. An error if the
+/// line is longer than `max`, which its end does not count for.
+fn read_line(input: &mut impl BufRead, max: u64, line: &mut Vec<u8>) -> io::Result<usize> {
+    let read = input.take(max + 1).read_until(b'\n', line)?;
+    if read as u64 > max && line.last() != Some(&b'\n') {
+        let message = format!("expected a line of at most {max} bytes, found a longer one");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    Ok(read)
 }
 
 fn wrong(expected: &str) -> Failure {
@@ -218,6 +229,18 @@ mod tests {
         let line = Value::from(object).to_string();
         assert_eq!(parse_json(line.as_bytes()).unwrap(), Some((key, value)));
         assert_eq!(parse_json(b"{\"total\":{\"bytes\":3,\"entries\":1}}").unwrap(), None);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_and_not_cut_in_two() {
+        let mut input = &b"k\tvalue\nk\tvalue"[..];
+        for expected in [&b"k\tvalue\n"[..], b"k\tvalue", b""] {
+            let mut line = Vec::new();
+            assert_eq!(read_line(&mut input, 7, &mut line).unwrap(), expected.len());
+            assert_eq!(line, expected);
+        }
+        let error = read_line(&mut &b"k\tva\tlue\n"[..], 7, &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("at most 7 bytes"), "{error}");
     }
 
     #[test]
