@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Zones(zones::Zones),
     /// Print the metrics of a store: levels, space
     Stats(stats::Metrics),
-    /// Merge the tables of a range into one run
+    /// Merge tables of a range until no key is in several runs
     Compact(compact::Compact),
     /// Give up the lost offload drive of a store
     ForgetOffload(forget_offload::ForgetOffload),

@@ -20,8 +20,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Merge the tables of a range into one run: overwritten and deleted entries are gone then.
-/// Afterwards every table is verified.
+/// Merge tables of a range until no key is in several runs: overwritten and deleted entries are
+/// gone then. Afterwards every table is verified.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -2,14 +2,24 @@
 //! of keys of which tables were lost with it.
 //!
 //! Afterwards the store is on its first drive alone. The command refuses while anything is at the
-//! path that the store remembers for its second drive, because nothing need be lost then; `--force`
-//! overrides that.
+//! path that was typed for the offload drive or, without one, at the path that the store remembers:
+//!
+//! - the offload drive itself, if the store can be mounted with it: nothing need be lost then;
+//! - anything else, also if it cannot be read: the drive may be at another path, or come back. The
+//!   error says why this is not the drive.
+//!
+//! `--force` overrides that. A store with a log drive and a store on one drive are always refused.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use terrace::device::Device;
 use terrace::fs::Access;
 use terrace::{Bytes, Db, KeySpaceId, LostRange};
+use terrace_fs::superblock::Role;
+use terrace_fs::{Devices, Fs, MountOptions};
 
 use super::log_drive;
 use super::target::Target;
@@ -23,10 +33,17 @@ use crate::output::Output;
 #[command(after_help = "\
 Examples:
   terrace forget-offload drive.img")]
+#[command(
+    mut_arg("log", |arg| arg.hide(true)),
+    mut_arg("offload", |arg| arg.help(
+        "Where to look whether the offload drive is there after all [default: where it was when \
+         the store was made]"
+    ))
+)]
 pub(crate) struct ForgetOffload {
     #[command(flatten)]
     target: Target,
-    /// Give the drive up even if it is there
+    /// Give the drive up even if it, or anything else, is there
     #[arg(long)]
     force: bool,
     /// Print keys as hexadecimal digits
@@ -37,15 +54,9 @@ pub(crate) struct ForgetOffload {
 impl ForgetOffload {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let drive = self.target.drive(Access::ReadWrite)?;
-        let remembered = log_drive::remembered(&drive, self.target.path());
-        if let Some((_, path)) = remembered.filter(|(_, path)| path.exists() && !self.force) {
-            let message = format!(
-                "{}: expected an offload drive that is lost, found one at {}; `terrace compact` \
-                 takes its tables off it, and --force gives it up as it is",
-                self.target.path().display(),
-                path.display()
-            );
-            return Err(Failure::new(Kind::Failed, message));
+        let path = self.offload_path(&drive)?;
+        if let Some(path) = path.filter(|path| !self.force && is_anything_at(path)) {
+            return Err(self.refusal(&drive, &path));
         }
         let db = self.target.db_without_offload(drive)?;
         let lost: Vec<LostRange> = db.lost_ranges().to_vec();
@@ -55,6 +66,64 @@ impl ForgetOffload {
         let printed = output.result(&json, |out| self.print(out, &db, &lost));
         db.close()?;
         printed
+    }
+
+    /// Where the offload drive is expected, if that is known. An error if the store has none.
+    fn offload_path(&self, drive: &Arc<dyn Device>) -> Result<Option<PathBuf>, Failure> {
+        let image = self.target.path();
+        let refuse = |kind, found: String| {
+            let expected = "expected a store with an offload drive";
+            Err(Failure::new(kind, format!("{}: {expected}, found {found}", image.display())))
+        };
+        log_drive::refuse_as_target(drive, image)?;
+        let second = log_drive::second(drive, image)
+            .map_err(|error| Failure::from(error).while_doing(image.display()))?;
+        match (second, self.target.second()) {
+            (None, _) => refuse(Kind::Failed, "one on a single drive".into()),
+            (Some((Role::Log, path)), _) => {
+                let at = path.map_or(String::new(), |path| format!(" ({})", path.display()));
+                let needs = "it cannot do without its journal and logs";
+                refuse(Kind::Failed, format!("one with a log drive{at}; {needs}"))
+            }
+            (Some(_), Some((Role::Log, _))) => refuse(Kind::Usage, "--log".into()),
+            (Some(_), Some((Role::Offload, typed))) => Ok(Some(typed.to_owned())),
+            (Some((Role::Offload, path)), None) => Ok(path),
+        }
+    }
+
+    /// Why the offload drive is not given up although something is at `path`, with advice that can
+    /// be followed.
+    fn refusal(&self, drive: &Arc<dyn Device>, path: &Path) -> Failure {
+        let (image, path_shown) = (self.target.path().display(), path.display());
+        let options = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
+        // If the rest of the store is damaged, --force does not help.
+        let without = Devices::without_offload(Arc::clone(drive));
+        match without.and_then(|devices| Fs::mount(devices, &options)) {
+            Ok(fs) => fs.unmount(),
+            Err(error) => return Failure::from(error).while_doing(image),
+        }
+        let with = self
+            .target
+            .open_drive(path, Access::ReadOnly)
+            .and_then(|second| Ok(Fs::mount(Devices::pair(Arc::clone(drive), second), &options)?));
+        let expected = format!("{image}: expected an offload drive that is lost");
+        let message = match with {
+            Ok(fs) => {
+                fs.unmount();
+                let typed = self.target.second().is_some();
+                let named = if typed { format!(" --offload {path_shown}") } else { String::new() };
+                format!(
+                    "{expected}, found it at {path_shown}; `terrace compact {image}{named}` takes \
+                     its tables off it, and --force gives it up as it is"
+                )
+            }
+            Err(failure) => format!(
+                "{expected} and nothing at {path_shown}, found something there that is not the \
+                 drive as the store left it: {}; --force gives the drive up as lost",
+                failure.message
+            ),
+        };
+        Failure::new(Kind::Failed, message)
     }
 
     fn print(&self, out: &mut dyn Write, db: &Db, lost: &[LostRange]) -> io::Result<()> {
@@ -91,6 +160,11 @@ impl ForgetOffload {
         object.extend(rest.as_object().cloned().unwrap_or_default());
         Value::from(object)
     }
+}
+
+/// Whether anything is at a path; also if that cannot be told.
+fn is_anything_at(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
 }
 
 /// The name of a key space; of one that was dropped, its number.

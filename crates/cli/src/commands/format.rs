@@ -35,6 +35,13 @@ Examples:
   terrace format drive.img --offload flash.img
   terrace format drive.img --files
   mkdir plain && terrace format plain")]
+#[command(
+    mut_arg("log", |arg| arg.help("Give the store this plain drive for its journal and its logs")),
+    mut_arg("offload", |arg| arg.help(
+        "Give the store this plain drive for tables of the first level: flushes go there while \
+         compactions run"
+    ))
+)]
 pub(crate) struct Format {
     #[command(flatten)]
     target: Target,

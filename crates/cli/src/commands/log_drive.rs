@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use terrace::StoreError;
 use terrace_env::DeviceId;
 use terrace_fs::superblock::Role;
 use terrace_fs::{device_number, second_device};
@@ -18,15 +19,26 @@ use terrace_zone::Device;
 use crate::failure::{Failure, Kind};
 
 /// The role of the plain drive, and its path, as the store on `drive` remembers it; `None` if the
-/// store has none, and if there is no store. `image` is the path of the drive.
+/// store has none or knows no path, and if there is no store. `image` is the path of the drive.
 pub(super) fn remembered(drive: &Arc<dyn Device>, image: &Path) -> Option<(Role, PathBuf)> {
     // Other faults of the drive are found when the store is opened.
-    let second = second_device(drive).ok().flatten()?;
-    let (role, member) = second;
+    let (role, path) = second(drive, image).ok().flatten()?;
+    Some((role, path?))
+}
+
+/// The role of the plain drive, and its path if the store on `drive` remembers one; `None` if the
+/// store has no such drive. An error if there is no store. `image` is the path of the drive.
+pub(super) fn second(
+    drive: &Arc<dyn Device>,
+    image: &Path,
+) -> Result<Option<(Role, Option<PathBuf>)>, StoreError> {
+    let found = second_device(drive)?;
+    let Some((role, member)) = found else { return Ok(None) };
     // Only a link is followed, so that messages have the path as it was typed.
     let linked = image.is_symlink().then(|| image.canonicalize().ok()).flatten();
     let beside = linked.as_deref().unwrap_or(image).parent().unwrap_or(Path::new(""));
-    (!member.path.is_empty()).then(|| (role, beside.join(member.path)))
+    let path = (!member.path.is_empty()).then(|| beside.join(member.path));
+    Ok(Some((role, path)))
 }
 
 /// The flag that names the second drive.

@@ -55,6 +55,84 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
 }
 
 #[test]
+fn what_is_not_the_offload_drive_is_told_and_no_compaction_is_advised() {
+    let place = Place::new();
+    let create = |name: &str, size: &str, kind: &str| {
+        place.ok(&["device", "create", name, "--size", size, "--kind", kind]);
+    };
+    create("d.img", "64MiB", "zoned");
+    create("f.img", "32MiB", "plain");
+    create("e.img", "64MiB", "zoned");
+    create("g.img", "32MiB", "plain");
+    place.ok(&["format", "d.img", "--offload", "f.img"]);
+    place.ok(&["format", "e.img", "--offload", "g.img"]);
+    place.ok(&["put", "d.img", "a", "b"]);
+    let at = |name: &str| place.path().join(name);
+    std::fs::copy(at("f.img"), at("old.img")).expect("a copy");
+    place.ok(&["put", "d.img", "a", "c"]);
+    // The drive itself: what is advised can be done.
+    std::fs::copy(at("f.img"), at("away.img")).expect("a copy");
+    let error = place.fails(1, &["forget-offload", "d.img"]);
+    assert!(error.contains("found it at f.img; `terrace compact d.img` takes"), "{error}");
+    place.ok(&["compact", "d.img"]);
+    let error = place.fails(1, &["forget-offload", "d.img", "--offload", "f.img"]);
+    assert!(error.contains("`terrace compact d.img --offload f.img` takes"), "{error}");
+    let refused = |reason: &str| {
+        let error = place.fails(1, &["forget-offload", "d.img"]);
+        assert!(error.contains("is not the drive as the store left it"), "{error}");
+        assert!(error.contains(reason) && error.contains("--force"), "{error}");
+        assert!(!error.contains("compact"), "{error}");
+    };
+    std::fs::copy(at("old.img"), at("f.img")).expect("a copy");
+    refused("an older copy");
+    std::fs::copy(at("g.img"), at("f.img")).expect("a copy");
+    refused("expected device 1 of store");
+    std::fs::write(at("f.img"), [0; 5000]).expect("a file");
+    refused("expected");
+    std::fs::write(at("f.img"), []).expect("a file");
+    refused("found an empty file");
+    place.ok(&["forget-offload", "d.img", "--force"]);
+    assert_eq!(place.ok(&["get", "d.img", "a"]), "c");
+    let error = place.fails(1, &["forget-offload", "d.img"]);
+    assert!(error.contains("d.img: expected a store with an offload drive"), "{error}");
+    assert!(error.contains("found one on a single drive"), "{error}");
+}
+
+#[test]
+fn a_log_drive_is_not_given_up() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    place.ok(&["device", "create", "l.img", "--kind", "plain", "--size", "16MiB"]);
+    place.ok(&["format", "d.img", "--log", "l.img"]);
+    for rest in [&[][..], &["--force"], &["--log", "l.img"]] {
+        let error = place.fails(1, &[&["forget-offload", "d.img"], rest].concat());
+        let expected = "d.img: expected a store with an offload drive, found one with a log drive";
+        assert!(error.contains(expected) && error.contains("l.img"), "{error}");
+        assert!(!error.contains("compact"), "{error}");
+    }
+    let error = place.fails(1, &["forget-offload", "l.img", "--force"]);
+    assert!(error.contains("found its second drive"), "{error}");
+}
+
+#[test]
+fn the_conditions_of_a_benchmark_name_the_offload_drive_and_the_size_of_zones() {
+    let place = Place::new();
+    place.ok(&["device", "create", "flash.img", "--kind", "plain", "--size", "32MiB"]);
+    let bench = ["bench", "fillrandom", "--count", "2000", "--zone-size", "8MiB"];
+    let with = [&bench[..], &["--offload", "flash.img"]].concat();
+    let conditions = |words: &[&str]| place.json(words)["runs"][0]["conditions"].clone();
+    let told = conditions(&with);
+    assert_eq!(told["zone_size"], 8 << 20, "{told}");
+    assert_eq!(told["offload"]["image"], "flash.img", "{told}");
+    assert_eq!(told["offload"]["size"], 32 << 20, "{told}");
+    assert!(conditions(&bench)["offload"].is_null());
+    let directory = ["bench", "fillrandom", "--count", "2000", "--on", "directory"];
+    assert!(conditions(&directory)["zone_size"].is_null());
+    let text = place.ok(&with);
+    assert!(text.contains("zones of 8 MiB") && text.contains("flash.img of 32 MiB"), "{text}");
+}
+
+#[test]
 fn a_compaction_takes_everything_off_the_offload_drive() {
     let place = store(60_000);
     place.ok(&["compact", "drive.img"]);

@@ -14,7 +14,7 @@ use serde::Serialize;
 use terrace::{ByteCount, Durability};
 use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played, Reference};
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, Offload};
 use super::sizes;
 
 /// All measurements, by size.
@@ -56,6 +56,12 @@ impl Display for Run {
             self.conditions.system,
             self.conditions.compression
         )?;
+        if let Some(zone_size) = self.conditions.zone_size {
+            writeln!(f, "zones of {zone_size}\n")?;
+        }
+        if let Some(Offload { image, size }) = &self.conditions.offload {
+            writeln!(f, "offload drive {image} of {size}\n")?;
+        }
         let log = match self.conditions.log {
             Durability::Gathered => {
                 "gathered: beside engines that gather theirs, such as RocksDB \
@@ -271,6 +277,8 @@ mod tests {
     fn run(reference: Option<Reference>) -> Run {
         let conditions = Conditions {
             on: Medium::Memory,
+            zone_size: Some(ByteCount::mib(64)),
+            offload: None,
             count: 1000,
             key_size: Sizes::Constant(16),
             value_size: Sizes::Constant(128),

@@ -20,7 +20,7 @@ use terrace_lab::bench::{self, Existing, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
 use super::answer::{Answer, Run};
-use super::conditions::{Compress, Conditions, LogMode, Medium};
+use super::conditions::{Compress, Conditions, LogMode, Medium, Offload};
 use super::files::{self, Replay};
 use super::load::Load;
 use super::sizes;
@@ -203,7 +203,7 @@ impl Bench {
 
     fn measure(&self, plan: Plan, dir: &Path) -> Result<Run, Failure> {
         let work = self.work()?;
-        let conditions = self.conditions(&plan);
+        let mut conditions = self.conditions(&plan);
         let replay = self.replay.as_deref().map(Replay::open).transpose()?;
         // Made before anything is measured: a path that cannot be is told at once.
         let mut histogram = match &self.histogram {
@@ -212,7 +212,9 @@ impl Bench {
         };
         let mut series = bench::Bench::new(plan, self.medium(dir)?);
         let offload = self.offload.as_deref().map(|path| self.offload_drive(path)).transpose()?;
-        if let Some(drive) = &offload {
+        if let (Some(drive), Some(path)) = (&offload, &self.offload) {
+            let (image, size) = (path.display().to_string(), drive.geometry().capacity());
+            conditions.offload = Some(Offload { image, size });
             series = series.offloading_to(Arc::clone(drive));
         }
         if let Some(path) = &self.record {
@@ -297,6 +299,9 @@ impl Bench {
     fn conditions(&self, plan: &Plan) -> Conditions {
         Conditions {
             on: self.on(),
+            zone_size: matches!(self.on(), Medium::Memory | Medium::Image)
+                .then_some(self.zone_size),
+            offload: None,
             count: plan.entries,
             key_size: plan.keys,
             value_size: plan.values,

@@ -1,6 +1,6 @@
-//! [`Conditions`] of a measurement, which are part of its result: medium, entries and their sizes,
-//! clients, arrivals, seed, options of the store, whether the image was synced to the host's disk,
-//! system, and whether the program was built with debug assertions.
+//! [`Conditions`] of a measurement, which are part of its result: medium, size of zones, offload
+//! drive, entries and their sizes, clients, arrivals, seed, options of the store, whether the image
+//! was synced to the host's disk, system, and whether the program was built with debug assertions.
 //!
 //! The options are those that were asked for; the store may use less, such as smaller memtables.
 //! [`Medium`], [`Compress`] and [`LogMode`] are the words of the command line for three of them.
@@ -64,10 +64,22 @@ impl From<LogMode> for Durability {
     }
 }
 
+/// An offload drive.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Offload {
+    /// Path of the drive's image, as it was typed.
+    pub(super) image: String,
+    pub(super) size: ByteCount,
+}
+
 /// Conditions of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Conditions {
     pub(super) on: Medium,
+    /// Size of the zones of an emulated drive.
+    pub(super) zone_size: Option<ByteCount>,
+    /// The offload drive and its size, if the store had one.
+    pub(super) offload: Option<Offload>,
     pub(super) count: u64,
     #[serde(serialize_with = "sizes::serialize")]
     pub(super) key_size: Sizes,
