@@ -7,7 +7,7 @@
 //! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
 //! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
 //! | [`code`], [`failure`] | errors: a code that is returned, and a message for each thread |
-//! | [`slice`] | bytes that the caller lends |
+//! | `slice` | bytes that the caller lends |
 //!
 //! # Rules
 //! - Each call that can fail returns a [`TerraceCode`]. Results go through pointers, which are set
@@ -19,7 +19,7 @@
 //!   once; all others by one thread at a time.
 //!
 //! # Unsafe code
-//! It is in [`slice`] alone, with its argument. Elsewhere the types of the parameters say what C
+//! It is in `slice` alone, with its argument. Elsewhere the types of the parameters say what C
 //! has to hand over: a reference for a handle that is lent, a `Box` for one that is given back, an
 //! `Option` around either because C has null.
 

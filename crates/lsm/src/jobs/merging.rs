@@ -310,11 +310,13 @@ impl Shared {
     ) -> Result<(TableSource, bool), Error> {
         let worst = worst_case(&self.options, job.table_size, job.destinations, load);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
-        let (mut wanted, least) = (worst, INSTALMENT_MIN.min(ByteCount(job.table_size.0 / 2)));
+        // With a least of 0, halving would never end.
+        let least = INSTALMENT_MIN.0.min(job.table_size.0 / 2).max(1);
+        let mut wanted = worst;
         let reservation = loop {
             match self.store.reserve(Rank::Compaction, wanted) {
                 Ok(reservation) => break reservation,
-                Err(error) if error.is_space() && alone && wanted.0 / 2 >= least.0 => wanted.0 /= 2,
+                Err(error) if error.is_space() && alone && wanted.0 / 2 >= least => wanted.0 /= 2,
                 Err(error) => {
                     if error.is_space() && alone {
                         self.space.refuse(self.tree.changes(), wanted);
