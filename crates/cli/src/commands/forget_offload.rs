@@ -9,6 +9,9 @@
 //!   error says why this is not the drive.
 //!
 //! `--force` overrides that. A store with a log drive and a store on one drive are always refused.
+//!
+//! The list is printed before the drive is given up: a process that has printed nothing has given
+//! up nothing.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -58,7 +61,15 @@ impl ForgetOffload {
         if let Some(path) = path.filter(|path| !self.force && is_anything_at(path)) {
             return Err(self.refusal(&drive, &path));
         }
-        let db = self.target.db_without_offload(drive)?;
+        self.tell_lost(Arc::clone(&drive), output)?;
+        self.target.db_without_offload(drive, Access::ReadWrite)?.close()?;
+        output
+            .line(format_args!("{}: on this drive alone from now on", self.target.path().display()))
+    }
+
+    /// Prints what is lost, and changes nothing.
+    fn tell_lost(&self, drive: Arc<dyn Device>, output: &Output) -> Result<(), Failure> {
+        let db = self.target.db_without_offload(drive, Access::ReadOnly)?;
         let lost: Vec<LostRange> = db.lost_ranges().to_vec();
         let ranges: Vec<Value> = lost.iter().map(|range| self.object(&db, range)).collect();
         let bytes: u64 = lost.iter().map(|range| range.size.0).sum();
@@ -140,11 +151,8 @@ impl ForgetOffload {
         }
         let path = self.target.path().display();
         match lost.len() {
-            0 => writeln!(out, "{path}: nothing was lost; the store is on this drive alone now"),
-            count => writeln!(
-                out,
-                "{path}: {count} ranges of keys were lost; the store is on this drive alone now"
-            ),
+            0 => writeln!(out, "{path}: no table is lost"),
+            count => writeln!(out, "{path}: {count} ranges of keys of which a table is lost"),
         }
     }
 

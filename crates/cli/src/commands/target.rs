@@ -172,9 +172,14 @@ impl Target {
     }
 
     /// Opens the store on this drive as one whose offload drive is lost.
-    pub(crate) fn db_without_offload(&self, drive: Arc<dyn Device>) -> Result<Db, Failure> {
+    pub(crate) fn db_without_offload(
+        &self,
+        drive: Arc<dyn Device>,
+        access: Access,
+    ) -> Result<Db, Failure> {
         let fitting = Options::fitting(drive.geometry().capacity());
-        Ok(Db::open_without_offload(drive, fitting)?)
+        let options = fitting.read_only(access == Access::ReadOnly);
+        Ok(Db::open_without_offload(drive, options)?)
     }
 
     fn open(&self, access: Access, system: Option<System>) -> Result<Db, Failure> {

@@ -44,6 +44,10 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
     let error = place.fails(5, &["get", "drive.img", "key0000001"]);
     assert!(error.contains("offloaded tables") && error.contains("--offload"), "{error}");
     assert_eq!(scanned(place.ok(&["scan", "drive.img", "--offload", "away.img"])), 30_000);
+    // What cannot be told is not given up.
+    let mut unheard = place.command(&["forget-offload", "drive.img"]);
+    let full = std::fs::File::create("/dev/full").expect("a file that takes nothing");
+    assert!(!unheard.stdout(full).status().expect("a program").success());
     let told = place.json(&["forget-offload", "drive.img"]);
     let lost = told["lost"].as_array().expect("a list");
     assert!(!lost.is_empty() && lost.iter().all(|range| range["from"].is_string()), "{told}");

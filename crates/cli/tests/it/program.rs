@@ -26,14 +26,16 @@ impl Place {
         self.0.path()
     }
 
+    /// A command line that is to be run.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_terrace"));
+        command.current_dir(self.path()).args(words).stdin(Stdio::null());
+        command
+    }
+
     /// Runs a command line and returns what came of it.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_terrace"))
-            .current_dir(self.path())
-            .args(words)
-            .stdin(Stdio::null())
-            .output()
-            .expect("the program")
+        self.command(words).output().expect("the program")
     }
 
     /// Runs a command line that must succeed and returns its standard output.
