@@ -162,10 +162,10 @@ mod tests {
     #[test]
     fn a_zoned_device_has_limits_and_a_plain_one_has_dashes() {
         let zoned = row(&device(ZoneModel::HostManaged)).join("|");
-        let expected = "/dev/sdx|-|1GiB|host-managed|64 (4 conventional)|16MiB|unknown|8|no limit\
+        let expected = "/dev/sdx|-|1 GiB|host-managed|64 (4 conventional)|16 MiB|unknown|8|no limit\
                         |512/4096|mounted on /";
         assert_eq!(zoned, expected);
         let plain = row(&device(ZoneModel::None)).join("|");
-        assert_eq!(plain, "/dev/sdx|-|1GiB|plain|-|-|-|-|-|512/4096|mounted on /");
+        assert_eq!(plain, "/dev/sdx|-|1 GiB|plain|-|-|-|-|-|512/4096|mounted on /");
     }
 }
