@@ -98,11 +98,6 @@ mod tests {
     }
 
     #[test]
-    fn tables_do_not_shrink_to_nothing_with_what_is_left_of_a_drive() {
-        assert_eq!(fitted(ByteCount::kib(256), 1), ByteCount::kib(56));
-    }
-
-    #[test]
     fn tables_fill_zones_and_leave_the_store_room_to_merge_them() {
         // The paper's drive: 14 TB in zones of 256 MiB, as large as a table.
         assert_eq!(fitted(ByteCount::mib(256), 52_156), ByteCount::mib(255));

@@ -24,8 +24,6 @@ pub struct StoreShape {
 /// A store has room for so many tables: a merge of one table with the ten that it overlaps then
 /// takes less than a fifth of it.
 const TABLES_IN_STORE: u64 = 64;
-/// No smaller table, however little of the store is left that can be written.
-const TABLE_SIZE_LEAST: u64 = 64 << 10;
 
 /// Zones that tables do not come to fill: the journal's, those that the file system keeps for the
 /// ranks of its writers, the log's, and those that are written.
@@ -70,6 +68,6 @@ impl StoreShape {
 
     /// The largest table whose compactions the store has room for.
     pub(super) fn table_size_max(&self) -> ByteCount {
-        ByteCount((self.capacity.0 / TABLES_IN_STORE).max(TABLE_SIZE_LEAST))
+        ByteCount((self.capacity.0 / TABLES_IN_STORE).max(1))
     }
 }
