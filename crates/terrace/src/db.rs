@@ -309,9 +309,9 @@ impl Db {
         Ok(self.inner.engine.flush()?)
     }
 
-    /// Merges what is in the range of the default key space until it is in one run, and waits for
-    /// it. Overwritten and deleted entries are gone then, except those that a snapshot saw when
-    /// they were merged last.
+    /// Merges what is in the range of the default key space until no key is in several runs, and
+    /// waits for it. Overwritten and deleted entries are gone then, except those that a snapshot
+    /// saw when they were merged last.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         self.default.compact(bounds)
     }

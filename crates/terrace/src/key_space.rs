@@ -125,7 +125,7 @@ impl KeySpace {
         cursor.map(Cursor).map_err(|error| self.explain(error))
     }
 
-    /// Merges what is in the range until it is in one run, and waits for it.
+    /// Merges what is in the range until no key is in several runs, and waits for it.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         Ok(self.inner.engine.compact(self.id, &bounds.into())?)
     }
