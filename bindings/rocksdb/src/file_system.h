@@ -92,12 +92,6 @@ class TerraceFileSystem : public rocksdb::FileSystem {
                                  uint64_t* free, rocksdb::IODebugContext*) override;
 
  private:
-  // What is known of the file of a name.
-  rocksdb::IOStatus stat(const std::string& name, TerraceFileInfo* info) const;
-
-  // Whether there is a directory of this name, and how many names it has, its own among them.
-  rocksdb::IOStatus count(const std::string& name, bool* exists, size_t* names) const;
-
   const std::string uri_;
   const std::shared_ptr<Mount> mount_;
 };

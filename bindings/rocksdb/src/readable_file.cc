@@ -9,29 +9,20 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-std::unique_ptr<OpenFile> OpenFile::open(const std::shared_ptr<Mount>& mount,
-                                         const std::string& name, IOStatus* status) {
-  TerraceReader* reader = nullptr;
-  *status = status_of(terrace_fs_read(mount->fs(), slice_of(name), &reader), name);
-  if (reader == nullptr) {
-    return nullptr;
-  }
-  return std::unique_ptr<OpenFile>(new OpenFile(mount, name, reader));
-}
+namespace {
 
-OpenFile::~OpenFile() { terrace_reader_close(reader_); }
-
-IOStatus OpenFile::read(uint64_t offset, size_t n, Slice* result, char* scratch) const {
+IOStatus read_at(const FileReader& file, uint64_t offset, size_t n, Slice* result, char* scratch) {
   size_t read = 0;
-  const TerraceCode code =
-      terrace_reader_read_at(reader_, offset, terrace_buffer(scratch, n), &read);
+  const Outcome outcome = file.read(offset, n, scratch, &read);
   *result = Slice(scratch, read);
-  return status_of(code, name_);
+  return status_of(outcome, file.name());
 }
+
+}  // namespace
 
 IOStatus SequentialFile::Read(size_t n, const IOOptions&, Slice* result, char* scratch,
                               IODebugContext*) {
-  IOStatus status = file_->read(position_, n, result, scratch);
+  IOStatus status = read_at(*file_, position_, n, result, scratch);
   position_ += result->size();
   return status;
 }
@@ -43,7 +34,7 @@ IOStatus SequentialFile::Skip(uint64_t n) {
 
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const IOOptions&, Slice* result,
                                 char* scratch, IODebugContext*) const {
-  return file_->read(offset, n, result, scratch);
+  return read_at(*file_, offset, n, result, scratch);
 }
 
 }  // namespace terrace

@@ -4,12 +4,12 @@ namespace terrace {
 
 using rocksdb::IOStatus;
 
-IOStatus status_of(TerraceCode code, const std::string& name) {
-  if (code == TERRACE_CODE_OK) {
+IOStatus status_of(const Outcome& outcome, const std::string& name) {
+  if (outcome.ok()) {
     return IOStatus::OK();
   }
-  const std::string message = terrace_error_message();
-  switch (code) {
+  const std::string& message = outcome.message;
+  switch (outcome.code) {
     // RocksDB stops its background work at these and goes on once there is space.
     case TERRACE_CODE_NO_SPACE:
     case TERRACE_CODE_HOST_FULL:

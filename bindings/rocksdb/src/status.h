@@ -1,20 +1,15 @@
-// Errors of the C API as statuses of RocksDB.
+// Outcomes as statuses of RocksDB.
 
 #pragma once
 
 #include <string>
 
+#include "outcome.h"
 #include "rocksdb/io_status.h"
-#include "terrace.h"
 
 namespace terrace {
 
-// The slice of a text, for one call.
-inline TerraceSlice slice_of(const std::string& text) {
-  return terrace_bytes(text.data(), text.size());
-}
-
-// The status of a call that was about `name`, with the message of the calling thread.
-rocksdb::IOStatus status_of(TerraceCode code, const std::string& name);
+// The status of a call that was about `name`.
+rocksdb::IOStatus status_of(const Outcome& outcome, const std::string& name);
 
 }  // namespace terrace

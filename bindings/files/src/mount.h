@@ -1,7 +1,7 @@
 // Mount: a file system of Terrace that is mounted, for as long as somebody holds it.
 //
 // A device can be mounted once. Within a process, all who name the same URI share one mount; it
-// ends with the last of them, be that a FileSystem or a file that is still open.
+// ends with the last of them, be that a plug-in or a file that is still open.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Names of files and directories: RocksDB has paths, Terrace has texts.
+// Names of files and directories: an engine has paths, Terrace has texts.
 //
 // A directory is a text that ends with `/`: an empty file of that name says that it exists, and so
 // does each file whose name begins with it. So a directory can be empty, and survives.

@@ -4,7 +4,7 @@
 #include <map>
 #include <sstream>
 
-#include "status.h"
+#include "outcome.h"
 
 namespace terrace {
 

@@ -1,0 +1,40 @@
+# Rules for a plug-in: a shared object of the sources here, those in its own `src`, and the C API.
+# The Makefile of a plug-in sets ENGINE, as the engine's library is called, and includes this file.
+# `make TERRACE=DIRECTORY OUT=DIRECTORY`: TERRACE has libterrace_c.a, which
+# `cargo build -p terrace-c` makes.
+
+TERRACE ?= ../../target/release
+OUT ?= $(TERRACE)
+CXXFLAGS ?= -O2 -g
+WARNINGS = -std=c++17 -Wall -Wextra -Werror
+FLAGS = $(WARNINGS) -fPIC -fvisibility=hidden -I ../c/include -I ../files/src
+
+PLACE = $(OUT)/$(ENGINE)-plugin
+SOURCES = $(wildcard src/*.cc ../files/src/*.cc)
+HEADERS = $(wildcard src/*.h ../files/src/*.h) ../c/include/terrace.h
+OBJECTS = $(addprefix $(PLACE)/,$(notdir $(SOURCES:.cc=.o)))
+PLUGIN = $(OUT)/libterrace_$(ENGINE).so
+CONTRACT = $(OUT)/terrace_$(ENGINE)_contract
+
+vpath %.cc src ../files/src
+
+all: $(PLUGIN)
+
+contract: $(CONTRACT)
+
+$(PLUGIN): $(OBJECTS) $(TERRACE)/libterrace_c.a
+	$(CXX) -shared -o $@ $(OBJECTS) $(TERRACE)/libterrace_c.a -Wl,--exclude-libs,ALL \
+	  -l$(ENGINE) -lpthread -ldl -lm -lrt -lgcc_s
+
+$(PLACE)/%.o: %.cc $(HEADERS)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
+
+$(CONTRACT): tests/contract.cc $(PLUGIN)
+	$(CXX) $(CXXFLAGS) $(WARNINGS) -o $@ $< -L $(OUT) \
+	  -Wl,--no-as-needed -lterrace_$(ENGINE) -Wl,-rpath,'$$ORIGIN' -l$(ENGINE)
+
+clean:
+	rm -rf $(PLACE) $(PLUGIN) $(CONTRACT)
+
+.PHONY: all contract clean

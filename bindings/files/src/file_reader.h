@@ -1,0 +1,37 @@
+// FileReader: a file that an engine reads. It holds the mount, and goes on reading a file that is
+// removed meanwhile. Several threads may read at once.
+
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mount.h"
+#include "outcome.h"
+
+namespace terrace {
+
+class FileReader {
+ public:
+  // Opens a file; `*reader` is null if that fails.
+  static Outcome open(const std::shared_ptr<Mount>& mount, const std::string& name,
+                      std::unique_ptr<FileReader>* reader);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  // Reads at most `n` bytes into `scratch`, fewer at the end of the file; `*read` says how many.
+  Outcome read(uint64_t offset, size_t n, char* scratch, size_t* read) const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  FileReader(std::shared_ptr<Mount> mount, std::string name, TerraceReader* reader)
+      : mount_(std::move(mount)), name_(std::move(name)), reader_(reader) {}
+
+  const std::shared_ptr<Mount> mount_;
+  const std::string name_;
+  TerraceReader* const reader_;
+};
+
+}  // namespace terrace

@@ -1,0 +1,146 @@
+#include "paths.h"
+
+#include <ctime>
+
+#include "names.h"
+
+namespace terrace {
+
+namespace {
+
+// A list that frees itself.
+class Listing {
+ public:
+  Listing(const TerraceFs* fs, const std::string& prefix, Outcome* outcome) {
+    *outcome = Outcome::of(terrace_fs_list(fs, slice_of(prefix), &listing_));
+  }
+  ~Listing() { terrace_listing_free(listing_); }
+  Listing(const Listing&) = delete;
+  Listing& operator=(const Listing&) = delete;
+
+  size_t size() const { return terrace_listing_len(listing_); }
+  std::string name(size_t index) const {
+    const TerraceSlice name = terrace_listing_at(listing_, index, nullptr);
+    return std::string(reinterpret_cast<const char*>(name.data), name.len);
+  }
+
+ private:
+  TerraceListing* listing_ = nullptr;
+};
+
+// Whether there is a directory of this name, and how many names it has, its own among them.
+Outcome count(const TerraceFs* fs, const std::string& name, bool* exists, size_t* names) {
+  Outcome outcome;
+  const Listing listing(fs, prefix_of(name), &outcome);
+  *names = listing.size();
+  *exists = name == "/" || *names > 0;
+  return outcome;
+}
+
+Outcome no_directory() {
+  return Outcome(TERRACE_CODE_NOT_FOUND, "expected a directory, found none");
+}
+
+}  // namespace
+
+Outcome stat_file(const TerraceFs* fs, const std::string& name, TerraceFileInfo* info) {
+  return Outcome::of(terrace_fs_stat(fs, slice_of(name), info));
+}
+
+Outcome find_path(const TerraceFs* fs, const std::string& name) {
+  Outcome outcome = stat_file(fs, name, nullptr);
+  if (!outcome.not_found()) {
+    return outcome;
+  }
+  bool is = false;
+  Outcome counted = find_directory(fs, name, &is);
+  return counted.ok() && !is ? outcome : counted;
+}
+
+Outcome find_directory(const TerraceFs* fs, const std::string& name, bool* is) {
+  size_t names = 0;
+  return count(fs, name, is, &names);
+}
+
+Outcome children_of(const TerraceFs* fs, const std::string& name,
+                    std::vector<std::string>* children) {
+  children->clear();
+  const std::string prefix = prefix_of(name);
+  Outcome outcome;
+  const Listing listing(fs, prefix, &outcome);
+  if (!outcome.ok()) {
+    return outcome;
+  }
+  if (listing.size() == 0 && prefix != "/") {
+    return no_directory();
+  }
+  for (size_t index = 0; index < listing.size(); index++) {
+    const std::string rest = listing.name(index).substr(prefix.size());
+    const std::string child = rest.substr(0, rest.find('/'));
+    // The names are in order, but `a-b` lies between `a` and `a/c`.
+    if (!child.empty() && (children->empty() || children->back() != child)) {
+      children->push_back(child);
+    }
+  }
+  return outcome;
+}
+
+Outcome make_directory(const TerraceFs* fs, const std::string& name) {
+  const std::string marker = prefix_of(name);
+  if (marker == "/" || stat_file(fs, marker, nullptr).ok()) {
+    return Outcome();
+  }
+  TerraceFileOptions options = {};
+  options.modified = static_cast<uint64_t>(std::time(nullptr));
+  TerraceWriter* writer = nullptr;
+  Outcome outcome = Outcome::of(terrace_fs_create(fs, slice_of(marker), &options, &writer));
+  return outcome.ok() ? Outcome::of(terrace_writer_finish(writer, options.modified)) : outcome;
+}
+
+Outcome remove_directory(const TerraceFs* fs, const std::string& name) {
+  const std::string marker = prefix_of(name);
+  bool exists = false;
+  size_t names = 0;
+  Outcome outcome = count(fs, name, &exists, &names);
+  if (!outcome.ok()) {
+    return outcome;
+  }
+  if (!exists) {
+    return no_directory();
+  }
+  const bool marked = stat_file(fs, marker, nullptr).ok();
+  if (names > (marked ? 1 : 0)) {
+    return Outcome(TERRACE_CODE_EXISTS, "expected an empty directory, found files in it");
+  }
+  return marked ? remove_file(fs, marker) : Outcome();
+}
+
+Outcome remove_file(const TerraceFs* fs, const std::string& name) {
+  return Outcome::of(terrace_fs_remove(fs, slice_of(name)));
+}
+
+Outcome move_path(const TerraceFs* fs, const std::string& from, const std::string& to) {
+  Outcome outcome = stat_file(fs, from, nullptr);
+  if (outcome.ok()) {
+    return Outcome::of(terrace_fs_rename(fs, slice_of(from), slice_of(to)));
+  }
+  if (!outcome.not_found()) {
+    return outcome;
+  }
+  // Perhaps it is a directory. One that is in the way must be empty.
+  bool exists = false, in_the_way = false;
+  size_t names = 0, others = 0;
+  Outcome counted = count(fs, from, &exists, &names);
+  if (!counted.ok() || !exists) {
+    return counted.ok() ? outcome : counted;
+  }
+  counted = count(fs, to, &in_the_way, &others);
+  if (!counted.ok() || others > 1) {
+    return counted.ok() ? Outcome(TERRACE_CODE_EXISTS, to + ": expected no files there, found some")
+                        : counted;
+  }
+  return Outcome::of(
+      terrace_fs_rename_all(fs, slice_of(prefix_of(from)), slice_of(prefix_of(to))));
+}
+
+}  // namespace terrace
