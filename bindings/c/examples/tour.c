@@ -118,13 +118,26 @@ static void tour_of_the_files(const char *path) {
   TerraceFs *fs = NULL;
   must(terrace_fs_open(terrace_text(path), NULL, &fs), "mount");
 
+  TerraceWriter *refused = NULL;
+  const TerraceFileOptions strange = {.reserved = 1};
+  must_fail(terrace_fs_create(fs, terrace_text("strange"), &strange, &refused),
+            TERRACE_CODE_INVALID, "options of a later version");
+  const TerraceFileOptions hasty = {.urgent = 3};
+  must_fail(terrace_fs_create(fs, terrace_text("hasty"), &hasty, &refused), TERRACE_CODE_INVALID,
+            "more haste than there is");
+
   TerraceFileOptions log = {0};
   log.kind = TERRACE_FILE_KIND_LOG;
   log.lifetime = 1;
+  log.urgent = 1;
   TerraceWriter *writer = NULL;
   must(terrace_fs_create(fs, terrace_text("db/1.log"), &log, &writer), "create");
+  TerraceTraffic before, after;
+  must(terrace_fs_traffic(fs, &before), "traffic");
   must(terrace_writer_append(writer, terrace_text("first,")), "append");
   must(terrace_writer_sync(writer), "sync");
+  must(terrace_fs_traffic(fs, &after), "traffic");
+  check(after.writes == before.writes + 1, "one write for a sync");
   must(terrace_writer_append(writer, terrace_text("second")), "append");
   check(terrace_writer_size(writer) == 12, "the size while it is written");
 

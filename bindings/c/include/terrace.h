@@ -332,6 +332,16 @@ typedef struct {
    * The time of modification, in a unit of the caller's choice.
    */
   uint64_t modified;
+  /**
+   * On a full drive, a few zones are left to files without which no space can be freed. 0 for a
+   * file that must leave them all; 1 for one that may use some, as the output of a job that
+   * frees space; 2 for one that may use most of the rest, as what that job itself waits for.
+   */
+  uint32_t urgent;
+  /**
+   * Not used; 0.
+   */
+  uint32_t reserved;
 } TerraceFileOptions;
 
 /**
@@ -436,6 +446,48 @@ typedef struct {
    */
   size_t len;
 } TerraceBuffer;
+
+/**
+ * Requests to the medium, and their bytes, since the file system was mounted.
+ */
+typedef struct {
+  /**
+   * Read requests.
+   */
+  uint64_t reads;
+  /**
+   * Bytes read.
+   */
+  uint64_t read_bytes;
+  /**
+   * Write requests, of data and of metadata.
+   */
+  uint64_t writes;
+  /**
+   * Bytes written, padding included.
+   */
+  uint64_t written_bytes;
+  /**
+   * Flushes of the medium's cache.
+   */
+  uint64_t flushes;
+  /**
+   * Zones that were erased.
+   */
+  uint64_t zones_reset;
+  /**
+   * Zones that were finished before they were full.
+   */
+  uint64_t zones_finished;
+  /**
+   * How often the journal was rolled into a snapshot.
+   */
+  uint64_t journal_rolls;
+  /**
+   * Bytes that reclaim has written: copies of data that was in its way.
+   */
+  uint64_t reclaim_bytes;
+} TerraceTraffic;
 
 #ifdef __cplusplus
 extern "C" {
@@ -754,6 +806,11 @@ TerraceCode terrace_store_sync(const TerraceStore *store);
  * Writes everything that is only in memory and log into tables, and waits for it.
  */
 TerraceCode terrace_store_flush(const TerraceStore *store);
+
+/**
+ * Tells what was read from the medium and written to it.
+ */
+TerraceCode terrace_fs_traffic(const TerraceFs *fs, TerraceTraffic *traffic);
 
 /**
  * The bytes of a value, valid until it is freed.

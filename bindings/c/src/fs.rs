@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace::fs::{Access, DirOptions, DirStore};
 use terrace::{ByteCount, CachePolicy, Fs, Store};
 use terrace_env::Claim;
-use terrace_env::store::{FileInfo, FileKind, PlacementHint, StoreError};
+use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank, StoreError};
 use terrace_lsm::remembered_system;
 
 use crate::TerraceCode;
@@ -93,6 +93,12 @@ pub struct TerraceFileOptions {
     pub size: u64,
     /// The time of modification, in a unit of the caller's choice.
     pub modified: u64,
+    /// On a full drive, a few zones are left to files without which no space can be freed. 0 for a
+    /// file that must leave them all; 1 for one that may use some, as the output of a job that
+    /// frees space; 2 for one that may use most of the rest, as what that job itself waits for.
+    pub urgent: u32,
+    /// Not used; 0.
+    pub reserved: u32,
 }
 
 /// The longest lifetime.
@@ -111,10 +117,20 @@ impl TerraceFileOptions {
                 "lifetime: expected 0 to {LIFETIME_MAX}, found {found}"
             )));
         }
+        if self.reserved != 0 {
+            let found = self.reserved;
+            let message = format_args!("file options: expected 0 in `reserved`, found {found}");
+            return Err(Failure::invalid(message));
+        }
+        const RANKS: [Rank; 3] = [Rank::Log, Rank::UrgentLog, Rank::Compaction];
+        let Some(rank) = RANKS.get(self.urgent as usize).copied() else {
+            let found = self.urgent;
+            return Err(Failure::invalid(format_args!("urgent: expected 0 to 2, found {found}")));
+        };
         let level = self.lifetime.checked_sub(1).and_then(|level| u8::try_from(level).ok());
         let size = (self.size > 0).then_some(ByteCount(self.size));
         let hint = PlacementHint { level, stream: 0 };
-        Ok(NewFile { kind, hint, size, modified: self.modified })
+        Ok(NewFile { kind, hint, size, rank, modified: self.modified })
     }
 }
 

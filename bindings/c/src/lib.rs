@@ -35,6 +35,7 @@ mod named_files;
 pub mod reader;
 pub mod slice;
 pub mod store;
+pub mod traffic;
 pub mod value;
 pub mod writer;
 

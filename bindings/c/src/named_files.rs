@@ -33,6 +33,7 @@ pub(crate) struct NewFile {
     pub(crate) kind: FileKind,
     pub(crate) hint: PlacementHint,
     pub(crate) size: Option<ByteCount>,
+    pub(crate) rank: Rank,
     pub(crate) modified: u64,
 }
 
@@ -60,7 +61,7 @@ impl NamedFiles {
             kind: file.kind,
             hint: file.hint,
             size: file.size,
-            rank: Rank::Log,
+            rank: file.rank,
             reservation: None,
             group: None,
             offload: false,
@@ -144,7 +145,8 @@ impl NamedFiles {
         kind: FileKind,
     ) -> Result<Box<dyn FileWriter>, Failure> {
         let hint = from.annotation.hint;
-        let mut writer = self.begin(&NewFile { kind, hint, size: None, modified: 0 })?;
+        let new = NewFile { kind, hint, size: None, rank: Rank::Log, modified: 0 };
+        let mut writer = self.begin(&new)?;
         let reader = self.0.open(from.id)?;
         let mut buffer = Vec::new();
         let mut at = 0;
@@ -217,6 +219,7 @@ mod tests {
         kind: FileKind::Client,
         hint: PlacementHint { level: None, stream: 0 },
         size: None,
+        rank: Rank::Log,
         modified: 7,
     };
 

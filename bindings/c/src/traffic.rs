@@ -1,0 +1,54 @@
+//! [`TerraceTraffic`]: what a file system has read from its medium and written to it.
+
+use std::mem::MaybeUninit;
+
+use crate::TerraceCode;
+use crate::failure::{given, guard};
+use crate::fs::TerraceFs;
+
+/// Requests to the medium, and their bytes, since the file system was mounted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceTraffic {
+    /// Read requests.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests, of data and of metadata.
+    pub writes: u64,
+    /// Bytes written, padding included.
+    pub written_bytes: u64,
+    /// Flushes of the medium's cache.
+    pub flushes: u64,
+    /// Zones that were erased.
+    pub zones_reset: u64,
+    /// Zones that were finished before they were full.
+    pub zones_finished: u64,
+    /// How often the journal was rolled into a snapshot.
+    pub journal_rolls: u64,
+    /// Bytes that reclaim has written: copies of data that was in its way.
+    pub reclaim_bytes: u64,
+}
+
+/// Tells what was read from the medium and written to it.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_traffic(
+    fs: Option<&TerraceFs>,
+    traffic: Option<&mut MaybeUninit<TerraceTraffic>>,
+) -> TerraceCode {
+    guard(|| {
+        let io = given(fs, "fs")?.files.0.io();
+        given(traffic, "traffic")?.write(TerraceTraffic {
+            reads: io.reads.iter().sum(),
+            read_bytes: io.read_bytes.iter().sum(),
+            writes: io.writes.iter().sum(),
+            written_bytes: io.written_bytes.iter().sum(),
+            flushes: io.flushes,
+            zones_reset: io.zones_reset,
+            zones_finished: io.zones_finished,
+            journal_rolls: io.journal_rolls,
+            reclaim_bytes: io.written(terrace_env::Cause::Reclaim).0,
+        });
+        Ok(())
+    })
+}
