@@ -14,6 +14,7 @@ SOURCES = $(wildcard src/*.cc ../files/src/*.cc)
 HEADERS = $(wildcard src/*.h ../files/src/*.h) ../c/include/terrace.h
 OBJECTS = $(addprefix $(PLACE)/,$(notdir $(SOURCES:.cc=.o)))
 PLUGIN = $(OUT)/libterrace_$(ENGINE).so
+TESTS = $(patsubst %.cc,$(PLACE)/%.o,$(wildcard tests/*.cc))
 CONTRACT = $(OUT)/terrace_$(ENGINE)_contract
 
 vpath %.cc src ../files/src
@@ -30,8 +31,12 @@ $(PLACE)/%.o: %.cc $(HEADERS)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(FLAGS) -c -o $@ $<
 
-$(CONTRACT): tests/contract.cc $(PLUGIN)
-	$(CXX) $(CXXFLAGS) $(WARNINGS) -o $@ $< -L $(OUT) \
+$(PLACE)/tests/%.o: tests/%.cc $(wildcard tests/*.h)
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(WARNINGS) -c -o $@ $<
+
+$(CONTRACT): $(TESTS) $(PLUGIN)
+	$(CXX) $(CXXFLAGS) -o $@ $(TESTS) -L $(OUT) \
 	  -Wl,--no-as-needed -lterrace_$(ENGINE) -Wl,-rpath,'$$ORIGIN' -l$(ENGINE)
 
 clean:

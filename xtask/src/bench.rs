@@ -2,10 +2,10 @@
 //! depend on the machine, so run nothing else meanwhile.
 //!
 //! `mount` and `pick` are examples of the crates that they measure, run in a release build. Words
-//! after `--` are handed to the example. `reference` is in a file of its own.
+//! after `--` are handed to the example. `reference` and `rocksdb` are in files of their own.
 
 use crate::workspace::Workspace;
-use crate::{reference, step};
+use crate::{reference, rocksdb, step};
 
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
@@ -16,6 +16,8 @@ pub(crate) enum Bench {
     Pick(Rest),
     /// Cost of operations beside other engines: the tables of docs/benchmarks.md
     Reference(reference::Arguments),
+    /// Processor time of RocksDB on a drive, beside the machine's ordinary file system
+    Rocksdb(rocksdb::Compared),
 }
 
 /// Arguments for an example.
@@ -32,6 +34,7 @@ pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
         Bench::Mount(rest) => ("terrace-fs", "mount", rest),
         Bench::Pick(rest) => ("terrace-policy", "pick", rest),
         Bench::Reference(arguments) => return reference::run(workspace, arguments),
+        Bench::Rocksdb(compared) => return rocksdb::compare(workspace, *compared),
     };
     let words = ["run", "--quiet", "--release", "--package", package, "--example", example];
     step::command(workspace.cargo(words).arg("--").args(rest))

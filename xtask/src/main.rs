@@ -47,7 +47,7 @@ enum Chore {
     /// Run every test: unit, integration, documentation and canaries
     Test,
     /// Build the RocksDB plug-in and test it with the distribution's RocksDB; a part of `test`
-    Rocksdb,
+    Rocksdb(rocksdb::Arguments),
     /// Tests on zoned block devices of a Linux kernel, in a virtual machine; a part of `test`
     Guest(guest::Arguments),
     /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
@@ -86,9 +86,9 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             }
         }
         Chore::Test => suite::test(&workspace, &mut steps),
-        Chore::Rocksdb => {
+        Chore::Rocksdb(kills) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));
-            rocksdb::test(&workspace, &mut steps);
+            rocksdb::test(&workspace, &mut steps, *kills);
         }
         Chore::Ci => {
             tidy::shape(&workspace, &mut steps)?;

@@ -40,7 +40,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
         }
     }
     block_devices(workspace, steps);
-    rocksdb::test(workspace, steps);
+    rocksdb::test(workspace, steps, rocksdb::Arguments::default());
     steps.run("test: zoned block devices in a guest", || {
         guest::run(workspace, &guest::Arguments::default())
     });

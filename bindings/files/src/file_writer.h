@@ -2,7 +2,8 @@
 //
 // The name decides how it is written. Write-ahead logs and manifests, which are synced often, are
 // logs of Terrace: a sync is one write to the end of a zone. Tables and blobs are written once.
-// Everything else is an ordinary file.
+// Everything else is an ordinary file. A table is made by its first append, when all is known of
+// it. An append fails with `TERRACE_CODE_NO_SPACE` where it would take what the mount keeps.
 
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "mount.h"
 #include "outcome.h"
+#include "reserve.h"
 
 namespace terrace {
 
@@ -46,24 +48,35 @@ class FileWriter {
   // the second time.
   Outcome close();
 
-  // Gives the file a lifetime, if it is empty: it is then made anew. A lifetime may be lost, and
-  // the file as it is will do.
-  void set_lifetime(uint32_t lifetime);
+  // Gives a table a lifetime, before the first append. Other files have one by their names.
+  void set_lifetime(uint32_t lifetime) {
+    options_.lifetime = is_table() ? lifetime : options_.lifetime;
+  }
+
+  // Says what a table is for, before the first append.
+  void set_use(Use use) { use_ = is_table() ? use : use_; }
 
   uint64_t size() const { return terrace_writer_size(writer_); }
 
   const std::string& name() const { return name_; }
 
  private:
-  FileWriter(std::shared_ptr<Mount> mount, std::string name, TerraceWriter* writer,
-             TerraceFileOptions options)
-      : mount_(std::move(mount)), name_(std::move(name)), writer_(writer), options_(options) {}
+  FileWriter(std::shared_ptr<Mount> mount, std::string name);
+
+  bool is_table() const { return options_.kind == TERRACE_FILE_KIND_TABLE; }
+
+  // Makes the file, if that has not been done.
+  Outcome begin();
 
   const std::shared_ptr<Mount> mount_;
   const std::string name_;
-  // Null once the file is closed.
-  TerraceWriter* writer_;
-  TerraceFileOptions options_;
+  TerraceFileOptions options_ = {};
+  Use use_ = Use::kOther;
+  // Null before the file is made, and once it is closed.
+  TerraceWriter* writer_ = nullptr;
+  bool closed_ = false;
+  // Bytes that may be appended before the reserve is asked again.
+  uint64_t allowed_ = 0;
 };
 
 }  // namespace terrace

@@ -1,7 +1,9 @@
 #include "mount.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "outcome.h"
@@ -17,7 +19,20 @@ struct Request {
   std::string path;
   TerraceOptions options = {};
   bool writes_logs_out = false;
+  std::optional<uint64_t> reserve;
 };
+
+// The share of a drive that is kept, and the most of it: half of a compaction of RocksDB's default
+// size, and its memtables.
+constexpr uint64_t kReserveShare = 16;
+constexpr uint64_t kReserveMost = uint64_t{1} << 30;
+
+// The bytes that are kept of a file system unless the URI says so.
+uint64_t usual_reserve(const TerraceFs* fs) {
+  TerraceSpace space = {};
+  terrace_fs_space(fs, &space);
+  return std::min(space.capacity / kReserveShare, kReserveMost);
+}
 
 // Reads a number of bytes; false if the text is none.
 bool parse_bytes(const std::string& text, uint64_t* bytes) {
@@ -45,9 +60,15 @@ bool parse(const std::string& uri, Request* request, std::string* error) {
       request->options.unsynced = 1;
     } else if (word == "written") {
       request->writes_logs_out = true;
-    } else if (word.rfind("cache=", 0) != 0 ||
-               !parse_bytes(word.substr(6), &request->options.file_cache)) {
-      *error = uri + ": expected read_only, unsynced, written or cache=BYTES, found " + word;
+    } else if (word.rfind("cache=", 0) == 0 &&
+               parse_bytes(word.substr(6), &request->options.file_cache)) {
+      continue;
+    } else if (uint64_t bytes = 0;
+               word.rfind("reserve=", 0) == 0 && parse_bytes(word.substr(8), &bytes)) {
+      request->reserve = bytes;
+    } else {
+      *error = uri + ": expected read_only, unsynced, written, cache=BYTES or reserve=BYTES" +
+               ", found " + word;
       return false;
     }
   }
@@ -82,7 +103,8 @@ std::shared_ptr<Mount> Mount::open(const std::string& uri, std::string* error) {
     *error = uri + ": " + terrace_error_message();
     return nullptr;
   }
-  std::shared_ptr<Mount> mounted(new Mount(fs, request.writes_logs_out));
+  std::shared_ptr<Mount> mounted(
+      new Mount(fs, request.writes_logs_out, request.reserve.value_or(usual_reserve(fs))));
   all.by_uri[uri] = mounted;
   return mounted;
 }

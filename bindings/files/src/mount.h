@@ -5,11 +5,13 @@
 
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 
+#include "reserve.h"
 #include "terrace.h"
 
 namespace terrace {
@@ -19,7 +21,8 @@ class Mount {
   // Mounts what the URI names, or finds the mount of it; null, and the reason in `*error`, if that
   // fails. The URI is `terrace://PATH`, and behind `?` options with `&` between them: `read_only`;
   // `unsynced`, which leaves flushes of an image in the host's memory; `written`, which hands each
-  // append to a log to the drive at once; `cache=BYTES` for blocks that were written.
+  // append to a log to the drive at once; `cache=BYTES` for blocks that were written;
+  // `reserve=BYTES`, which new data leaves; without it a sixteenth of the drive, at most 1 GiB.
   static std::shared_ptr<Mount> open(const std::string& uri, std::string* error);
 
   ~Mount();
@@ -31,16 +34,21 @@ class Mount {
   // Whether appends to logs are handed to the drive at once.
   bool writes_logs_out() const { return writes_logs_out_; }
 
+  // Space that new data leaves.
+  Reserve& reserve() { return reserve_; }
+
   // Locks a name within this process; false if it is locked. The device itself keeps other
   // processes out.
   bool lock(const std::string& name);
   void unlock(const std::string& name);
 
  private:
-  Mount(TerraceFs* fs, bool writes_logs_out) : fs_(fs), writes_logs_out_(writes_logs_out) {}
+  Mount(TerraceFs* fs, bool writes_logs_out, uint64_t reserve)
+      : fs_(fs), writes_logs_out_(writes_logs_out), reserve_(fs, reserve) {}
 
   TerraceFs* fs_;
   const bool writes_logs_out_;
+  Reserve reserve_;
   std::mutex mutex_;
   std::set<std::string> locked_;
 };

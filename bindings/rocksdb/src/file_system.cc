@@ -1,5 +1,7 @@
 #include "file_system.h"
 
+#include <utility>
+
 #include "names.h"
 #include "paths.h"
 #include "readable_file.h"
@@ -8,6 +10,7 @@
 
 namespace terrace {
 
+using rocksdb::ConfigOptions;
 using rocksdb::FileLock;
 using rocksdb::FileOptions;
 using rocksdb::FSDirectory;
@@ -17,6 +20,7 @@ using rocksdb::FSWritableFile;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
+using rocksdb::Status;
 
 namespace {
 
@@ -45,6 +49,42 @@ IOStatus writable(Outcome outcome, std::unique_ptr<FileWriter> writer, const std
 
 bool TerraceFileSystem::IsInstanceOf(const std::string& name) const {
   return name == "terrace" || rocksdb::FileSystem::IsInstanceOf(name);
+}
+
+Status TerraceFileSystem::GetOption(const ConfigOptions& config, const std::string& name,
+                                    std::string* value) const {
+  TerraceTraffic traffic = {};
+  TerraceSpace space = {};
+  Outcome outcome = Outcome::of(terrace_fs_traffic(mount_->fs(), &traffic));
+  if (outcome.ok()) {
+    outcome = Outcome::of(terrace_fs_space(mount_->fs(), &space));
+  }
+  if (!outcome.ok()) {
+    return status_of(outcome, name);
+  }
+  const std::pair<const char*, uint64_t> counts[] = {
+      {"reads", traffic.reads},
+      {"read_bytes", traffic.read_bytes},
+      {"writes", traffic.writes},
+      {"written_bytes", traffic.written_bytes},
+      {"flushes", traffic.flushes},
+      {"zones_reset", traffic.zones_reset},
+      {"zones_finished", traffic.zones_finished},
+      {"journal_rolls", traffic.journal_rolls},
+      {"reclaim_bytes", traffic.reclaim_bytes},
+      {"capacity", space.capacity},
+      {"free", space.free},
+      {"live", space.live},
+      {"dead", space.dead},
+      {"available", space.available},
+  };
+  for (const auto& [known, count] : counts) {
+    if (name == known) {
+      *value = std::to_string(count);
+      return Status::OK();
+    }
+  }
+  return rocksdb::FileSystem::GetOption(config, name, value);
 }
 
 IOStatus TerraceFileSystem::NewSequentialFile(const std::string& path, const FileOptions&,
@@ -146,7 +186,12 @@ IOStatus TerraceFileSystem::IsDirectory(const std::string& path, const IOOptions
 
 IOStatus TerraceFileSystem::DeleteFile(const std::string& path, const IOOptions&,
                                        IODebugContext*) {
-  return status_of(remove_file(mount_->fs(), name_of(path)), path);
+  const std::string name = name_of(path);
+  const Outcome outcome = remove_file(mount_->fs(), name);
+  if (outcome.ok()) {
+    mount_->reserve().gone(name);
+  }
+  return status_of(outcome, path);
 }
 
 IOStatus TerraceFileSystem::Truncate(const std::string& path, size_t size, const IOOptions&,
@@ -236,7 +281,7 @@ IOStatus TerraceFileSystem::GetFreeSpace(const std::string& path, const IOOption
                                          uint64_t* free, IODebugContext*) {
   TerraceSpace space = {};
   const Outcome outcome = Outcome::of(terrace_fs_space(mount_->fs(), &space));
-  *free = space.available;
+  *free = outcome.ok() ? mount_->reserve().free() : 0;
   return status_of(outcome, path);
 }
 

@@ -28,6 +28,12 @@ class TerraceFileSystem : public rocksdb::FileSystem {
   bool IsInstanceOf(const std::string& name) const override;
   std::string GetId() const override { return uri_; }
 
+  // Counts, as numbers in decimal: `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`,
+  // `zones_reset`, `zones_finished`, `journal_rolls` and `reclaim_bytes` since the mount; and
+  // `capacity`, `free`, `live`, `dead` and `available` bytes.
+  rocksdb::Status GetOption(const rocksdb::ConfigOptions& config, const std::string& name,
+                            std::string* value) const override;
+
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions&,
                                       std::unique_ptr<rocksdb::FSSequentialFile>* file,
                                       rocksdb::IODebugContext*) override;

@@ -51,6 +51,14 @@ void WritableFile::SetWriteLifeTimeHint(Env::WriteLifeTimeHint hint) {
   writer_->set_lifetime(lifetime_of(hint));
 }
 
+void WritableFile::SetIOPriority(Env::IOPriority priority) {
+  FSWritableFile::SetIOPriority(priority);
+  if (priority != Env::IO_TOTAL) {
+    // The recovery of a database has the priority of a flush.
+    writer_->set_use(priority == Env::IO_HIGH ? Use::kFlush : Use::kTable);
+  }
+}
+
 uint64_t WritableFile::GetFileSize(const IOOptions&, IODebugContext*) { return writer_->size(); }
 
 }  // namespace terrace

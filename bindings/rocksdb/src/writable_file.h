@@ -1,5 +1,8 @@
-// WritableFile: a file that RocksDB writes. Its lifetime hint comes after the file is made and
-// before its first byte; the empty file is then made anew with the hint.
+// WritableFile: a file that RocksDB writes. What RocksDB says of a table's lifetime and of its own
+// haste comes after the file is made and before its first byte.
+//
+// Only that haste, the priority of its I/O, tells a flush from a compaction. While writes are
+// stalled both are given the same one; then a flush without a log may take what is kept.
 
 #pragma once
 
@@ -13,7 +16,10 @@ namespace terrace {
 class WritableFile : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<FileWriter> writer, const rocksdb::FileOptions& options)
-      : rocksdb::FSWritableFile(options), writer_(std::move(writer)) {}
+      : rocksdb::FSWritableFile(options), writer_(std::move(writer)) {
+    // Neither of a flush nor of a compaction, until RocksDB says so: a copy, or an ingest.
+    writer_->set_use(Use::kOther);
+  }
 
   using rocksdb::FSWritableFile::Append;
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions&,
@@ -22,6 +28,7 @@ class WritableFile : public rocksdb::FSWritableFile {
   rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Close(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
   void SetWriteLifeTimeHint(rocksdb::Env::WriteLifeTimeHint hint) override;
+  void SetIOPriority(rocksdb::Env::IOPriority priority) override;
   uint64_t GetFileSize(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
 
  private:

@@ -1,27 +1,14 @@
-//! Tests of the RocksDB plug-in with the distribution's RocksDB: library, `db_bench`, `ldb` and
-//! `sst_dump`. Each works on an emulated drive of its own that allows 14 open zones.
-//!
-//! 1. The C API, the program `terrace`, the plug-in and its contract program are built.
-//! 2. The contract program makes every call of the file system, and a checkpoint and a backup,
-//!    which it opens again. It fills a drive, and goes on after deleting.
-//! 3. `db_bench` fills, overwrites and reads, with the plug-in by LD_PRELOAD. The reads must find
-//!    all that was written. Then `ldb checkconsistency` and `sst_dump --command=verify` must find
-//!    nothing wrong.
-//! 4. A process that writes is killed, in several rounds. After each, the database must open, with
-//!    all synced writes, and `ldb checkconsistency` must find nothing wrong. In every second round
-//!    the log is written out at each write, and all writes that have returned must be there.
+//! The RocksDB plug-in, built, and its tests but for the kills.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 
+use super::kills::Arguments;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
-/// How often the writing process is killed.
-const KILLS: usize = 6;
 /// Entries of the large fills.
 const ENTRIES: u32 = 50_000;
 /// Entries of the fill that syncs each.
@@ -35,9 +22,9 @@ const SMALL: [&str; 5] = [
     "--stats_interval=0",
 ];
 
-/// Builds the plug-in and runs all of it.
-pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
-    let plugin = Plugin { workspace, place: workspace.target().join("rocksdb") };
+/// Builds the plug-in and runs all of it, with as many kills as are asked for.
+pub(crate) fn test(workspace: &Workspace, steps: &mut Steps, kills: Arguments) {
+    let plugin = Plugin::debug(workspace);
     let mut built = false;
     steps.run("test: RocksDB plug-in, build", || {
         plugin.build()?;
@@ -47,65 +34,85 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     if built {
         steps.run("test: RocksDB plug-in, contract", || plugin.contract());
         steps.run("test: RocksDB plug-in, db_bench, ldb and sst_dump", || plugin.bench());
-        steps.run("test: RocksDB plug-in, kill -9", || plugin.kills());
+        steps.run("test: RocksDB plug-in, kill -9", || kills.run(&plugin));
     }
 }
 
 /// The plug-in, built.
-struct Plugin<'a> {
+pub(super) struct Plugin<'a> {
     workspace: &'a Workspace,
     /// Where it is built, and where the drives are.
-    place: PathBuf,
+    pub(super) place: PathBuf,
+    /// Flags of the build of the C API where it is not that of the tests, and its directory.
+    flags: &'static [&'static str],
+    library: PathBuf,
 }
 
-impl Plugin<'_> {
-    fn build(&self) -> anyhow::Result<()> {
+impl<'a> Plugin<'a> {
+    /// In the build of all tests.
+    fn debug(workspace: &'a Workspace) -> Self {
+        let target = workspace.target();
+        let (place, library) = (target.join("rocksdb"), target.join("debug"));
+        Self { workspace, place, flags: &[], library }
+    }
+
+    /// As it is used.
+    pub(super) fn release(workspace: &'a Workspace) -> Self {
+        let target = workspace.target();
+        let (place, library) = (target.join("rocksdb-release"), target.join("release"));
+        Self { workspace, place, flags: &["--release"], library }
+    }
+
+    pub(super) fn build(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.place)
             .with_context(|| format!("making {}", self.place.display()))?;
-        let words = ["build", "--quiet", "--package", "terrace-c", "--package", "terrace-cli"];
-        step::command(&mut self.workspace.cargo(words))?;
-        let libraries = self.built();
+        let words = ["build", "--quiet", "--package", "terrace-c"];
+        if !self.flags.is_empty() {
+            step::command(self.workspace.cargo(words).args(self.flags))?;
+        }
+        // Drives are made by the program as tests have it.
+        step::command(self.workspace.cargo(words).args(["--package", "terrace-cli"]))?;
         let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
         step::command(
             Command::new("make")
                 .arg("--directory")
                 .arg(self.workspace.root().join("bindings/rocksdb"))
-                .args(["--silent", "all", "contract"])
-                .arg(assign("TERRACE", &libraries))
+                .args(["--silent", "--jobs=2", "all", "contract"])
+                .arg(assign("TERRACE", &self.library))
                 .arg(assign("OUT", &self.place)),
         )
     }
 
-    /// The directory of what cargo builds.
-    fn built(&self) -> PathBuf {
-        self.workspace.target().join("debug")
+    /// A fresh drive, formatted for files; its URI.
+    pub(super) fn drive(&self, name: &str, size: &str, zone_size: &str) -> anyhow::Result<String> {
+        let shape = ["--zone-size", zone_size, "--max-open", "14", "--max-active", "14"];
+        self.drive_of(name, size, &shape)
     }
 
-    /// A fresh drive, formatted for files; its URI.
-    fn drive(&self, name: &str, size: &str, zone_size: &str) -> anyhow::Result<String> {
+    /// The same, of any shape.
+    fn drive_of(&self, name: &str, size: &str, shape: &[&str]) -> anyhow::Result<String> {
         let image = self.place.join(name);
         if image.exists() {
             std::fs::remove_file(&image)
                 .with_context(|| format!("removing {}", image.display()))?;
         }
         let path = image.display().to_string();
-        let terrace = || Command::new(self.built().join("terrace"));
-        let create = ["device", "create", &path, "--size", size, "--zone-size", zone_size];
-        let limits = ["--max-open", "14", "--max-active", "14"];
-        step::command(terrace().args(create).args(limits))?;
+        let terrace = || Command::new(self.workspace.target().join("debug/terrace"));
+        let create = ["device", "create", &path, "--size", size];
+        step::command(terrace().args(create).args(shape))?;
         step::command(terrace().args(["format", &path, "--files"]))?;
         Ok(format!("terrace://{path}"))
     }
 
     /// One of the distribution's tools, with the plug-in loaded before it.
-    fn tool(&self, name: &str, uri: &str) -> Command {
+    pub(super) fn tool(&self, name: &str, uri: &str) -> Command {
         let mut tool = Command::new(name);
         tool.env("LD_PRELOAD", self.place.join("libterrace_rocksdb.so"));
         tool.arg(format!("--fs_uri={uri}"));
         tool
     }
 
-    fn contract_program(&self) -> Command {
+    pub(super) fn contract_program(&self) -> Command {
         Command::new(self.place.join("terrace_rocksdb_contract"))
     }
 
@@ -113,6 +120,18 @@ impl Plugin<'_> {
         let uri = self.drive("contract.img", "256MiB", "1MiB")?;
         step::command(self.contract_program().args(["files", &uri]))?;
         step::command(self.contract_program().args(["copies", &uri]))?;
+        step::command(self.contract_program().args(["writes", &uri]))?;
+        let ordinary = self.place.join("logs");
+        std::fs::create_dir_all(&ordinary)
+            .with_context(|| format!("making {}", ordinary.display()))?;
+        step::command(self.contract_program().args(["logs", &uri]).arg(&ordinary))?;
+        let zones = ["--zone-size", "1MiB", "--conventional", "8"];
+        for (name, shape) in [("conventional.img", &zones[..]), ("plain.img", &["--kind", "plain"])]
+        {
+            let uri = self.drive_of(name, "128MiB", shape)?;
+            step::command(self.contract_program().args(["files", &uri]))?;
+            step::command(self.contract_program().args(["copies", &uri]))?;
+        }
         let uri = self.drive("full.img", "64MiB", "1MiB")?;
         step::command(self.contract_program().args(["full", &format!("{uri}?unsynced")]))
     }
@@ -126,7 +145,8 @@ impl Plugin<'_> {
         };
         let said = run("/sequential", "fillseq,readrandom,readseq", ENTRIES)?;
         found_all(&said, ENTRIES)?;
-        let benchmarks = "fillrandom,overwrite,readrandom,readseq,seekrandom,deleterandom,compact";
+        let benchmarks = "fillrandom,overwrite,readrandom,readseq,seekrandom,readwhilewriting,\
+                          deleterandom,compact";
         let said = run("/random", benchmarks, ENTRIES)?;
         for name in benchmarks.split(',') {
             result_of(&said, name)?;
@@ -135,11 +155,23 @@ impl Plugin<'_> {
         // Too little for a table: its entries are in the log.
         self.check_consistency(&uri, "/synced")?;
         self.check(&uri, "/sequential")?;
-        self.check(&uri, "/random")
+        self.check(&uri, "/random")?;
+        self.looks_only(&uri, "/random")
+    }
+
+    /// A tool that reads leaves the image as it is: it recovers nothing.
+    fn looks_only(&self, uri: &str, db: &str) -> anyhow::Result<()> {
+        let image = uri.strip_prefix("terrace://").context("expected a URI")?;
+        let changed = || std::fs::metadata(image).and_then(|found| found.modified());
+        let before = changed()?;
+        let mut dump = self.tool("sst_dump", &format!("{uri}?read_only"));
+        step::output(dump.arg(format!("--file={db}")).arg("--command=verify"))?;
+        ensure!(changed()? == before, "{image}: expected no write by a tool that reads");
+        Ok(())
     }
 
     /// Has RocksDB's tools look for anything that is wrong.
-    fn check(&self, uri: &str, db: &str) -> anyhow::Result<()> {
+    pub(super) fn check(&self, uri: &str, db: &str) -> anyhow::Result<()> {
         self.check_consistency(uri, db)?;
         let mut dump = self.tool("sst_dump", uri);
         let said = step::output(dump.arg(format!("--file={db}")).arg("--command=verify"))?;
@@ -150,52 +182,16 @@ impl Plugin<'_> {
         Ok(())
     }
 
-    fn check_consistency(&self, uri: &str, db: &str) -> anyhow::Result<()> {
+    pub(super) fn check_consistency(&self, uri: &str, db: &str) -> anyhow::Result<()> {
         let mut ldb = self.tool("ldb", uri);
         let said = step::output(ldb.arg(format!("--db={db}")).arg("checkconsistency"))?;
         ensure!(said.trim() == "OK", "{db}: ldb: expected OK, found {said}");
         Ok(())
     }
-
-    fn kills(&self) -> anyhow::Result<()> {
-        let uri = self.drive("kills.img", "256MiB", "1MiB")?;
-        let mut next = 0;
-        for round in 0..KILLS {
-            let written = format!("{uri}?written");
-            let of_writer = if round % 2 == 0 { &uri } else { &written };
-            let told = self.write_until_killed(of_writer, next, 100 + 173 * round)?.to_string();
-            let said = step::output(self.contract_program().args(["verify", &uri, &told]))?;
-            next = said.trim().parse().with_context(|| format!("expected a number: {said}"))?;
-            self.check_consistency(&uri, "/db")?;
-        }
-        self.check(&uri, "/db")
-    }
-
-    /// Writes from the number `from` on, kills the process after it has told of so many writes, and
-    /// returns the last that it has told of.
-    fn write_until_killed(&self, uri: &str, from: u64, writes: usize) -> anyhow::Result<u64> {
-        let mut program = self.contract_program();
-        let program = program.args(["write", uri, &from.to_string()]).stdout(Stdio::piped());
-        let mut child = program.stdin(Stdio::null()).spawn().context("the program that writes")?;
-        let told = child.stdout.take().context("its output")?;
-        let mut last = None;
-        for (index, line) in BufReader::new(told).lines().enumerate() {
-            // The last line may be cut.
-            if let Ok(number) = line?.parse() {
-                last = last.max(Some(number));
-            }
-            if index == writes {
-                child.kill().context("killing it")?;
-            }
-        }
-        let status = child.wait()?;
-        ensure!(status.code().is_none(), "expected a process that was killed, found {status}");
-        last.context("expected writes, found none")
-    }
 }
 
 /// The line of a benchmark's result.
-fn result_of<'a>(said: &'a str, name: &str) -> anyhow::Result<&'a str> {
+pub(super) fn result_of<'a>(said: &'a str, name: &str) -> anyhow::Result<&'a str> {
     // Progress is overwritten by returns of the carriage.
     let lines = said.split(['\n', '\r']);
     let of_name = |line: &&str| line.split(':').next().is_some_and(|word| word.trim() == name);

@@ -1,0 +1,123 @@
+//! `cargo xtask bench rocksdb`: processor time of RocksDB on a drive of Terrace, beside the same
+//! `db_bench` on the machine's ordinary file system.
+//!
+//! Each benchmark is a process of its own, and takes turns: on the one, on the other, round after
+//! round. Its time is what the process used, in user and system mode, divided by the operations;
+//! the smallest of the rounds counts, as noise only adds. Both write to the directory of the build.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use super::plugin::Plugin;
+use crate::workspace::Workspace;
+
+/// How much is measured.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Compared {
+    /// Rounds, each of all benchmarks on both
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Entries of the database; synced inserts are a 200th of them
+    #[arg(long, default_value_t = 1_000_000)]
+    entries: u64,
+}
+
+/// A benchmark of `db_bench`, and its further options.
+struct Benchmark {
+    name: &'static str,
+    /// The operations are this part of the entries.
+    part: u64,
+    options: &'static [&'static str],
+}
+
+const BENCHMARKS: [Benchmark; 4] = [
+    Benchmark { name: "fillrandom", part: 1, options: &[] },
+    Benchmark { name: "overwrite", part: 1, options: &["--use_existing_db=1"] },
+    Benchmark {
+        name: "readrandom",
+        part: 1,
+        options: &["--use_existing_db=1", "--cache_size=1073741824", "--readonly=1"],
+    },
+    Benchmark { name: "fillsync", part: 200, options: &[] },
+];
+
+/// Measures, and prints a table.
+pub(crate) fn run(workspace: &Workspace, compared: Compared) -> anyhow::Result<()> {
+    let plugin = Plugin::release(workspace);
+    plugin.build()?;
+    let ordinary = plugin.place.join("ordinary");
+    let mut least = [[f64::INFINITY; 2]; BENCHMARKS.len()];
+    for _ in 0..compared.rounds {
+        let uri = plugin.drive("compared.img", "4GiB", "16MiB")?;
+        if ordinary.exists() {
+            std::fs::remove_dir_all(&ordinary)
+                .with_context(|| format!("removing {}", ordinary.display()))?;
+        }
+        for (benchmark, least) in BENCHMARKS.iter().zip(&mut least) {
+            let operations = compared.entries / benchmark.part;
+            let on_drive = plugin.tool("db_bench", &uri);
+            let on_host = Command::new("db_bench");
+            let places = [(on_drive, PathBuf::from("/db")), (on_host, ordinary.clone())];
+            for ((tool, place), least) in places.into_iter().zip(least) {
+                let micros = micros(tool, &place, benchmark, operations)?;
+                *least = least.min(micros);
+            }
+        }
+    }
+    println!("| `db_bench` | on a drive, µs of processor time | on the host | ratio |");
+    println!("|---|---|---|---|");
+    for (benchmark, [drive, host]) in BENCHMARKS.iter().zip(least) {
+        println!("| {} | {drive:.2} | {host:.2} | {:.2} |", benchmark.name, drive / host);
+    }
+    Ok(())
+}
+
+/// Processor time of each operation of a benchmark, in microseconds.
+fn micros(
+    tool: Command,
+    place: &Path,
+    benchmark: &Benchmark,
+    operations: u64,
+) -> anyhow::Result<f64> {
+    // The shell tells what its child has used.
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "TIMEFORMAT='processor %U %S'; time \"$0\" \"$@\""]);
+    shell.arg(tool.get_program()).args(tool.get_args());
+    for (name, value) in tool.get_envs() {
+        // The plug-in is for `db_bench`, and harmless in the shell.
+        if let Some(value) = value {
+            shell.env(name, value);
+        }
+    }
+    shell.arg(format!("--db={}", place.display()));
+    shell.arg(format!("--benchmarks={}", benchmark.name));
+    shell.arg(format!("--num={operations}")).args(benchmark.options);
+    let output = shell.stdin(Stdio::null()).output().context("bash")?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "{}: {}\n{said}", benchmark.name, output.status);
+    super::plugin::result_of(&String::from_utf8_lossy(&output.stdout), benchmark.name)?;
+    let seconds = used(&said).with_context(|| format!("expected times, found:\n{said}"))?;
+    Ok(seconds * 1e6 / operations as f64)
+}
+
+/// Seconds of processor time, user and system, that the shell has printed.
+fn used(said: &str) -> Option<f64> {
+    let line = said.lines().find_map(|line| line.strip_prefix("processor "))?;
+    let seconds: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
+    let seconds = seconds.ok().filter(|seconds| seconds.len() == 2)?;
+    Some(seconds.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_the_shell_are_added_up() {
+        assert_eq!(used("Keys: 16 bytes\nprocessor 1.250 0.500\n"), Some(1.75));
+        assert_eq!(used("processor 1.250\n"), None);
+        assert_eq!(used("no times"), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Kills of a process that writes by RocksDB, at moments that follow from a seed.
+//!
+//! Each life carries a history of operations on from where the last one ended; SIGKILL ends it
+//! after at most [`LIFE_MAX`], be it while the database is opened. Then the database must hold what
+//! a prefix of the history leaves, with each operation that was acknowledged as durable. In every
+//! third life the log is written out at each write, and all writes that have returned must be
+//! there. In two of three, flushes stay in the host's memory, which a kill leaves alone: so a life
+//! gets further. `ldb checkconsistency` must find nothing wrong after each life; every few lives, a
+//! checkpoint and a backup are made and compared, and `sst_dump --command=verify` runs.
+//!
+//! The seed decides the history and when the kills come; where they hit depends on the machine.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use super::plugin::Plugin;
+use crate::step;
+
+/// The longest time until a kill.
+const LIFE_MAX: u64 = 450;
+/// The shortest one: processes take longer to begin.
+const LIFE_MIN: u64 = 15;
+/// Lives with one drive. The history that is computed anew grows with them.
+const LIVES: usize = 20;
+/// Copies are made, and tables verified, after every so many lives.
+const CHECKED: usize = 7;
+
+/// Kills of processes, as the command line asks for them.
+#[derive(Clone, Copy, clap::Args)]
+pub(crate) struct Arguments {
+    /// How many times the process that writes is killed
+    #[arg(long, default_value_t = 20)]
+    pub(crate) kills: usize,
+    /// Seed of what is written and of when it is killed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Self { kills: 20, seed: 1 }
+    }
+}
+
+impl Arguments {
+    /// Carries the kills out; the error says the seed.
+    pub(super) fn run(self, plugin: &Plugin<'_>) -> anyhow::Result<()> {
+        eprintln!("{} kills, seed {}", self.kills, self.seed);
+        let mut drive = String::new();
+        let (mut seed, mut next) = (self.seed, 0);
+        for round in 0..self.kills {
+            if round % LIVES == 0 {
+                drive = plugin.drive("kills.img", "256MiB", "1MiB")?;
+                (seed, next) = (self.seed.wrapping_add((round / LIVES) as u64), 0);
+            }
+            let life = Life { plugin, drive: &drive, seed, round };
+            next = life.live(next).with_context(|| {
+                let Self { kills, seed: first } = self;
+                format!(
+                    "life {round} with seed {seed}, operations from {next} on; \
+                     cargo xtask rocksdb --kills {kills} --seed {first}"
+                )
+            })?;
+        }
+        plugin.check(&drive, "/db")
+    }
+}
+
+/// One life of the process, and the check after it.
+struct Life<'a> {
+    plugin: &'a Plugin<'a>,
+    drive: &'a str,
+    seed: u64,
+    round: usize,
+}
+
+impl Life<'_> {
+    /// Carries the history on from operation `next`; returns how many operations there are then.
+    fn live(&self, next: u64) -> anyhow::Result<u64> {
+        let told = self.write_until_killed(next)?;
+        // What the last life left was read, and so is durable.
+        let told = told.or(next.checked_sub(1));
+        let told = told.map_or_else(|| "-1".to_owned(), |number| number.to_string());
+        let checked = self.round % CHECKED == CHECKED - 1;
+        let what = if checked { "copied" } else { "verify" };
+        let mut program = self.plugin.contract_program();
+        let said = step::output(program.args([what, self.drive, &self.seed.to_string(), &told]))?;
+        self.plugin.check_consistency(self.drive, "/db")?;
+        if checked {
+            self.plugin.check(self.drive, "/db")?;
+        }
+        said.trim().parse().with_context(|| format!("expected a number, found {said}"))
+    }
+
+    /// The last operation that the process has told of.
+    fn write_until_killed(&self, next: u64) -> anyhow::Result<Option<u64>> {
+        let options = ["?unsynced", "?unsynced&written", ""][self.round % 3];
+        let uri = format!("{}{options}", self.drive);
+        let millis = LIFE_MIN + mixed(self.seed, self.round as u64) % (LIFE_MAX - LIFE_MIN);
+        let mut timeout = Command::new("timeout");
+        timeout.args(["--signal=KILL", &format!("0.{millis:03}")]);
+        timeout.arg(self.plugin.contract_program().get_program());
+        timeout.args(["write", &uri, &self.seed.to_string(), &next.to_string()]);
+        eprintln!("life {}: operations from {next} on, for {millis} ms", self.round);
+        let output = timeout.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.context("timeout, which starts and kills the program that writes")?;
+        // A shell's code for SIGKILL, or none where `timeout` dies of it as well.
+        let killed = matches!(output.status.code(), None | Some(137));
+        ensure!(killed, "expected a process that was killed, found {}", output.status);
+        let told = String::from_utf8(output.stdout).context("expected numbers")?;
+        // The last line may be cut.
+        let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let last = whole.lines().next_back();
+        last.map(|line| line.parse().with_context(|| format!("expected a number, found {line}")))
+            .transpose()
+    }
+}
+
+/// A number that looks random, for each seed and index (SplitMix64).
+fn mixed(seed: u64, index: u64) -> u64 {
+    let mut number = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
