@@ -44,8 +44,8 @@ const ROOM_TRIES: u32 = 16;
 /// A block device of Linux, zoned or not.
 pub struct BlockDevice {
     path: PathBuf,
-    node: File,
-    geometry: Arc<Geometry>,
+    pub(super) node: File,
+    pub(super) geometry: Arc<Geometry>,
     /// Longest write that goes out as one command, in bytes.
     piece: usize,
     access: Access,
@@ -319,7 +319,7 @@ impl BlockDevice {
         })
     }
 
-    fn operate(&self, command: ZoneOperation, zone: ZoneId) -> io::Result<()> {
+    pub(super) fn operate(&self, command: ZoneOperation, zone: ZoneId) -> io::Result<()> {
         let (start, len) = (self.geometry.zone_start(zone), self.geometry.zone_size(zone));
         ioctl::operate(&self.node, command, self.sector(start.0), self.sector(len))
     }
@@ -380,7 +380,7 @@ impl BlockDevice {
         DeviceError::host(format!("cannot {operation} {}", self.path.display()), error)
     }
 
-    fn offset(&self, lba: Lba) -> u64 {
+    pub(super) fn offset(&self, lba: Lba) -> u64 {
         lba.0 * u64::from(self.geometry.logical_block)
     }
 

@@ -8,6 +8,7 @@
 //! | `shape` | the geometry, from the kernel's report and from `queue` |
 //! | `queue` | [`Queue`]: limits that sysfs shows |
 //! | `failure` | the error of a device for an error number of the kernel |
+//! | `unchecked` | requests that go to the kernel without a check, for comparisons |
 //! | `content` | [`foreign_content`]: what a device holds that is not a store |
 //! | `listed` | [`Listed`]: the block devices of this machine, and who uses them |
 //! | `ioctl` | the kernel's calls for zones: the only unsafe code here |
@@ -45,6 +46,7 @@ mod listed;
 mod node;
 mod queue;
 mod shape;
+mod unchecked;
 
 pub use block_device::BlockDevice;
 pub use content::foreign_content;

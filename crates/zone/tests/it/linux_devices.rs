@@ -2,15 +2,18 @@
 //! with spaces between them: all data on them are lost. `cargo xtask guest` runs these tests in a
 //! virtual machine, on an NVMe namespace with zones, a host-managed SMR disk and `null_blk`.
 
+use std::cell::RefCell;
 use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use terrace_env::{Cause, IoBuf, Lba, ZoneId};
+use terrace_env::{Cause, IoBuf, Lba, ZoneId, test_seeds};
 use terrace_zone::linux::{BlockDevice, Listed, Usage, ZoneModel, foreign_content};
-use terrace_zone::{Access, Device, DeviceError, Op, ZoneState, ZoneType, conformance};
+use terrace_zone::{Access, Device, DeviceError, Emulator, Op, ZoneState, ZoneType, conformance};
+
+use crate::replay::{GUEST_STEPS, Model, Replay, assert_met};
 
 const CAUSE: Cause = Cause::Client;
 
@@ -50,6 +53,69 @@ fn each_device_keeps_every_rule() {
     for path in devices() {
         println!("{}: {:?}", path.display(), open(&path));
         conformance::check(Arc::new(open(&path)));
+    }
+}
+
+/// The model of a device, by the name that the kernel gives it.
+fn model(path: &Path) -> Model {
+    let name = path.file_name().unwrap().to_string_lossy();
+    match name.as_ref() {
+        name if name.starts_with("nvme") => Model::Nvme,
+        name if name.starts_with("nullb") => Model::NullBlk,
+        _ => Model::Zbc,
+    }
+}
+
+/// Empties all zones, and fills the conventional ones with zeros.
+fn make_new(device: &BlockDevice) {
+    let geometry = device.geometry();
+    for zone in geometry.zone_ids() {
+        if geometry.zone_type(zone) == ZoneType::Sequential {
+            device.control(Op::Reset(zone), CAUSE).unwrap();
+        } else {
+            let bytes = geometry.zone_size(zone) as usize * geometry.logical_block as usize;
+            device.write(geometry.zone_start(zone), IoBuf::zeroed(bytes), false, CAUSE).unwrap();
+        }
+    }
+}
+
+/// Makes a zone of a device of `null_blk` fail. One that has failed so already works again, empty.
+fn turn(path: &Path, device: &BlockDevice, zone: ZoneId, state: ZoneState) {
+    let geometry = device.geometry();
+    let sector = geometry.zone_start(zone).0 * u64::from(geometry.logical_block) / 512;
+    let name = if state == ZoneState::Offline { "zone_offline" } else { "zone_readonly" };
+    let folder = Path::new("/sys/kernel/config/nullb").join(path.file_name().unwrap());
+    std::fs::write(folder.join(name), sector.to_string()).unwrap();
+}
+
+#[test]
+#[ignore = "needs block devices, whose data are lost"]
+fn the_emulator_answers_as_each_device_does() {
+    for path in zoned() {
+        for seed in test_seeds(1) {
+            let device = open(&path);
+            make_new(&device);
+            let emulator = Emulator::in_memory(device.geometry().clone(), seed).unwrap();
+            let raw = |op: &Op| device.unchecked(op);
+            let failed = RefCell::new(Vec::new());
+            let fail = |zone, state| {
+                emulator.set_zone_condition(zone, state).unwrap();
+                turn(&path, &device, zone, state);
+                failed.borrow_mut().push((zone, state));
+            };
+            let mut replay = Replay::new(&emulator, &device, model(&path), Some(&raw), seed);
+            if model(&path) == Model::NullBlk {
+                replay = replay.failing(&fail);
+            }
+            let tally = replay.run(GUEST_STEPS);
+            let tally = tally.unwrap_or_else(|found| panic!("{path:?}, seed {seed}: {found}"));
+            println!("{}, seed {seed}: {tally:?}", path.display());
+            assert_met(&tally, device.geometry());
+            assert_eq!(failed.borrow().is_empty(), model(&path) != Model::NullBlk);
+            for (zone, state) in failed.take() {
+                turn(&path, &device, zone, state);
+            }
+        }
     }
 }
 
@@ -124,6 +190,44 @@ fn a_pointer_that_was_moved_by_others_is_told_and_learned() {
         );
         device.write(pointer, data, false, CAUSE).unwrap();
         assert_eq!(device.report(zone, 1).unwrap()[0].write_pointer, Lba(pointer.0 + step));
+    }
+}
+
+/// The table does not know that a zone has failed before a request to it has failed.
+#[test]
+#[ignore = "needs block devices, whose data are lost"]
+fn a_zone_that_fails_is_told_by_the_error() {
+    let null_blk = |path: &PathBuf| model(path) == Model::NullBlk;
+    let paths: Vec<PathBuf> = zoned().into_iter().filter(null_blk).collect();
+    assert!(!paths.is_empty(), "TERRACE_DEVICES: expected a device of null_blk, found none");
+    for path in paths {
+        for state in [ZoneState::ReadOnly, ZoneState::Offline] {
+            for kind in 0..5 {
+                let device = open(&path);
+                let (zone, start, data) = emptied(&device);
+                let next = Lba(start.0 + device.geometry().physical_step());
+                device.write(start, data.clone(), false, CAUSE).unwrap();
+                turn(&path, &device, zone, state);
+                let result = match kind {
+                    0 => device.write(next, data, false, CAUSE).map(drop),
+                    1 => device.control(Op::Reset(zone), CAUSE),
+                    2 => device.control(Op::Finish(zone), CAUSE),
+                    3 => device.control(Op::Open(zone), CAUSE),
+                    _ => device.read(start, 1, CAUSE).map(|read| assert_eq!(read[0], 7)),
+                };
+                let told = match (state, kind) {
+                    (ZoneState::ReadOnly, 4) => result.is_ok(),
+                    (ZoneState::ReadOnly, _) => {
+                        matches!(result, Err(DeviceError::ZoneReadOnly { zone: at }) if at == zone)
+                    }
+                    _ => matches!(result, Err(DeviceError::ZoneOffline { zone: at }) if at == zone),
+                };
+                assert!(told, "{path:?}, {state:?}, request {kind}: {result:?}");
+                assert_eq!(device.report(zone, 1).unwrap()[0].state, state);
+                turn(&path, &device, zone, state);
+                assert_eq!(device.report(zone, 1).unwrap()[0].state, ZoneState::Empty);
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod geometries;
 mod images;
 mod linux_devices;
 mod power_cuts;
+mod replay;
 mod state_machine;
 mod timing;
 mod tracks;
