@@ -1,7 +1,7 @@
-//! The project's chores: `cargo xtask tidy | test | rocksdb | guest | ci | soak | bench | figure |
-//! series`. This file parses the command line and calls the chore. `test` runs `rocksdb` and
-//! `guest`, among others. `ci` runs `tidy` and `test`, the demonstration, the experiments with less
-//! work, and one figure.
+//! The project's chores: `cargo xtask tidy | test | rocksdb | leveldb | guest | ci | soak | bench |
+//! figure | series`. This file parses the command line and calls the chore. `test` runs `rocksdb`,
+//! `leveldb` and `guest`, among others. `ci` runs `tidy` and `test`, the demonstration, the
+//! experiments with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -10,8 +10,10 @@
 mod bench;
 mod figure;
 mod guest;
+mod leveldb;
 mod named;
 mod packages;
+mod plugin;
 mod reference;
 mod rocksdb;
 mod series;
@@ -48,6 +50,8 @@ enum Chore {
     Test,
     /// Build the RocksDB plug-in and test it with the distribution's RocksDB; a part of `test`
     Rocksdb(rocksdb::Arguments),
+    /// Build the LevelDB plug-in and test it with the distribution's LevelDB; a part of `test`
+    Leveldb(leveldb::Arguments),
     /// Tests on zoned block devices of a Linux kernel, in a virtual machine; a part of `test`
     Guest(guest::Arguments),
     /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
@@ -89,6 +93,10 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Rocksdb(kills) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));
             rocksdb::test(&workspace, &mut steps, *kills);
+        }
+        Chore::Leveldb(arguments) => {
+            steps.run("packages of the system", || packages::provide(&packages::NEEDED));
+            leveldb::test(&workspace, &mut steps, *arguments);
         }
         Chore::Ci => {
             tidy::shape(&workspace, &mut steps)?;

@@ -24,15 +24,11 @@ pub(crate) struct Package {
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 9] = [
+pub(crate) const NEEDED: [Package; 10] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
-    Package {
-        name: "strace",
-        program: "strace",
-        why: "a test of the program looks at what it syncs",
-    },
-    Package { name: "g++", program: "c++", why: "the RocksDB plug-in is C++" },
-    Package { name: "make", program: "make", why: "the RocksDB plug-in is built by it" },
+    Package { name: "strace", program: "strace", why: "tests look at what is written and synced" },
+    Package { name: "g++", program: "c++", why: "the plug-ins are C++" },
+    Package { name: "make", program: "make", why: "the plug-ins are built by it" },
     Package {
         name: "librocksdb-dev",
         program: "/usr/include/rocksdb/db.h",
@@ -42,6 +38,11 @@ pub(crate) const NEEDED: [Package; 9] = [
         name: "rocksdb-tools",
         program: "db_bench",
         why: "the RocksDB plug-in is tested with it",
+    },
+    Package {
+        name: "libleveldb-dev",
+        program: "/usr/include/leveldb/db.h",
+        why: "the LevelDB plug-in is built against it",
     },
     Package {
         name: "qemu-system-x86",

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the tests of the workspace, its canary runs, the tests on block devices,
-//! those of the RocksDB plug-in, those in the guest and the examples of the package `terrace`. It
-//! first installs packages of the operating system that are missing. Where `losetup` finds no loop
-//! device for the user, the tests on block devices are left out, and a line says so. [`demo`] runs
-//! the demonstration and checks its result.
+//! those of the plug-ins for RocksDB and LevelDB, those in the guest and the examples of the
+//! package `terrace`. It first installs packages of the operating system that are missing. Where
+//! `losetup` finds no loop device for the user, the tests on block devices are left out, and a line
+//! says so. [`demo`] runs the demonstration and checks its result.
 //!
 //! A canary run breaks a rule on purpose and expects a test to notice. A crate that declares the
 //! feature `canary` has such tests, with `canary` in their names. If it has none, the step fails.
@@ -13,6 +13,7 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::guest;
+use crate::leveldb;
 use crate::named::Named;
 use crate::packages;
 use crate::rocksdb;
@@ -41,6 +42,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     }
     block_devices(workspace, steps);
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
+    leveldb::test(workspace, steps, leveldb::Arguments::default());
     steps.run("test: zoned block devices in a guest", || {
         guest::run(workspace, &guest::Arguments::default())
     });

@@ -90,7 +90,11 @@ Outcome FileWriter::append_to(const std::shared_ptr<Mount>& mount, const std::st
   return outcome;
 }
 
-FileWriter::~FileWriter() { close(); }
+FileWriter::~FileWriter() {
+  if (writer_ != nullptr) {
+    close();
+  }
+}
 
 Outcome FileWriter::begin() {
   if (closed_) {

@@ -30,7 +30,7 @@ class FileWriter {
   static Outcome append_to(const std::shared_ptr<Mount>& mount, const std::string& name,
                            std::unique_ptr<FileWriter>* writer);
 
-  // Closes the file, if that has not been done.
+  // Closes the file, if it was made and that has not been done.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;

@@ -1,0 +1,15 @@
+// Outcomes as statuses of LevelDB.
+
+#pragma once
+
+#include <string>
+
+#include "leveldb/status.h"
+#include "outcome.h"
+
+namespace terrace {
+
+// The status of a call that was about `name`.
+leveldb::Status status_of(const Outcome& outcome, const std::string& name);
+
+}  // namespace terrace

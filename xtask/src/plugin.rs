@@ -1,0 +1,123 @@
+//! Plug-ins for storage engines, as their tests use them: built with `make`, drives to run them on,
+//! and programs that are killed while they write.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use crate::step;
+use crate::workspace::Workspace;
+
+/// The plug-in for one engine.
+pub(crate) struct Plugin<'a> {
+    workspace: &'a Workspace,
+    engine: &'static str,
+    /// Where it is built, and where the drives are.
+    place: PathBuf,
+}
+
+impl<'a> Plugin<'a> {
+    /// The plug-in in `bindings/ENGINE`.
+    pub(crate) fn new(workspace: &'a Workspace, engine: &'static str) -> Self {
+        Self { workspace, engine, place: workspace.target().join(engine) }
+    }
+
+    /// Builds the C API, the program `terrace`, and these targets of the plug-in's Makefile.
+    pub(crate) fn build(&self, targets: &[&str]) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.place)
+            .with_context(|| format!("making {}", self.place.display()))?;
+        let words = ["build", "--quiet", "--package", "terrace-c", "--package", "terrace-cli"];
+        step::command(&mut self.workspace.cargo(words))?;
+        let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
+        step::command(
+            Command::new("make")
+                .arg("--directory")
+                .arg(self.workspace.root().join("bindings").join(self.engine))
+                .args(["--silent", "--jobs=2"])
+                .args(targets)
+                .arg(assign("TERRACE", &self.built()))
+                .arg(assign("OUT", &self.place)),
+        )
+    }
+
+    /// The directory of what cargo builds.
+    fn built(&self) -> PathBuf {
+        self.workspace.target().join("debug")
+    }
+
+    /// Where the plug-in is built; a place for files of its tests.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// A fresh drive that allows 14 open zones, formatted for files; its URI.
+    pub(crate) fn drive(&self, name: &str, size: &str, zone_size: &str) -> anyhow::Result<String> {
+        let image = self.place.join(name);
+        if image.exists() {
+            std::fs::remove_file(&image)
+                .with_context(|| format!("removing {}", image.display()))?;
+        }
+        let path = image.display().to_string();
+        let terrace = || Command::new(self.built().join("terrace"));
+        let create = ["device", "create", &path, "--size", size, "--zone-size", zone_size];
+        let limits = ["--max-open", "14", "--max-active", "14"];
+        step::command(terrace().args(create).args(limits))?;
+        step::command(terrace().args(["format", &path, "--files"]))?;
+        Ok(format!("terrace://{path}"))
+    }
+
+    /// One of the programs of the Makefile, such as `contract`.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        Command::new(self.place.join(format!("terrace_{}_{name}", self.engine)))
+    }
+
+    /// Loads the plug-in into a program.
+    pub(crate) fn load_into(&self, program: &mut Command) {
+        let library = self.place.join(format!("libterrace_{}.so", self.engine));
+        program.env("LD_PRELOAD", library);
+    }
+
+    /// Runs the contract program with these arguments and kills it after `millis`, less than 1000.
+    /// Returns the last number that it has printed.
+    pub(crate) fn killed(&self, arguments: &[&str], millis: u64) -> anyhow::Result<Option<u64>> {
+        let mut timeout = Command::new("timeout");
+        timeout.args(["--signal=KILL", &format!("0.{millis:03}")]);
+        timeout.arg(self.program("contract").get_program()).args(arguments);
+        let output = timeout.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+        let output = output.context("timeout, which starts the program and kills it")?;
+        // A shell's code for SIGKILL, or none where `timeout` dies of it as well.
+        let killed = matches!(output.status.code(), None | Some(137));
+        ensure!(killed, "expected a program that was killed, found {}", output.status);
+        last_number(&String::from_utf8(output.stdout).context("expected numbers")?)
+    }
+}
+
+/// The number on the last whole line; the line behind it may be cut.
+fn last_number(said: &str) -> anyhow::Result<Option<u64>> {
+    let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let last = whole.lines().next_back();
+    last.map(|line| line.parse().with_context(|| format!("expected a number, found {line}")))
+        .transpose()
+}
+
+/// A number that looks random, for each seed and index (SplitMix64).
+pub(crate) fn mixed(seed: u64, index: u64) -> u64 {
+    let mut number = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_was_cut_does_not_count() {
+        assert_eq!(last_number("1\n27\n3").unwrap(), Some(27));
+        assert_eq!(last_number("1\n27\n").unwrap(), Some(27));
+        assert_eq!(last_number("12").unwrap(), None);
+        assert!(last_number("told\n1").is_err());
+    }
+}
