@@ -102,7 +102,7 @@ impl<'a> Replay<'a> {
         // A few more than can be open or active, so that the limits are met.
         let limit = geometry.max_active.max(geometry.max_open).unwrap_or(8) as usize;
         let mut zones: Vec<ZoneId> = of(ZoneType::Sequential).take(limit + 8).collect();
-        zones.extend(of(ZoneType::Sequential).last().filter(|last| !zones.contains(last)));
+        zones.extend(of(ZoneType::Sequential).next_back().filter(|last| !zones.contains(last)));
         zones.extend(of(ZoneType::Conventional).take(1));
         let written = vec![0; geometry.zones as usize];
         let (reports, random) = (Vec::new(), Random::seeded(seed));

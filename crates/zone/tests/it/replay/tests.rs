@@ -52,7 +52,7 @@ fn guest_shapes() -> [(Geometry, bool); 4] {
         max_active: Some(12),
         ..geometries::plain()
     };
-    let conventional = vec![0..4];
+    let conventional = std::iter::once(0..4).collect();
     let nvme = zones(4096, 256, 192, 96);
     let null_blk = Geometry { conventional, ..zones(4096, 256, 256, 96) };
     let scsi = Geometry { max_active: None, ..null_blk.clone() };
