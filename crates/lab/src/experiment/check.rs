@@ -125,7 +125,7 @@ fn phase(field: &str, phase: &PhaseDescription) -> Check {
     if let Some(chooser) = &phase.chooser {
         reads::<Chooser>(&format!("{field}.chooser"), chooser)?;
     }
-    if let Some(process) = &phase.arrivals {
+    if let Some(process) = phase.arrivals.as_ref().filter(|_| !phase.is_back_to_back()) {
         reads::<Process>(&format!("{field}.arrivals"), process)?;
     }
     Ok(())
@@ -337,6 +337,7 @@ mod tests {
             ("\"100-200\"", "\"200-100\"", "value_size: ", "a size, LEAST-MOST"),
             ("\"zipfian\"", "\"zipf\"", "chooser: ", "latest, hotspot, found `zipf`"),
             ("chooser = \"zipfian\"", "arrivals = \"poison:5\"", "arrivals: ", "poisson:RATE"),
+            ("chooser = \"zipfian\"", "arrivals = \"back-to-backs\"", "arrivals: ", "poisson:RATE"),
             ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),
             ("kind = \"timeline\"", "kind = \"time\"", "plot[0]", "zones-sorted"),
             ("x = \"seconds\"", "x = \"secs\"", "plot[1].x: ", "kv_per_second"),

@@ -198,8 +198,9 @@ pub struct PhaseDescription {
     pub scan_length: Option<u32>,
     /// How many clients there are at once; `None`: one.
     pub clients: Option<u32>,
-    /// When its operations arrive, as [`Process`](crate::arrivals::Process) reads it; `None`: each
-    /// as soon as a client is free.
+    /// When its operations arrive, as [`Process`](crate::arrivals::Process) reads it; `None`: as
+    /// the variant has it, and otherwise each as soon as a client is free; `back-to-back`: the
+    /// latter under every variant.
     pub arrivals: Option<String>,
     /// Whether metrics are taken of it; `false` for what only fills the store.
     #[serde(default = "yes")]
@@ -212,6 +213,8 @@ pub struct PhaseDescription {
 
 /// Bytes of a key, where nothing else is said: `db_bench`'s.
 pub(crate) const KEY_SIZE: usize = 16;
+/// The arrivals of a phase that has none under any variant.
+const BACK_TO_BACK: &str = "back-to-back";
 /// Bytes of a value, where nothing else is said: `db_bench`'s.
 const VALUE_SIZE: f64 = 100.0;
 
@@ -222,12 +225,25 @@ impl PhaseDescription {
         Preset::ALL.map(Preset::name).into()
     }
 
-    /// The phase under a variant: if it is measured, the variant's arrivals and clients count.
+    /// The phase under a variant: if it is measured, the variant's clients count, and its arrivals
+    /// unless operations come back to back. `arrivals` is then a process, or `None`.
     #[must_use]
     pub fn under(&self, variant: Option<&Variant>) -> Self {
-        let Some(variant) = variant.filter(|_| self.measured) else { return self.clone() };
-        let arrivals = variant.arrivals.clone().or_else(|| self.arrivals.clone());
-        Self { arrivals, clients: variant.clients.or(self.clients), ..self.clone() }
+        let variant = variant.filter(|_| self.measured);
+        let clients = variant.and_then(|variant| variant.clients).or(self.clients);
+        let arrivals = if self.is_back_to_back() {
+            None
+        } else {
+            let varied = variant.and_then(|variant| variant.arrivals.clone());
+            varied.or_else(|| self.arrivals.clone())
+        };
+        Self { arrivals, clients, ..self.clone() }
+    }
+
+    /// Whether each operation begins as soon as a client is free, under every variant.
+    #[must_use]
+    pub fn is_back_to_back(&self) -> bool {
+        self.arrivals.as_deref() == Some(BACK_TO_BACK)
     }
 
     /// Name of the phase.
@@ -302,4 +318,31 @@ pub struct Variant {
     pub arrivals: Option<String>,
     /// Instead of that of phases that are measured.
     pub clients: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_counts_for_measured_phases_but_not_for_arrivals_back_to_back() {
+        let text = include_str!("test.toml").replacen(
+            "[[variant]]",
+            "[[phase]]\nname = \"scans\"\nworkload = \"seekrandom\"\noperations = 10\n\
+             arrivals = \"back-to-back\"\n\n[[variant]]\nclients = 3\narrivals = \"poisson:5\"",
+            1,
+        );
+        let text = text.replacen("operations = 1000\n", "operations = 1000\nmeasured = false\n", 1);
+        // The claims are of the first phase, which is not measured here.
+        let (text, _) = text.split_once("[[claim]]").unwrap();
+        let experiment = Experiment::parse("test", "test.toml", text).unwrap();
+        let under = |variant: Option<&Variant>| -> Vec<_> {
+            let phases = experiment.phases.iter().map(|phase| phase.under(variant));
+            phases.map(|phase| (phase.arrivals, phase.clients)).collect()
+        };
+        assert_eq!(under(None), [(None, None), (None, Some(2)), (None, None)]);
+        let poisson = Some("poisson:5".to_owned());
+        let expected = [(None, None), (poisson, Some(3)), (None, Some(3))];
+        assert_eq!(under(Some(&experiment.variants[0])), expected);
+    }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 77] = [
+const FILES: [(&str, &str); 79] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -81,10 +81,12 @@ const FILES: [(&str, &str); 77] = [
     ("arrivals/fig4-10", include_str!("../../experiments/arrivals/fig4-10.toml")),
     ("arrivals/delays", include_str!("../../experiments/arrivals/delays.toml")),
     ("offload/fig5-5", include_str!("../../experiments/offload/fig5-5.toml")),
+    ("offload/fig5-6", include_str!("../../experiments/offload/fig5-6.toml")),
     ("offload/poisson", include_str!("../../experiments/offload/poisson.toml")),
     ("offload/bursts", include_str!("../../experiments/offload/bursts.toml")),
     ("offload/throttle", include_str!("../../experiments/offload/throttle.toml")),
     ("offload/rows", include_str!("../../experiments/offload/rows.toml")),
+    ("offload/table5-1", include_str!("../../experiments/offload/table5-1.toml")),
     ("offload/mixes", include_str!("../../experiments/offload/mixes.toml")),
     ("arrivals/sweep", include_str!("../../experiments/arrivals/sweep.toml")),
     ("arrivals/low-rates", include_str!("../../experiments/arrivals/low-rates.toml")),

@@ -33,10 +33,11 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 51] = [
+const NAMED: [(&str, &str, Unit); 52] = [
     ("offloaded", "use of the offload device", Unit::Factor),
     ("offloaded.share", "flushes that are offloaded", Unit::Share),
     ("offloaded.written", "written to the offload device", Unit::Factor),
+    ("offloaded.wear", "times the offload device is written over", Unit::Factor),
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -99,10 +100,10 @@ const FAMILIES: [(&str, &str, &str, Unit); 31] = [
     ("write_amplification.", "", "write amplification, …", Unit::Factor),
     ("log_device_amplification.", "", "written to the log device, …", Unit::Factor),
     ("log_device_seconds_by_cause.", "", "log device at work for …", Unit::Seconds),
-    ("log_device_queued_by_cause.", "", "requests to the log device queued for …", Unit::Seconds),
-    ("log_device_service_by_cause.", "", "requests to the log device served for …", Unit::Seconds),
+    ("log_device_queued_by_cause.", "", "log device requests queued for …", Unit::Seconds),
+    ("log_device_service_by_cause.", "", "log device requests served for …", Unit::Seconds),
     ("log_device_positioning_by_cause.", "", "log device seeking for …", Unit::Seconds),
-    ("log_device_writes_by_cause.", "", "requests that write to the log device for …", Unit::Count),
+    ("log_device_writes_by_cause.", "", "log device writes for …", Unit::Count),
     (
         "log_device_write_size_by_cause.",
         "",

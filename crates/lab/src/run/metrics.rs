@@ -68,7 +68,8 @@ pub struct Metrics {
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
     /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that
-    /// went there; and `written`, all bytes written to it per byte of keys and values.
+    /// went there; `written`, all bytes written to it per byte of keys and values; and `wear`, how
+    /// many times its size these bytes are.
     #[serde(default)]
     pub offloaded: BTreeMap<String, f64>,
     /// Bytes of tables written into each level per byte of keys and values, by level: `0`, `1` and
@@ -252,17 +253,21 @@ pub(super) const MERGE_MIB: [&str; 3] = ["read", "written", "set"];
 pub(super) const REWRITES: [&str; 3] = ["count", "mib", "per_merge"];
 
 /// Names of the metrics of `offloaded`.
-pub(super) const OFFLOADED: [&str; 2] = ["share", "written"];
+pub(super) const OFFLOADED: [&str; 3] = ["share", "written", "wear"];
 
 /// Use of the offload device.
 fn offloaded(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
-    if !scene.fs.devices().iter().any(|device| device.holds_offloaded) {
+    let devices = scene.fs.devices();
+    let Some(device) = devices.iter().find(|device| device.holds_offloaded) else {
         return BTreeMap::new();
-    }
+    };
     let (here, there) = (interval.amplification().flush, interval.log_device_flush());
     let share = if here + there > 0.0 { there / (here + there) } else { 0.0 };
     let written = interval.log_device_amplification().total;
-    OFFLOADED.map(str::to_owned).into_iter().zip([share, written]).collect()
+    let readings = interval.of_log_device();
+    let (_, bytes) = readings.1.since(&readings.0).moved();
+    let wear = bytes as f64 / device.capacity.0 as f64;
+    OFFLOADED.map(str::to_owned).into_iter().zip([share, written, wear]).collect()
 }
 
 /// Metrics of a phase.

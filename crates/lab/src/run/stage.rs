@@ -419,6 +419,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_offloaded_is_told_as_a_share_and_as_wear() {
+        let text = LOAD.replace("fillseq", "fillrandom").replace("20_000", "4_000_000");
+        let store =
+            "logged = false, offload = \"wd-zn540\", offload_size = \"2GiB\", memtable_size";
+        let plan = plan(&text.replace("memtable_size", store));
+        runner::simulate(plan.seed, || {
+            let stage = Stage::open(&plan, None).unwrap();
+            let written = || {
+                let device = stage.scene.fs.devices().remove(1);
+                (device.io.written_bytes.iter().sum::<u64>() as f64, device.capacity.0 as f64)
+            };
+            let (before, size) = written();
+            let offloaded = stage.phase(0, &mut |_| ()).unwrap().unwrap().metrics.offloaded;
+            let bytes = written().0 - before;
+            let user = stage.scene.db.stats().user_bytes as f64;
+            assert_eq!(size, (2_u64 << 30) as f64 / 64.0);
+            assert!(offloaded["share"] > 0.0 && offloaded["share"] <= 1.0, "{offloaded:?}");
+            let near =
+                |metric: &str, expected: f64| (offloaded[metric] / expected - 1.0).abs() < 0.01;
+            assert!(near("written", bytes / user), "{offloaded:?}: {bytes} of {user}");
+            assert!(near("wear", bytes / size), "{offloaded:?}: {bytes} on {size}");
+            stage.finish().unwrap();
+        });
+    }
+
+    #[test]
     fn a_phase_whose_drive_fails_ends_with_that_error() {
         let plan = plan(&LOAD.replace("memtable_size", "synced = true, memtable_size"));
         let ended = runner::simulate(plan.seed, || {

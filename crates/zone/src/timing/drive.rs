@@ -22,7 +22,7 @@ use crate::emulator::Timing;
 use crate::{Geometry, GeometryError, Layout};
 
 /// The files of the drives that come with the project, by name.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("seagate-st13125nm007", include_str!("drives/seagate-st13125nm007.toml")),
     ("hgst-hsh721414al", include_str!("drives/hgst-hsh721414al.toml")),
     ("hitachi-hua72303", include_str!("drives/hitachi-hua72303.toml")),
@@ -31,6 +31,7 @@ const FILES: [(&str, &str); 9] = [
     ("seagate-st5000as0011", include_str!("drives/seagate-st5000as0011.toml")),
     ("seagate-st8000as0022", include_str!("drives/seagate-st8000as0022.toml")),
     ("wd-zn540", include_str!("drives/wd-zn540.toml")),
+    ("intel-p4800x", include_str!("drives/intel-p4800x.toml")),
     ("cosmos-openssd", include_str!("drives/cosmos-openssd.toml")),
 ];
 

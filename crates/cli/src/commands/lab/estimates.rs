@@ -35,7 +35,7 @@ struct Row {
     process: &'static str,
     series: &'static str,
     ours: Vec<Option<f64>>,
-    published: Option<[f64; 5]>,
+    published: [f64; 5],
 }
 
 impl Thesis {
@@ -50,7 +50,7 @@ impl Thesis {
             let (gaps, counts) = (ours(&analysis.gaps), ours(&analysis.counts));
             let process = row.process;
             rows.push(Row { process, series: "gaps", ours: gaps, published: row.gaps });
-            let published = Some(row.counts);
+            let published = row.counts;
             rows.push(Row { process, series: "arrivals per bin", ours: counts, published });
         }
         Ok(Self { seconds: duration.as_secs_f64(), seed, rows })
@@ -62,11 +62,7 @@ impl Thesis {
         for row in &self.rows {
             let estimates = row.ours.iter().enumerate().map(|(at, ours)| {
                 let ours = ours.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-                let published = row.published.map(|published| published[at]);
-                match published {
-                    Some(published) => format!("{ours} ({published:.2})"),
-                    None => ours,
-                }
+                format!("{ours} ({:.2})", row.published[at])
             });
             let names = [row.process, row.series].map(str::to_owned);
             table.add_row(names.into_iter().chain(estimates));
