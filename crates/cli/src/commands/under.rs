@@ -9,6 +9,6 @@ pub(crate) struct Under {
     /// Open the store under this system, of those that `terrace systems` lists: NAME, or
     /// NAME:PARAMETER=VALUE,... The store remembers it; without this option it is opened under the
     /// one it was opened under last
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = System::asked)]
     pub(crate) system: Option<System>,
 }

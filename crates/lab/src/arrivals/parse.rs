@@ -97,7 +97,8 @@ impl FromStr for Process {
             _ => return Err(unknown()),
         };
         let given = Given::read(name, known, parameters)?;
-        let rate = || number("the rate", head, 1e-6, RATE_MAX, "a rate per second above 0");
+        let expected = "a rate per second from 10^-6 to 10^9";
+        let rate = || number("the rate", head, 1e-6, RATE_MAX, expected);
         Ok(match name {
             "constant" => Self::Constant { rate: rate()? },
             "poisson" => Self::Poisson { rate: rate()? },
@@ -305,8 +306,9 @@ mod tests {
         for (text, message) in [
             ("poison:5", "expected constant:RATE, poisson:RATE, b-model:RATE, sine:RATE, "),
             ("poisson", "found `poisson`"),
-            ("poisson:0", "the rate: expected a rate per second above 0, found `0`"),
-            ("poisson:inf", "the rate: expected a rate per second above 0, found `inf`"),
+            ("poisson:0", "the rate: expected a rate per second from 10^-6 to 10^9, found `0`"),
+            ("poisson:1e300", "a rate per second from 10^-6 to 10^9, found `1e300`"),
+            ("poisson:inf", "the rate: expected a rate per second from 10^-6 to 10^9, found `inf`"),
             ("poisson:5,bias=0.6", "poisson: expected no parameters, found `bias=0.6`"),
             ("b-model:5,bias=0.4", "bias: expected a bias from 0.5 to 1, found `0.4`"),
             ("b-model:5,bias", "b-model: expected each of bias=, span= at most once, found `bias`"),

@@ -2,15 +2,20 @@
 //!
 //! Parameters with the row's own value are not written. A parameter that is left out gets the row's
 //! own value in the version of the program that reads the text. Errors are: an unknown system, a
-//! parameter that its row does not have, and a value that the parameter cannot have. If a parameter
-//! comes twice, the last one counts.
+//! colon without a parameter behind it, a parameter that its row does not have or that comes twice,
+//! and a value that the parameter cannot have.
+//!
+//! [`System::asked`] also refuses a parameter that has no effect beside the others. A text that a
+//! store remembers may have one.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use super::parameter::Parameter;
+use super::parameters::REWRITE_MAX;
 use super::{Row, System};
+use crate::LoadRule;
 
 /// A system that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,15 +73,39 @@ impl fmt::Display for System {
     }
 }
 
+impl System {
+    /// Reads what a user asks for: like `parse`, and refuses a parameter that has no effect beside
+    /// the others, `rewrite_max` without `load=aware`.
+    pub fn asked(text: &str) -> Result<Self, ParseSystemError> {
+        let system: Self = text.parse()?;
+        let assignments = text.split_once(':').map_or("", |(_, rest)| rest).split(',');
+        let mut pairs = assignments.filter_map(|part| part.split_once('='));
+        let without_effect = pairs.find(|(name, _)| *name == REWRITE_MAX.name());
+        match without_effect.filter(|_| system.load != LoadRule::Aware) {
+            None => Ok(system),
+            Some((_, value)) => Err(ParseSystemError::Value {
+                system: system.name(),
+                parameter: REWRITE_MAX.name(),
+                expected: "load=aware beside it".into(),
+                got: value.to_owned(),
+            }),
+        }
+    }
+}
+
 impl FromStr for System {
     type Err = ParseSystemError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (name, assignments) = text.split_once(':').unwrap_or((text, ""));
+        let (name, assignments) = text.split_once(':').map_or((text, None), |(name, rest)| {
+            let parts: Vec<&str> = rest.split(',').collect();
+            (name, Some(parts))
+        });
         let row = Row::ALL.into_iter().find(|row| row.name() == name);
         let row = row.ok_or_else(|| ParseSystemError::Unknown { got: name.to_owned() })?;
         let mut system = Self::of(row);
-        for assignment in assignments.split(',').filter(|part| !part.is_empty()) {
+        let mut given = BTreeSet::new();
+        for assignment in assignments.unwrap_or_default() {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
             let own = row.parts().parameters();
             let Some(parameter) = own.iter().find(|parameter| parameter.name() == name) else {
@@ -84,12 +113,17 @@ impl FromStr for System {
                 let parameters = own.iter().map(|parameter| parameter.name()).collect();
                 return Err(ParseSystemError::UnknownParameter { system, parameters, got });
             };
-            parameter.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
+            let refuse = |expected: &str| ParseSystemError::Value {
                 system: row.name(),
                 parameter: parameter.name(),
-                expected: parameter.expected().into(),
+                expected: expected.into(),
                 got: value.to_owned(),
-            })?;
+            };
+            if !given.insert(parameter.name()) {
+                return Err(refuse("one value, and no second one"));
+            }
+            let read = parameter.read(&mut system, value);
+            read.ok_or_else(|| refuse(&parameter.expected()))?;
         }
         Ok(system)
     }
@@ -182,6 +216,18 @@ mod tests {
     }
 
     #[test]
+    fn what_has_no_effect_cannot_be_asked_for() {
+        for text in ["bluefs:rewrite_max=5", "bluefs:load=eager,rewrite_max=10"] {
+            let error = System::asked(text).unwrap_err().to_string();
+            assert!(error.contains("rewrite_max of bluefs: expected load=aware beside"), "{error}");
+            assert!(text.parse::<System>().is_ok(), "{text}");
+        }
+        for text in ["bluefs", "bluefs:jobs=2", "bluefs:rewrite_max=5,load=aware"] {
+            assert_eq!(System::asked(text), text.parse());
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_names_the_choices() {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
@@ -196,6 +242,13 @@ mod tests {
                 error.contains("a size such as 16MiB, from 2KiB to 16GiB (the ends"),
                 "{error}"
             );
+        }
+        for (text, expected) in [
+            ("smrdb:", "expected a parameter of smrdb, one of "),
+            ("smrdb:jobs=2,", "expected a parameter of smrdb, one of "),
+            ("bluefs:jobs=2,jobs=3", "jobs of bluefs: expected one value, and no second one"),
+        ] {
+            assert!(error(text).contains(expected), "{}", error(text));
         }
         assert!(error("bluefs:level1_size=1PB1").contains("a size such as"));
         let retired = error("geardb:published=on");

@@ -76,7 +76,7 @@ pub(crate) struct Run {
 
 /// A system, as it was written: claims are about systems by their text.
 fn known_system(text: &str) -> Result<String, ParseSystemError> {
-    text.parse::<System>().map(|_| text.to_owned())
+    System::asked(text).map(|_| text.to_owned())
 }
 
 /// The `n` of `1/n`.
