@@ -49,12 +49,15 @@ impl Cascade {
             let Some(part) = self.parts.pop() else {
                 let (from, nanos, arrivals) = (self.next_span, self.span_nanos, self.per_span);
                 self.parts.push(Part { from, nanos, arrivals });
-                self.next_span += nanos;
+                // The last span lasts for ever: over 500 years have gone by.
+                self.next_span = self.next_span.saturating_add(nanos);
                 continue;
             };
             match part {
                 Part { arrivals: 0, .. } => {}
-                Part { from, nanos, arrivals: 1 } => return from + random.random_range(0..nanos),
+                Part { from, nanos, arrivals: 1 } => {
+                    return from.saturating_add(random.random_range(0..nanos));
+                }
                 Part { from, nanos: 1, arrivals } => {
                     self.parts.push(Part { from, nanos: 1, arrivals: arrivals - 1 });
                     return from;
@@ -71,7 +74,8 @@ impl Cascade {
         let less = part.arrivals - more;
         let (first, second) = if random.random() { (more, less) } else { (less, more) };
         let (from, half) = (part.from, part.nanos / 2);
-        self.parts.push(Part { from: from + half, nanos: part.nanos - half, arrivals: second });
+        let middle = from.saturating_add(half);
+        self.parts.push(Part { from: middle, nanos: part.nanos - half, arrivals: second });
         self.parts.push(Part { from, nanos: half, arrivals: first });
     }
 }
@@ -97,6 +101,14 @@ mod tests {
             let quarter = between(from, from + span / 4) as f64 / half as f64;
             assert!((quarter - 0.25).abs() < 1e-4 || (quarter - 0.75).abs() < 1e-4, "{quarter}");
         }
+    }
+
+    #[test]
+    fn spans_that_reach_beyond_all_time_end_there() {
+        let mut cascade = Cascade::new(0.75, u64::MAX / 3, 2);
+        let mut random = Random::seeded(1);
+        let all: Vec<u64> = (0..20).map(|_| cascade.next(&mut random)).collect();
+        assert!(all.is_sorted() && all[19] == u64::MAX, "{all:?}");
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl<R: BufRead> Trace<R> {
         let got = trace.next_line()?.unwrap_or_default();
         let version = HEADERS.iter().position(|header| *header == got);
         let expected = "the header `terrace-trace 1` or `terrace-trace 2`";
-        let wrong = || TraceError::Line { line: 1, expected, got };
+        let line = trace.line;
+        let wrong = || TraceError::Line { line, expected, got };
         trace.has_arrivals = version.ok_or_else(wrong)? > 0;
         trace.first = trace.next_line()?;
         if let Some(name) = trace.first.as_ref().and_then(|text| text.strip_prefix("keys ")) {

@@ -27,6 +27,9 @@ use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
+
+/// Upper bound of what an entry takes beside its key and its value: kind, key space, lengths.
+const ENTRY_HEAD_MAX: usize = 32;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
@@ -151,10 +154,10 @@ impl Batch {
         if self.defect.is_some() {
             return false;
         }
-        let grown = self.bytes.len() + bytes;
+        let grown = self.bytes.len() + bytes + ENTRY_HEAD_MAX;
         self.defect = sized().err().or_else(|| {
             let (max, got) = (ByteCount(BATCH_BYTES_MAX as u64), ByteCount(grown as u64));
-            (grown + 32 > BATCH_BYTES_MAX).then_some(Error::BatchTooLarge { max, got })
+            (grown > BATCH_BYTES_MAX).then_some(Error::BatchTooLarge { max, got })
         });
         self.defect.is_none()
     }
