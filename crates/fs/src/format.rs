@@ -15,7 +15,7 @@ use std::sync::Arc;
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated};
-use terrace_zone::{Device as _, Geometry, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
 use crate::media::Media;
@@ -109,6 +109,17 @@ impl Fs {
             stretches_of(medium, &area, Holds::Tables)
         };
         journal::format_as(&as_device(medium), area, &space, media.space().clone(), superblock)
+    }
+}
+
+/// Refuses a device that is too small for a store of its own, or that allows too few open or active
+/// zones.
+pub fn check_room(device: &Arc<dyn Device>) -> Result<(), StoreError> {
+    let medium = Medium::new(DeviceId::FIRST, Arc::clone(device));
+    if medium.layout().is_zoned() {
+        usable_zones(&medium).map(drop)
+    } else {
+        check_size(&medium, true)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Fs`] | the store on devices: format, mount, check, zone map |
+//! | [`Fs`] | the store on devices: format, mount, check, erase, zone map |
 //! | [`Devices`] | a device of any layout, and perhaps a log device or an offload device |
 //! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
@@ -23,6 +23,7 @@
 //! | `space`, `reclaim` | who gets which blocks; how zones are emptied |
 //! | `media`, `medium`, `flushes` | the devices, with counts; which flushes can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
+//! | `erase` | makes the devices of a store blank |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
 //! | `absent` | stands for an offload device that is lost |
 //! | `check`, `checked` | verifies a store on devices; the result of a check |
@@ -47,6 +48,7 @@ mod check;
 mod checked;
 mod devices;
 pub mod dir;
+mod erase;
 mod file;
 mod flushes;
 mod format;
@@ -71,7 +73,7 @@ pub use block::{BLOCK, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
 pub use checked::{CheckProgress, Checked, DeviceChecked, Problem};
 pub use devices::Devices;
-pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
+pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, check_room, data_zones_min};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};
 pub use runs::{FreeSpace, RunUsage, RunUse};

@@ -352,7 +352,7 @@ impl Db {
     }
 
     /// The same, onto a device of any kind, or one and a plain one, which are formatted first. All
-    /// data on them is lost.
+    /// data on them is lost. If the copy fails, they are blank: no store is found on them.
     pub fn checkpoint_device(
         &self,
         devices: impl Into<Devices>,
@@ -360,9 +360,15 @@ impl Db {
     ) -> Result<Checkpointed, Error> {
         let devices = devices.into();
         Fs::format(devices.clone(), format)?;
-        let fs = Fs::mount(devices, &MountOptions::default())?;
+        let fs = Fs::mount(devices.clone(), &MountOptions::default())?;
         let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
         fs.unmount();
+        drop(fs);
+        if copied.is_err() {
+            // An empty store would pass for a copy. The error of the copy says more than one of
+            // this.
+            let _ = Fs::erase(devices);
+        }
         copied
     }
 

@@ -9,8 +9,9 @@
 //! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty
 //!   or have failed. Another drive is mounted as it is, and the copy fails if that is impossible or
 //!   the store on it is not empty.
-//! - If the copy fails, an image that was made for it is removed. A directory stays, and a drive
-//!   that existed may have been formatted.
+//! - If the copy fails, nothing is left that would pass for it: an image that was made for it is
+//!   removed, a drive that was formatted for it is made blank again, and a directory that was empty
+//!   is emptied. An empty store that was there stays one. The error says which of these it was.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -79,9 +80,7 @@ impl Checkpoint {
                 // A copy that failed is no store: nobody asked for that file.
                 copied.inspect_err(|_| drop(std::fs::remove_file(&self.to)))
             }),
-            Medium::Directory => {
-                copy(&db, DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?)
-            }
+            Medium::Directory => self.copy_to_directory(&db),
         };
         let Checkpointed { tables, logs, bytes, sequence } = copied?;
         let kind = if medium == Medium::Directory { "directory" } else { "image" };
@@ -134,10 +133,55 @@ impl Checkpoint {
     }
 
     fn copy_to_drive(&self, db: &Db, drive: Arc<dyn Device>) -> Result<Checkpointed, Failure> {
-        let fs = self.mount(drive)?;
-        let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
-        fs.unmount();
-        copied
+        let devices = self.devices(Arc::clone(&drive))?;
+        let is_blank = self.make_store(&drive, &devices)?;
+        let copied = self.mount(devices.clone()).and_then(|fs| {
+            let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
+            fs.unmount();
+            copied.map_err(|error| self.failure(&error))
+        });
+        copied.map_err(|mut failure| {
+            let erased = is_blank.then(|| Fs::erase(devices));
+            failure.message += &match erased {
+                None => "; nothing was copied, what was there before is as it was".to_owned(),
+                Some(Ok(())) => "; nothing was copied, the drive is blank again".to_owned(),
+                Some(Err(error)) => format!(
+                    "; nothing was copied, but the drive could not be made blank again and may \
+                     have an empty store: {error}"
+                ),
+            };
+            failure
+        })
+    }
+
+    fn copy_to_directory(&self, db: &Db) -> Result<Checkpointed, Failure> {
+        let entries = || std::fs::read_dir(&self.to).into_iter().flatten().flatten();
+        let was_empty = entries().next().is_none();
+        let store = DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?;
+        copy(db, store).map_err(|error| {
+            let mut failure = self.failure(&error);
+            if was_empty {
+                // A store's directory holds files only.
+                entries().for_each(|entry| drop(std::fs::remove_file(entry.path())));
+                failure.message += "; nothing was copied, the directory is empty again";
+            }
+            failure
+        })
+    }
+
+    /// Why the copy failed. If space is short, deletes in the source or in the empty target would
+    /// not help.
+    fn failure(&self, error: &terrace::Error) -> Failure {
+        let to = self.to.display();
+        if !error.is_space() {
+            let from = self.target.path().display();
+            return Failure::from(error.clone()).while_doing(format!("copying {from} to {to}"));
+        }
+        let message = format!(
+            "{to}: expected room for a copy of the store's tables and logs, found too little; name \
+             a larger target"
+        );
+        Failure::new(Kind::NoSpace, message)
     }
 
     /// The target's drives. A plain one that holds a store is left alone.
@@ -152,21 +196,25 @@ impl Checkpoint {
         Ok(Devices::pair(drive, log))
     }
 
-    /// Mounts the target's drives, made a store if they are not one yet.
-    fn mount(&self, drive: Arc<dyn Device>) -> Result<Arc<Fs>, Failure> {
+    /// Makes the target's drives a store, if they are blank; returns whether they were.
+    fn make_store(&self, drive: &Arc<dyn Device>, devices: &Devices) -> Result<bool, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         // Drives without zones have no pointers that would tell.
         let is_zoned = drive.geometry().layout.is_zoned();
         let is_untouched = !is_zoned || zones.iter().all(|zone| is_untouched(zone.state));
-        let is_empty = is_untouched && !holds_store(&*drive)?;
-        let devices = self.devices(drive)?;
-        if is_empty {
+        let is_blank = is_untouched && !holds_store(&**drive)?;
+        if is_blank {
             let path = self.to_log.as_deref();
             let path = path.map(|log| log_drive::path_to_remember(&self.to, log));
             let second_path = path.transpose()?.unwrap_or_default();
             let format = FormatOptions { second_path, ..FormatOptions::default() };
             Fs::format(devices.clone(), &format)?;
         }
+        Ok(is_blank)
+    }
+
+    /// Mounts the target's drives.
+    fn mount(&self, devices: Devices) -> Result<Arc<Fs>, Failure> {
         let fs = Fs::mount(devices, &MountOptions::default()).map_err(Failure::from);
         fs.map_err(|failure| {
             let to = self.to.display();
@@ -176,11 +224,10 @@ impl Checkpoint {
     }
 }
 
-fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, Failure> {
+fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
     let mut bar = None;
-    let copied = db.checkpoint_watched(to, &mut |done, all| {
+    db.checkpoint_watched(to, &mut |done, all| {
         let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));
         bar.reach(done.0);
-    });
-    Ok(copied?)
+    })
 }

@@ -1,5 +1,10 @@
 //! Tests of an operator's work with a store: compactions, checkpoints onto a drive and into a
-//! directory, and entries that `scan` prints and `load` takes back.
+//! directory, what is left of those that fail, and entries that `scan` prints and `load` takes back.
+
+use std::fmt::Write as _;
+
+use terrace::device::{Access, Emulator, ZoneState};
+use terrace_env::ZoneId;
 
 use crate::program::Place;
 
@@ -144,4 +149,57 @@ fn a_scan_in_hexadecimal_digits_takes_and_prints_them() {
     place.ok(&delete);
     assert_eq!(scan(&[]), "           5  6b6579\n");
     place.fails(2, &["scan", "d.img", "--hex", "--prefix", "0"]);
+}
+
+#[test]
+fn a_checkpoint_that_does_not_fit_leaves_nothing_that_passes_for_one() {
+    let place = Place::formatted("128MiB", "1MiB");
+    // What does not compress, in tables: more than the target takes.
+    let mut text = String::new();
+    for number in 0..30_000u32 {
+        writeln!(text, "key{number:07}\t{number:01000}").expect("a string takes all");
+    }
+    std::fs::write(place.path().join("entries"), text).expect("a file");
+    place.ok(&["load", "d.img", "entries", "--sorted"]);
+    let create = |name: &str| {
+        place.ok(&["device", "create", name, "--size", "24MiB", "--zone-size", "1MiB"]);
+    };
+    create("blank.img");
+    let error = place.fails(4, &["checkpoint", "d.img", "blank.img"]);
+    assert!(error.contains("expected room for a copy"), "{error}");
+    assert!(error.contains("name a larger target"), "{error}");
+    assert!(error.contains("the drive is blank again"), "{error}");
+    assert!(!error.contains("delete something"), "{error}");
+    let error = place.fails(1, &["scan", "blank.img"]);
+    assert!(error.contains("format the device first"), "{error}");
+    // It is as good as new, not even to be formatted by force.
+    place.ok(&["format", "blank.img"]);
+    // A store that was there, and empty, stays.
+    let error = place.fails(4, &["checkpoint", "d.img", "blank.img"]);
+    assert!(error.contains("what was there before is as it was"), "{error}");
+    assert_eq!(place.ok(&["scan", "blank.img"]), "");
+    place.ok(&["check", "blank.img"]);
+    // A plain log drive beside it is not left with a part of a store either.
+    create("tables.img");
+    place.ok(&["device", "create", "log.img", "--kind", "plain", "--size", "32MiB"]);
+    let error = place.fails(4, &["checkpoint", "d.img", "tables.img", "--to-log", "log.img"]);
+    assert!(error.contains("the drive is blank again"), "{error}");
+    place.ok(&["format", "tables.img", "--log", "log.img"]);
+}
+
+#[test]
+fn a_checkpoint_of_a_damaged_store_leaves_an_empty_directory_empty() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["compact", "d.img"]);
+    let zones = place.json(&["zones", "d.img"]);
+    let zones = zones["zones"].as_array().expect("a list");
+    let data = zones.iter().find(|zone| zone["used_for"] == "data").expect("a table's zone");
+    let zone = ZoneId(data["zone"].as_u64().expect("a number") as u32);
+    let drive = Emulator::open_image(place.path().join("d.img"), Access::ReadWrite);
+    drive.expect("the drive").set_zone_condition(zone, ZoneState::Offline).expect("a zone");
+    let error = place.fails(1, &["checkpoint", "d.img", "copy/"]);
+    assert!(error.contains("the directory is empty again"), "{error}");
+    let copy = std::fs::read_dir(place.path().join("copy")).expect("the directory");
+    assert_eq!(copy.count(), 0);
 }
