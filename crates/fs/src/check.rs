@@ -19,9 +19,9 @@
 //! damaged for example, that is listed too and ends the check.
 //!
 //! The call itself fails if a writer of this process has a device, if the second device is not
-//! plain, or if the zones of the first cannot be reported. With two devices it also fails if
-//! assembling them ends in [`StoreError::Invalid`]: they are of two stores, for example, or in each
-//! other's place.
+//! plain, or if the zones of the first cannot be reported. It also fails if assembling the store
+//! ends in [`StoreError::Invalid`]: there is none, for example, its superblock is in a zone that is
+//! offline, or two devices are of two stores or in each other's place.
 //!
 //! The check claims the devices as a reader, so that no mount of this process writes meanwhile. It
 //! holds the catalog in memory. It reads tables and clients' files in the order in which they lie
@@ -52,7 +52,7 @@ const READ_BLOCKS: u32 = 256;
 impl Fs {
     /// Checks the store on devices that nobody has mounted for writing. Whatever is damaged in the
     /// store is in the result. An error if a device is in use by a writer, in the other's place or
-    /// cannot be asked for its zones, or if two devices are not those of one store.
+    /// cannot be asked for its zones, if there is no store, or if two devices are not those of one.
     pub fn check(devices: impl Into<Devices>) -> Result<Checked, StoreError> {
         Self::check_watched(devices, &mut |_, _| {})
     }
@@ -73,16 +73,14 @@ impl Fs {
             .map_err(|error| StoreError::io("report of the zones", error))?;
         let devices = media.iter().map(|medium| {
             let (device, verified) = (medium.id(), ByteCount(0));
-            DeviceChecked { device, extents: 0, verified }
+            DeviceChecked { device, extents: 0, verified, failed: medium.failed() }
         });
         let checked = Checked { devices: devices.collect(), ..Checked::default() };
         let mut check = Check { media, reports, checked };
         match assemble(&check.media, false) {
             Ok(found) => check.store(&found, progress),
-            // Devices that do not belong together are no damage.
-            Err(error @ StoreError::Invalid(_)) if check.media.are_several() => {
-                return Err(error);
-            }
+            // No store, and devices that do not belong together, are no damage.
+            Err(error @ StoreError::Invalid(_)) => return Err(error),
             Err(error) => check.checked.note_error("superblock or journal", error),
         }
         Ok(check.checked)

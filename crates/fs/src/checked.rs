@@ -10,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use terrace_env::store::StoreError;
 use terrace_env::{ByteCount, DeviceId, FileId};
+use terrace_zone::ZoneState;
 
 use crate::catalog::Catalog;
 
@@ -42,6 +43,9 @@ pub struct DeviceChecked {
     pub extents: u64,
     /// Bytes whose checksum was compared.
     pub verified: ByteCount,
+    /// State of a device without zones that has failed as a whole: read-only or offline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<ZoneState>,
 }
 
 /// Counts of a check, and the problems it found.

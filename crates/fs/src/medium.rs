@@ -26,7 +26,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{Cause, DeviceId, FastMap, IoBuf, Users, ZoneId, runner};
 use terrace_zone::{
-    Completion, Device, DeviceError, Geometry, Layout, Op, Request, Ticket, ZoneReport,
+    Completion, Device, DeviceError, Geometry, Layout, Op, Request, Ticket, ZoneReport, ZoneState,
 };
 
 use crate::block::{BLOCK, logical_per_block};
@@ -158,6 +158,16 @@ impl Medium {
     /// Empties a zone.
     pub(crate) fn reset(&self, zone: ZoneId, cause: Cause) -> Result<(), DeviceError> {
         self.control(Op::Reset(zone), cause)
+    }
+
+    /// State of a device without zones that has failed as a whole: read-only or offline. `None` for
+    /// a device with zones, which fail one by one, and if the device gives no report.
+    pub(crate) fn failed(&self) -> Option<ZoneState> {
+        if self.layout().is_zoned() {
+            return None;
+        }
+        let state = self.device.report(ZoneId(0), 1).ok()?.first()?.state;
+        matches!(state, ZoneState::ReadOnly | ZoneState::Offline).then_some(state)
     }
 
     /// Makes a zone full.

@@ -3,9 +3,9 @@
 //! with the files, and the file cache with the files that there are. In a mount that writes, it
 //! also compares the active zones with the device.
 //!
-//! `zones` and `audit` wait for the device. Device, catalog and counts are asked one after the
-//! other, so while others write, the parts of a report can be of different moments. For an audit,
-//! which compares them, nobody may write.
+//! `devices`, `zones` and `audit` wait for the device. Device, catalog and counts are asked one
+//! after the other, so while others write, the parts of a report can be of different moments. For
+//! an audit, which compares them, nobody may write.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,6 +60,9 @@ pub struct DeviceUsage {
     /// Whether it is the offload device, which takes tables that are written while compactions run.
     #[serde(default)]
     pub holds_offloaded: bool,
+    /// State of a device without zones that has failed as a whole: read-only or offline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<ZoneState>,
     /// How its space is used.
     pub space: SpaceInfo,
     /// Bytes and requests moved on it since the store was mounted, by cause.
@@ -246,6 +249,7 @@ impl Fs {
                     .media
                     .offload()
                     .is_some_and(|it| it.id() == medium.id()),
+                failed: medium.failed(),
                 space,
                 io: medium.io(),
             })

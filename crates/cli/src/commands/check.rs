@@ -10,7 +10,7 @@
 //! read, only the error is printed.
 //!
 //! What a crash leaves behind, such as files that nothing names, is printed and is no problem. The
-//! same holds for a store that was not closed.
+//! same holds for a store that was not closed, and for a plain drive that is read-only.
 
 use serde::Serialize;
 use terrace::StoreError;
@@ -19,6 +19,7 @@ use terrace::{ByteCount, Db, Options, Verified};
 use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs};
 
 use super::target::Target;
+use super::zones;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -61,8 +62,11 @@ impl Check {
             let (count, extents, verified) = (files.files, files.extents, files.verified);
             writeln!(out, "{count} files in {extents} extents, {verified} verified")?;
             for device in files.devices.iter().filter(|_| files.devices.len() > 1) {
-                let DeviceChecked { device, extents, verified } = device;
+                let DeviceChecked { device, extents, verified, .. } = device;
                 writeln!(out, "device {device}: {extents} extents, {verified} verified")?;
+            }
+            for DeviceChecked { device, failed, .. } in &files.devices {
+                zones::tell_failed(out, *device, *failed)?;
             }
             for problem in problems {
                 writeln!(out, "{problem}")?;

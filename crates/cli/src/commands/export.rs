@@ -47,6 +47,10 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        self.export(output).map_err(|failure| self.target.named(failure))
+    }
+
+    fn export(&self, output: &Output) -> Result<(), Failure> {
         let links = self.space.links()?;
         let db = self.target.db(Access::ReadOnly)?;
         match fs::create_dir_all(&self.dir) {

@@ -33,7 +33,8 @@ impl Get {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
         let db = self.target.db(Access::ReadOnly)?;
-        let value = self.space.find(&db)?.get(&key)?;
+        let value = self.space.find(&db)?.get(&key);
+        let value = value.map_err(|error| self.target.named(error.into()))?;
         let value = value.ok_or_else(|| entry::not_found(&key))?;
         if !output.is_json() {
             return output.raw(&value);

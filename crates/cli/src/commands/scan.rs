@@ -49,6 +49,10 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        self.scan(output).map_err(|failure| self.target.named(failure))
+    }
+
+    fn scan(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db(Access::ReadOnly)?;
         let space = self.space.find(&db)?;
         let mut out = BufWriter::new(std::io::stdout().lock());

@@ -8,6 +8,7 @@
 //!   [`Target::directory`] makes an empty directory a store if it is opened for writing.
 //! - An image is synced to the host's disk unless `--unsynced-image` is given.
 
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -84,6 +85,14 @@ impl Target {
                     failure.message,
                     log_drive::flag(role)
                 );
+                if role == Role::Offload {
+                    let image = self.image.display();
+                    failure.message += &format!(
+                        ", or, if the drive is lost, give it up with `terrace forget-offload \
+                         {image}`, which lists the keys that are lost with it; `terrace dump` \
+                         reads what is on {image} without that"
+                    );
+                }
             }
             failure
         })?;
@@ -153,12 +162,35 @@ impl Target {
         DirStore::open(&self.image, DirOptions { access })
     }
 
-    /// Looks at the store without mounting it.
+    /// Looks at the store without mounting it. If its offload drive is not there, it is left out,
+    /// with a warning.
     pub(crate) fn inspector(&self) -> Result<Inspector, Failure> {
         if self.image.is_dir() {
             return Ok(Inspector::directory(&self.image)?);
         }
-        Ok(Inspector::device(self.devices(Access::ReadOnly)?)?)
+        let missing = match self.devices(Access::ReadOnly) {
+            Ok(devices) => return Ok(Inspector::device(devices)?),
+            Err(failure) => failure,
+        };
+        let drive = self.drive(Access::ReadOnly)?;
+        let remembered = log_drive::remembered(&drive, &self.image);
+        let Some((Role::Offload, _)) = remembered.filter(|_| self.second().is_none()) else {
+            return Err(missing);
+        };
+        // Nothing is written, so what is on this drive can be looked at as well.
+        writeln!(io::stderr(), "warning: left out the offload drive: {}", missing.message)?;
+        Ok(Inspector::device(Devices::without_offload(drive)?)?)
+    }
+
+    /// A failure of the drives or of the store on them, with the path before the message. Others
+    /// name what they are about.
+    pub(crate) fn named(&self, failure: Failure) -> Failure {
+        let path = self.image.display();
+        let says_where = failure.message.contains(&path.to_string());
+        if failure.kind != Kind::Failed || says_where {
+            return failure;
+        }
+        failure.while_doing(path)
     }
 
     /// Opens the store under the system it was opened under last.

@@ -7,8 +7,9 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use terrace::{ByteCount, StoreError};
+use terrace_env::DeviceId;
 use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
-use terrace_zone::Layout;
+use terrace_zone::{Layout, ZoneState};
 
 use super::device::state_name;
 use super::runs::{self, DeviceRuns};
@@ -60,13 +61,14 @@ impl Zones {
     }
 }
 
-/// The devices of a store, a line each; one that is alone only if it is asked for.
+/// The devices of a store, a line each; one that is alone only if it is asked for or has failed.
 pub(crate) fn list_devices(
     out: &mut dyn Write,
     devices: &[DeviceUsage],
     alone: bool,
 ) -> io::Result<()> {
-    for usage in devices.iter().filter(|_| alone || devices.len() > 1) {
+    let is_listed = |usage: &&DeviceUsage| alone || devices.len() > 1 || usage.failed.is_some();
+    for usage in devices.iter().filter(is_listed) {
         let DeviceUsage { device, layout, capacity, space, .. } = usage;
         let layout = layout_name(*layout);
         let holds = match (usage.holds_tables, usage.holds_logs) {
@@ -81,8 +83,23 @@ pub(crate) fn list_devices(
              pinned {}",
             space.free, space.live, space.dead, space.pinned
         )?;
+        tell_failed(out, *device, usage.failed)?;
     }
     Ok(())
+}
+
+/// Says of a device without zones that it has failed as a whole, if it has.
+pub(crate) fn tell_failed(
+    out: &mut dyn Write,
+    device: DeviceId,
+    failed: Option<ZoneState>,
+) -> io::Result<()> {
+    let Some(state) = failed else { return Ok(()) };
+    let takes = match state {
+        ZoneState::Offline => "nothing on it can be read or written",
+        _ => "what is on it can be read, and nothing can be written to it",
+    };
+    writeln!(out, "device {device} is {}: {takes}", state_name(state))
 }
 
 /// A layout in words.

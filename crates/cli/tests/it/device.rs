@@ -82,6 +82,34 @@ fn a_drive_of_less_than_a_block_is_refused_for_its_size() {
 }
 
 #[test]
+fn a_size_that_cannot_be_is_refused_with_its_flag() {
+    let place = Place::new();
+    for (shape, expected) in [
+        (&["--size", "0"][..], "--size: expected a block of 4096 bytes at least, found 0 B"),
+        (&["--size", "3"], "--size: expected a block"),
+        (&["--zone-size", "0"], "--zone-size: expected a block"),
+        (&["--kind", "plain", "--size", "0"], "--size: expected a block"),
+        (&["--kind", "tracks", "--track", "1TiB"], "--track: expected 3 tracks or more"),
+    ] {
+        let error = place.fails(2, &[&["device", "create", "d.img"][..], shape].concat());
+        assert!(error.contains(expected), "{shape:?}: {error}");
+    }
+}
+
+#[test]
+fn no_format_is_advised_for_a_drive_that_is_too_small() {
+    let place = Place::new();
+    for (name, kind, size) in [("b.img", "bands", "400MiB"), ("t.img", "tracks", "8MiB")] {
+        let told = place.ok(&["device", "create", name, "--kind", kind, "--size", size]);
+        assert!(told.contains("not for a store of its own: "), "{name}: {told}");
+        assert!(!told.contains("terrace format"), "{name}: {told}");
+        place.fails(1, &["format", name]);
+    }
+    let told = place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    assert!(told.ends_with("next: terrace format d.img\n"), "{told}");
+}
+
+#[test]
 fn a_drive_that_is_not_there_is_not_found() {
     let place = Place::new();
     place.fails(5, &["device", "report", "drive.img"]);

@@ -10,6 +10,7 @@ mod dump;
 mod durability;
 mod examples;
 mod experiments;
+mod failed_zones;
 mod host;
 mod images;
 mod lab;

@@ -43,6 +43,14 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
     std::fs::rename(place.path().join("flash.img"), place.path().join("away.img")).expect("a move");
     let error = place.fails(5, &["get", "drive.img", "key0000001"]);
     assert!(error.contains("offloaded tables") && error.contains("--offload"), "{error}");
+    assert!(error.contains("`terrace forget-offload drive.img`"), "{error}");
+    // What is on the other drive can be taken apart as it is.
+    for part in [&["dump", "drive.img"][..], &["dump", "drive.img", "journal"]] {
+        let dumped = place.run(part);
+        let (out, error) = (dumped.stdout, String::from_utf8(dumped.stderr).expect("UTF-8"));
+        assert!(dumped.status.success() && !out.is_empty(), "{part:?}: {error}");
+        assert!(error.contains("left out the offload drive"), "{part:?}: {error}");
+    }
     assert_eq!(scanned(place.ok(&["scan", "drive.img", "--offload", "away.img"])), 30_000);
     // What cannot be told is not given up.
     let mut unheard = place.command(&["forget-offload", "drive.img"]);

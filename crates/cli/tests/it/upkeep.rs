@@ -1,5 +1,6 @@
 //! Tests of an operator's work with a store: compactions, checkpoints onto a drive and into a
-//! directory, what is left of those that fail, and entries that `scan` prints and `load` takes back.
+//! directory, what is left of those that fail, and entries that `scan` prints and `load` takes
+//! back.
 
 use std::fmt::Write as _;
 

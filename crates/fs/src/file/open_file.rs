@@ -176,8 +176,7 @@ impl OpenFile {
         cause: Cause,
     ) -> Result<(), StoreError> {
         let (pieces, _pin) = self.prepare(cache, offset, into, cause)?;
-        carry_out(media, &pieces, into, cause)
-            .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
+        carry_out(media, self.id, &pieces, into, cause)
     }
 
     /// Begins to fill `into` with the bytes from `offset` on.
@@ -298,16 +297,18 @@ impl OpenFile {
 /// Reads all pieces, several at a time.
 fn carry_out(
     media: &Media,
+    id: FileId,
     pieces: &[Piece],
     into: &mut [u8],
     cause: Cause,
-) -> Result<(), terrace_zone::DeviceError> {
+) -> Result<(), StoreError> {
     let mut result = Ok(());
     for batch in pieces.chunks(8) {
         let tickets: Vec<BlockTicket> =
             batch.iter().map(|piece| piece.submit(media, cause)).collect();
         for (piece, ticket) in batch.iter().zip(tickets) {
-            result = result.and(piece.finish(media, ticket, into));
+            let ended = piece.finish(media, ticket, into);
+            result = result.and(ended.map_err(|error| piece.failure(media, id, error)));
         }
         result.clone()?;
     }

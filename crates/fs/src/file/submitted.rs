@@ -49,7 +49,7 @@ impl ReadUnderWay for Submitted {
         // With an error, the drop waits for what is left.
         while let Some((piece, ticket)) = self.pieces.next() {
             let ended = piece.finish(&self.media, ticket, &mut self.into);
-            ended.map_err(|error| StoreError::io(format!("reading file {}", self.id), error))?;
+            ended.map_err(|error| piece.failure(&self.media, self.id, error))?;
         }
         Ok(std::mem::take(&mut self.into))
     }
@@ -66,6 +66,13 @@ impl Drop for Submitted {
 }
 
 impl Piece {
+    /// A read of the piece that the device has failed, with the place: the device's own error names
+    /// the zone.
+    pub(super) fn failure(&self, media: &Media, id: FileId, error: DeviceError) -> StoreError {
+        let on_device = media.on_device(self.addr.device());
+        StoreError::io(format!("reading file {id}{on_device}"), error)
+    }
+
     /// Hands the read of the piece's blocks to their device.
     pub(super) fn submit(&self, media: &Media, cause: Cause) -> BlockTicket {
         media.submit_read(self.addr, self.blocks, cause)

@@ -69,13 +69,14 @@ impl Subject {
 
 impl Inspector {
     /// Looks at a store's devices. An error only if they cannot be asked, or are of the wrong
-    /// layouts; whatever is wrong with the store is [`damage`](Self::damage).
+    /// layouts; whatever is wrong with the store is [`damage`](Self::damage). A device that is lost
+    /// ([`Devices::without_offload`]) is none; its blocks cannot be read.
     pub fn device(devices: impl Into<Devices>) -> Result<Self, StoreError> {
         let devices = devices.into();
         devices.check_layouts()?;
         let media = Arc::new(Media::new(&devices));
         let (mut seen, mut damage) = (Vec::new(), Vec::new());
-        for medium in media.iter() {
+        for medium in media.present() {
             for (place, block) in survey(&**medium)? {
                 let at = medium.grid().addr_of(place);
                 let (region, offset) = media.describe("superblock", at);

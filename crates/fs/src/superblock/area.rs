@@ -128,13 +128,13 @@ impl SuperblockArea {
             return Err(foreign.refusal());
         }
         let Some((generation, index)) = newest else {
-            return Err(nothing_found(&seen, &grid));
+            return Err(nothing_found(&*device, &seen, &grid));
         };
         let Some(superblock) = seen[index].newest.clone() else {
-            return Err(nothing_found(&seen, &grid));
+            return Err(nothing_found(&*device, &seen, &grid));
         };
         let Some(home) = Home::of(superblock.placement, &grid) else {
-            return Err(nothing_found(&seen, &grid));
+            return Err(nothing_found(&*device, &seen, &grid));
         };
         let mut area = Self { device, grid, home, next: (0, None), generation };
         for other in seen.iter().filter(|seen| area.zones().contains(&seen.zone)) {
@@ -243,7 +243,7 @@ fn broken(seen: &Seen, grid: &ZoneGrid) -> StoreError {
     }
 }
 
-fn nothing_found(seen: &[Seen], grid: &ZoneGrid) -> StoreError {
+fn nothing_found(device: &dyn Device, seen: &[Seen], grid: &ZoneGrid) -> StoreError {
     if let Some(seen) = seen.iter().find(|seen| seen.broken > 0) {
         let (region, offset) = grid.describe("superblock", ZonePlace { zone: seen.zone, block: 0 });
         return StoreError::Corruption {
@@ -253,8 +253,47 @@ fn nothing_found(seen: &[Seen], grid: &ZoneGrid) -> StoreError {
             got: format!("{} blocks that are marked as one, and none that is", seen.broken),
         };
     }
+    match offline(device) {
+        Ok(zones) if zones.is_empty() => {}
+        Ok(zones) => return superblock_offline(device, &zones),
+        Err(error) => return error,
+    }
     StoreError::Invalid(format!(
         "no file system here: expected a superblock in one of the first {CANDIDATES} conventional \
          or sequential zones, found none; format the device first"
+    ))
+}
+
+/// The zones that are looked at for superblocks and are offline.
+fn offline(device: &dyn Device) -> Result<Vec<ZoneId>, StoreError> {
+    let mut zones = Vec::new();
+    for of_type in [ZoneType::Conventional, ZoneType::Sequential] {
+        let reports = candidates(device, of_type)?.into_iter();
+        let offline = reports.filter(|report| report.state == ZoneState::Offline);
+        zones.extend(offline.map(|report| report.zone));
+    }
+    Ok(zones)
+}
+
+/// No superblock was found, and these zones, in which there may be one, are offline.
+fn superblock_offline(device: &dyn Device, zones: &[ZoneId]) -> StoreError {
+    if !device.geometry().layout.is_zoned() {
+        return StoreError::Invalid(
+            "expected a superblock, found a device that is offline: nothing on it can be read; \
+             restore the store from a checkpoint on another device"
+                .into(),
+        );
+    }
+    let numbers: Vec<String> = zones.iter().map(ZoneId::to_string).collect();
+    let (which, they) = match zones.len() {
+        1 => ("zone", "is offline: if the superblock was in it"),
+        _ => ("zones", "are offline: if the superblock was in one of them"),
+    };
+    StoreError::Invalid(format!(
+        "expected a superblock in one of the first {CANDIDATES} conventional or sequential zones, \
+         found none that can be read; {which} {} {they}, the store cannot be opened any more; \
+         restore it from a checkpoint, or format the device, which makes an empty store without \
+         zones that are offline",
+        numbers.join(", ")
     ))
 }

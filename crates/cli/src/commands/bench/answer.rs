@@ -8,6 +8,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -42,6 +43,12 @@ const ARRIVALS_HEADER: [&str; 5] = ["work", "p50 us", "p99 us", "p99.9 us", "max
 const REFERENCE_HEADER: [&str; 6] =
     ["processor us/op", "Terrace", "RocksDB", "ratio", "fjall", "LevelDB"];
 
+/// A choice as one types it; the name of the variant for one that cannot be typed.
+fn word(choice: impl ValueEnum + std::fmt::Debug) -> String {
+    let typed = choice.to_possible_value().map(|value| value.get_name().to_owned());
+    typed.unwrap_or_else(|| format!("{choice:?}").to_lowercase())
+}
+
 impl Display for Run {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Conditions { on, count, key_size, value_size, memtable_size, memory, .. } =
@@ -49,12 +56,13 @@ impl Display for Run {
         writeln!(
             f,
             "{} entries, keys {}, values {}; {}, memtable {memtable_size}, memory {memory}, \
-             compression {:?}; on {on:?}\n",
+             compression {}; on {}\n",
             HumanCount(*count),
             sizes::describe(*key_size),
             sizes::describe(*value_size),
             self.conditions.system,
-            self.conditions.compression
+            word(self.conditions.compression),
+            word(*on)
         )?;
         if let Some(zone_size) = self.conditions.zone_size {
             writeln!(f, "zones of {zone_size}\n")?;

@@ -1,17 +1,20 @@
 //! `terrace device create`: makes an emulated drive in a new sparse file. A drive without zones can
 //! also be made on a block device that holds nothing. The shape of the drive is given by options,
 //! or taken from a real drive, made smaller by `--scale`. The drive is empty: `terrace format`
-//! makes a store on it.
+//! makes a store on it. If the drive is too small for that, the text says so instead of naming that
+//! command.
 //!
 //! A path in `/dev`, or in a folder below it, is refused if nothing is there: most likely the name
 //! of a device was mistyped. Exceptions: in `/dev/shm` files can be made, and a name without a
 //! folder is not looked at.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use terrace::device::timing::{Drive, Scale};
 use terrace_env::{ByteCount, runner};
-use terrace_zone::{Device as _, Emulator, Geometry};
+use terrace_fs::check_room;
+use terrace_zone::{Device, Emulator, Geometry};
 
 use super::report::Summary;
 use super::shape::{DeviceKind, Shape};
@@ -93,9 +96,15 @@ impl Create {
         let uuid = runner::fork_random().uuid();
         let drive = Emulator::create_image(&self.image, self.geometry()?, uuid)?;
         let summary = Summary::of(&self.image, drive.geometry());
+        let image = self.image.display();
+        let drive: Arc<dyn Device> = Arc::new(drive);
+        let room = check_room(&drive);
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;
-            writeln!(out, "next: terrace format {}", self.image.display())
+            match &room {
+                Ok(()) => writeln!(out, "next: terrace format {image}"),
+                Err(error) => writeln!(out, "not for a store of its own: {error}"),
+            }
         })
     }
 }

@@ -153,7 +153,11 @@ impl Reported {
         let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
         writeln!(out, "medium: {medium}")?;
         if !geometry.layout.is_zoned() {
-            return Ok(());
+            let failed = |line: &&Line| line.state != ZoneState::NotWritePointer;
+            return match self.zones.first().filter(failed) {
+                Some(line) => writeln!(out, "state: {}", state_name(line.state)),
+                None => Ok(()),
+            };
         }
         writeln!(out)?;
         let mut table = Table::new();

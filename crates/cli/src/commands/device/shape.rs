@@ -160,7 +160,8 @@ impl Shape {
         let whole = real.map(|it| ByteCount(it.blocks() * u64::from(it.logical_block)));
         let size = self.size.or(room).or(whole).unwrap_or(ByteCount::gib(4));
         if let Some(whole) = whole.filter(|whole| size > *whole) {
-            let message = format!("size: expected at most the {whole} of the drive, found {size}");
+            let message =
+                format!("--size: expected at most the {whole} of the drive, found {size}");
             return Err(usage(message));
         }
         let (logical, physical) = match real {
@@ -171,7 +172,8 @@ impl Shape {
         let unit = u64::from(physical.max(1));
         let blocks = size.0 / unit * unit / u64::from(logical.max(1));
         if blocks == 0 {
-            let message = format!("size: expected a block of {unit} bytes at least, found {size}");
+            let message =
+                format!("--size: expected a block of {unit} bytes at least, found {size}");
             return Err(usage(message));
         }
         let managed = matches!(kind, DeviceKind::DriveManaged | DeviceKind::Cached);
@@ -187,11 +189,20 @@ impl Shape {
             let track = self.track.unwrap_or(TRACK_USUAL);
             if !track.0.is_multiple_of(u64::from(logical.max(1))) {
                 let message =
-                    format!("track: expected whole blocks of {logical} bytes, found {track}");
+                    format!("--track: expected whole blocks of {logical} bytes, found {track}");
+                return Err(usage(message));
+            }
+            let overlap = self.overlap.unwrap_or(OVERLAP_USUAL);
+            // One that is written, and those behind that it destroys.
+            if track.0.saturating_mul(u64::from(overlap) + 1) > size.0 {
+                let tracks = u64::from(overlap) + 1;
+                let message = format!(
+                    "--track: expected {tracks} tracks or more on a drive of {size}, found tracks \
+                     of {track}"
+                );
                 return Err(usage(message));
             }
             let blocks = narrow(ByteCount(track.0 / u64::from(logical.max(1))));
-            let overlap = self.overlap.unwrap_or(OVERLAP_USUAL);
             geometry.layout = Layout::Tracks(Tracks { blocks, overlap });
             geometry.rotational = true;
         }
@@ -231,6 +242,17 @@ impl Shape {
             })
         };
         let zones = whole + u64::from(rest > 0);
+        let empty = match (size, zone_size) {
+            (0, _) => Some(("--size", self.size)),
+            (_, 0) => Some(("--zone-size", self.zone_size)),
+            _ => None,
+        };
+        if let Some((flag, found)) = empty {
+            let (least, found) = (self.physical_block.0.max(block), found.unwrap_or(ByteCount(0)));
+            let message =
+                format!("{flag}: expected a block of {least} bytes at least, found {found}");
+            return Err(Failure::new(Kind::Usage, message));
+        }
         check_zones(zones)?;
         let append = self.max_append.map(|size| blocks("append", size)).transpose()?;
         let conventional = self.conventional.unwrap_or(u32::from(bands));

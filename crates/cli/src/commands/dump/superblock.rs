@@ -17,6 +17,9 @@ use crate::failure::{Failure, Kind};
 /// Dumps the superblocks.
 pub(crate) fn dump(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
     if store.superblocks().is_empty() {
+        if let Some(error) = store.damage().first() {
+            return Err(error.clone().into());
+        }
         let message = "expected a superblock, found none; format the device first";
         return Err(Failure::new(Kind::Failed, message));
     }

@@ -1,0 +1,96 @@
+//! Drives that have failed in part or as a whole: commands say which zones or devices these are,
+//! and what can be done.
+
+use terrace::device::{Access, Emulator, ZoneState};
+use terrace_env::ZoneId;
+
+use crate::program::Place;
+
+/// Makes these zones of an image read-only or offline.
+fn fail(place: &Place, image: &str, zones: impl IntoIterator<Item = u32>, state: ZoneState) {
+    let drive = Emulator::open_image(place.path().join(image), Access::ReadWrite);
+    let drive = drive.expect("the drive");
+    for zone in zones {
+        drive.set_zone_condition(ZoneId(zone), state).expect("a zone");
+    }
+}
+
+#[test]
+fn a_superblock_in_a_zone_that_is_offline_is_told_from_a_drive_without_a_store() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    for command in ["get d.img key", "check d.img", "dump d.img superblock"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let error = place.fails(1, &words);
+        assert!(error.contains("format the device first"), "{command}: {error}");
+    }
+    place.ok(&["format", "d.img"]);
+    place.ok(&["put", "d.img", "key", "value"]);
+    fail(&place, "d.img", [0], ZoneState::Offline);
+    for command in ["get d.img key", "check d.img", "stats d.img", "dump d.img superblock"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let error = place.fails(1, &words);
+        assert!(error.contains("zone 0 is offline: if the superblock was in it"), "{error}");
+        assert!(error.contains("restore it from a checkpoint"), "{error}");
+        assert!(!error.contains("format the device first"), "{error}");
+    }
+    // The advice can be followed.
+    place.ok(&["format", "d.img", "--force"]);
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["check", "d.img"]);
+}
+
+#[test]
+fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["compact", "d.img"]);
+    let zones = place.json(&["zones", "d.img"]);
+    let zones = zones["zones"].as_array().expect("a list");
+    let data = zones.iter().find(|zone| zone["used_for"] == "data").expect("a table's zone");
+    let zone = data["zone"].as_u64().expect("a number") as u32;
+    fail(&place, "d.img", [zone], ZoneState::Offline);
+    let expected = format!("zone {zone} is offline");
+    for command in ["get d.img key", "export d.img out"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let error = place.fails(1, &words);
+        assert!(error.contains("d.img: reading file"), "{command}: {error}");
+        assert!(error.contains(&expected), "{command}: {error}");
+    }
+    let scan = place.run(&["scan", "d.img"]);
+    let error = String::from_utf8(scan.stderr).expect("UTF-8");
+    assert_eq!(scan.status.code(), Some(1), "{error}");
+    assert!(error.contains("d.img: reading file") && error.contains(&expected), "{error}");
+}
+
+#[test]
+fn a_plain_drive_that_has_failed_is_reported() {
+    let place = Place::new();
+    place.ok(&["device", "create", "p.img", "--kind", "plain", "--size", "64MiB"]);
+    place.ok(&["format", "p.img"]);
+    place.ok(&["put", "p.img", "key", "value"]);
+    let commands = [
+        &["check", "p.img"][..],
+        &["stats", "p.img"],
+        &["zones", "p.img"],
+        &["device", "report", "p.img"],
+    ];
+    for command in commands {
+        let told = place.ok(command);
+        assert!(!told.contains("read-only"), "{command:?}: {told}");
+    }
+    fail(&place, "p.img", [0], ZoneState::ReadOnly);
+    for command in commands {
+        let told = place.ok(command);
+        assert!(told.contains("read-only"), "{command:?}: {told}");
+    }
+    for command in &commands[..3] {
+        let told = place.json(command);
+        assert_eq!(told["devices"][0]["failed"], "read_only", "{command:?}: {told}");
+    }
+    assert_eq!(place.ok(&["get", "p.img", "key"]), "value");
+    fail(&place, "p.img", [0], ZoneState::Offline);
+    let error = place.fails(1, &["get", "p.img", "key"]);
+    assert!(error.contains("found a device that is offline"), "{error}");
+    assert!(place.ok(&["device", "report", "p.img"]).contains("state: offline"));
+}
