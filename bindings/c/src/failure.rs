@@ -35,11 +35,6 @@ impl Failure {
         Self::new(TerraceCode::Invalid, message)
     }
 
-    /// There is no file of this name.
-    pub(crate) fn no_file(name: &str) -> Self {
-        StoreError::NameNotFound(name.to_owned()).into()
-    }
-
     fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
@@ -123,6 +118,9 @@ mod tests {
         assert_eq!(kept(), "ab");
         let taken = StoreError::NameTaken("a".into());
         assert_eq!(guard(|| Err(taken.into())), TerraceCode::Exists);
-        assert_eq!(guard(|| Err(Failure::no_file("x"))), TerraceCode::NotFound);
+        assert_eq!(
+            guard(|| Err(Failure::from(StoreError::NameNotFound("x".into())))),
+            TerraceCode::NotFound
+        );
     }
 }

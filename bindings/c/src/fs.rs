@@ -4,15 +4,13 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::fs::{Access, DirOptions, DirStore};
-use terrace::{ByteCount, CachePolicy, Fs, Store};
+use terrace::fs::{Access, DirOptions, DirStore, NamedFiles, NewFile, modified};
+use terrace::{ByteCount, CachePolicy, ErrorKind, Fs, Store};
 use terrace_env::Claim;
-use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank, StoreError};
-use terrace_lsm::remembered_system;
+use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank};
 
 use crate::TerraceCode;
 use crate::failure::{Failure, given, guard};
-use crate::named_files::{NamedFiles, NewFile, modified};
 use crate::slice::TerraceSlice;
 use crate::store::TerraceOptions;
 use crate::value::{clear, hand_over};
@@ -33,8 +31,8 @@ enum Below {
 
 impl TerraceFs {
     fn open(path: &Path, options: &TerraceOptions) -> Result<Self, Failure> {
+        let access = if options.is_read_only() { Access::ReadOnly } else { Access::ReadWrite };
         let (below, store) = if path.is_dir() {
-            let access = if options.is_read_only() { Access::ReadOnly } else { Access::ReadWrite };
             let directory = DirStore::open(path, DirOptions { access })?;
             (Below::Directory(Arc::clone(&directory)), directory as Arc<dyn Store>)
         } else {
@@ -42,18 +40,15 @@ impl TerraceFs {
             fs.set_cache(ByteCount(options.file_cache), CachePolicy::default());
             (Below::Drive(Arc::clone(&fs)), fs as Arc<dyn Store>)
         };
-        let users = store.users();
-        let claim =
-            if options.is_read_only() { users.claim_to_read() } else { users.claim_to_write() };
-        let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
-        if remembered_system(&*store).map_err(terrace::Error::from)?.is_some() {
-            let path = path.display();
-            return Err(Failure::invalid(format_args!(
-                "{path}: expected files with names, found a key-value store; open it by \
-                 terrace_store_open"
-            )));
-        }
-        Ok(Self { files: Arc::new(NamedFiles(store)), below, _claim: claim })
+        let files = NamedFiles::new(store);
+        let claim = files.claim(access).map_err(|error| match error.kind() {
+            ErrorKind::Invalid => Failure::invalid(format_args!(
+                "{}: {error}; open it by terrace_store_open",
+                path.display()
+            )),
+            _ => error.into(),
+        })?;
+        Ok(Self { files: Arc::new(files), below, _claim: claim })
     }
 }
 
@@ -254,7 +249,7 @@ pub extern "C" fn terrace_fs_truncate(
     name: TerraceSlice<'_>,
     size: u64,
 ) -> TerraceCode {
-    guard(|| names(fs)?.truncate(name.text("name")?, size))
+    guard(|| Ok(names(fs)?.truncate(name.text("name")?, size)?))
 }
 
 /// Tells what is known of a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info`
@@ -282,7 +277,7 @@ pub extern "C" fn terrace_fs_rename(
     from: TerraceSlice<'_>,
     to: TerraceSlice<'_>,
 ) -> TerraceCode {
-    guard(|| names(fs)?.rename(from.text("from")?, to.text("to")?))
+    guard(|| Ok(names(fs)?.rename(from.text("from")?, to.text("to")?)?))
 }
 
 /// Gives all names that begin with `from` the beginning `to` instead, durably and all at once, as
@@ -293,7 +288,7 @@ pub extern "C" fn terrace_fs_rename_all(
     from: TerraceSlice<'_>,
     to: TerraceSlice<'_>,
 ) -> TerraceCode {
-    guard(|| names(fs)?.rename_all(from.text("from")?, to.text("to")?))
+    guard(|| Ok(names(fs)?.rename_all(from.text("from")?, to.text("to")?)?))
 }
 
 /// Gives a file a further name, durably. `TERRACE_CODE_EXISTS` if a file has it.
@@ -303,13 +298,13 @@ pub extern "C" fn terrace_fs_link(
     name: TerraceSlice<'_>,
     further: TerraceSlice<'_>,
 ) -> TerraceCode {
-    guard(|| names(fs)?.link(name.text("name")?, further.text("further")?))
+    guard(|| Ok(names(fs)?.link(name.text("name")?, further.text("further")?)?))
 }
 
 /// Takes a name away, durably. The file goes with its last name; readers that are open go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_remove(fs: Option<&TerraceFs>, name: TerraceSlice<'_>) -> TerraceCode {
-    guard(|| names(fs)?.remove(name.text("name")?))
+    guard(|| Ok(names(fs)?.remove(name.text("name")?)?))
 }
 
 /// Tells how the space is used.
@@ -319,7 +314,7 @@ pub extern "C" fn terrace_fs_space(
     space: Option<&mut MaybeUninit<TerraceSpace>>,
 ) -> TerraceCode {
     guard(|| {
-        let found = names(fs)?.0.space();
+        let found = names(fs)?.store().space();
         given(space, "space")?.write(TerraceSpace {
             capacity: found.capacity.0,
             free: found.free.0,

@@ -31,7 +31,6 @@ pub mod fs;
 pub mod image;
 pub mod key_space;
 pub mod listing;
-mod named_files;
 pub mod reader;
 pub mod slice;
 pub mod store;

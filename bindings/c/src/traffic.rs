@@ -37,7 +37,7 @@ pub extern "C" fn terrace_fs_traffic(
     traffic: Option<&mut MaybeUninit<TerraceTraffic>>,
 ) -> TerraceCode {
     guard(|| {
-        let io = given(fs, "fs")?.files.0.io();
+        let io = given(fs, "fs")?.files.store().io();
         given(traffic, "traffic")?.write(TerraceTraffic {
             reads: io.reads.iter().sum(),
             read_bytes: io.read_bytes.iter().sum(),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use terrace::fs::NamedFiles;
 use terrace_env::store::{FileWriter, PlacementHint};
 
 use crate::TerraceCode;
 use crate::failure::{given, guard};
-use crate::named_files::NamedFiles;
 use crate::slice::TerraceSlice;
 
 /// The only writer of a file.
@@ -65,7 +65,7 @@ pub extern "C" fn terrace_writer_finish(
     guard(|| {
         let Some(mut writer) = writer else { return Ok(()) };
         let TerraceWriter { files, writer, hint } = &mut *writer;
-        files.seal(&mut **writer, *hint, modified)
+        Ok(files.seal(&mut **writer, *hint, modified)?)
     })
 }
 

@@ -232,6 +232,31 @@ impl Fs {
         found.map(|at| (at, self.volume.media.space().zone(at).map(|(_, zone)| zone)))
     }
 
+    /// Zones in which a file has blocks, in their order, with the bytes of these blocks. None for a
+    /// file that is not there, and on a device without zones.
+    #[must_use]
+    pub fn zones_of(&self, file: FileId) -> Vec<(ZoneId, ByteCount)> {
+        let space = self.volume.media.space();
+        let mut found: BTreeMap<ZoneId, u64> = BTreeMap::new();
+        let mut count = |extent: Extent| {
+            if let Some((_, zone)) = space.zone(extent.first) {
+                *found.entry(zone).or_default() += u64::from(extent.blocks);
+            }
+        };
+        match self.volume.unsealed(file) {
+            Some(open) => {
+                let map = Arc::clone(&open.lock().map);
+                map.extents().for_each(count);
+            }
+            None => {
+                self.volume.for_files(&[file], |_, record| {
+                    record.extents.extents().for_each(&mut count);
+                });
+            }
+        }
+        found.into_iter().map(|(zone, blocks)| (zone, bytes(blocks))).collect()
+    }
+
     /// The devices of the store, by number: what they are, and how their space is used.
     #[must_use]
     pub fn devices(&self) -> Vec<DeviceUsage> {

@@ -5,7 +5,12 @@
 //! [`Db::open_fs`](crate::Db::open_fs) opens a store on it. Closing that store unmounts it, and so
 //! does an opening that fails. If the store is dropped without being closed, the file system stays
 //! mounted as long as somebody else holds it.
+//!
+//! [`NamedFiles`] are files with names on a store of files, for programs that were written for an
+//! ordinary file system. A [`Replacement`] puts other files in the place of all of them.
 
+pub use crate::named_files::{NamedFiles, NewFile, modified};
+pub use crate::replacement::Replacement;
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::superblock::Role;
 pub use terrace_fs::{

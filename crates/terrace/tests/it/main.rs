@@ -16,6 +16,7 @@ mod kills_child;
 mod kinds;
 mod lifetime;
 mod log_device;
+mod named_files;
 mod offload;
 mod puts;
 mod ranges;

@@ -11,8 +11,9 @@
 //! - *Time of modification*: eight bytes, little-endian, in the file's annotation; the caller gives
 //!   the number.
 //!
-//! A file becomes visible under its name when it is created, empty. Calls may wait for the device;
-//! any thread may make them.
+//! A file that is [created](NamedFiles::create) is visible under its name at once, empty. One that
+//! is [begun](NamedFiles::begin) is visible when it is published, whole. Calls may wait for the
+//! device; any thread may make them.
 
 use std::sync::Arc;
 
@@ -20,28 +21,40 @@ use terrace_env::store::{
     Annotation, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, PlacementHint, Rank,
     Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId};
+use terrace_env::{ByteCount, Cause, Claim, FileId};
+use terrace_fs::Access;
+use terrace_lsm::remembered_system;
 
-use crate::failure::Failure;
+use crate::Error;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;
 
 /// Facts about a new file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NewFile {
-    pub(crate) kind: FileKind,
-    pub(crate) hint: PlacementHint,
-    pub(crate) size: Option<ByteCount>,
-    pub(crate) rank: Rank,
-    pub(crate) modified: u64,
+pub struct NewFile {
+    /// How it is written.
+    pub kind: FileKind,
+    /// Which files it is placed with.
+    pub hint: PlacementHint,
+    /// Its largest size, where that is known.
+    pub size: Option<ByteCount>,
+    /// Whose space it takes: [`Rank::Log`] for most, [`Rank::UrgentLog`] for files without which
+    /// no space can be freed.
+    pub rank: Rank,
+    /// The time of modification.
+    pub modified: u64,
 }
 
 /// Files with names in a store.
-pub(crate) struct NamedFiles(pub(crate) Arc<dyn Store>);
+pub struct NamedFiles(Arc<dyn Store>);
+
+fn no_file(name: &str) -> StoreError {
+    StoreError::NameNotFound(name.to_owned())
+}
 
 /// The time of modification in an annotation; 0 if there is none.
-pub(crate) fn modified(annotation: &Annotation) -> u64 {
+pub fn modified(annotation: &Annotation) -> u64 {
     annotation.opaque.as_slice().try_into().map_or(0, u64::from_le_bytes)
 }
 
@@ -50,13 +63,46 @@ fn annotation(hint: PlacementHint, modified: u64) -> Annotation {
 }
 
 impl NamedFiles {
-    /// The file of this name.
-    pub(crate) fn find(&self, name: &str) -> Result<FileInfo, Failure> {
-        let info = self.0.lookup(name).and_then(|id| self.0.info(id));
-        info.ok_or_else(|| Failure::no_file(name))
+    /// Of this store. Nothing keeps others from changing its files: see [`claim`](Self::claim).
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self(store)
     }
 
-    fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
+    /// Claims the store until the claim is dropped: no engine may use the files meanwhile. An error
+    /// if somebody else uses it ([`InUse`](crate::ErrorKind::InUse)), or if it holds keys and
+    /// values ([`Invalid`](crate::ErrorKind::Invalid)).
+    pub fn claim(&self, access: Access) -> Result<Claim, Error> {
+        let users = self.0.users();
+        let claim = match access {
+            Access::ReadOnly => users.claim_to_read(),
+            Access::ReadWrite => users.claim_to_write(),
+        };
+        let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
+        match remembered_system(&*self.0)? {
+            None => Ok(claim),
+            Some(system) => Err(StoreError::Invalid(format!(
+                "expected files with names, found a key-value store under the system {system}"
+            ))
+            .into()),
+        }
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0
+    }
+
+    /// The file of this name.
+    pub fn find(&self, name: &str) -> Result<FileInfo, StoreError> {
+        let info = self.0.lookup(name).and_then(|id| self.0.info(id));
+        info.ok_or_else(|| no_file(name))
+    }
+
+    /// Begins a file that nobody finds before it is published ([`publish`](Self::publish)). It is
+    /// gone if its writer is dropped before, or the power is cut.
+    pub fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
         self.0.create(&CreateOptions {
             kind: file.kind,
             hint: file.hint,
@@ -77,11 +123,7 @@ impl NamedFiles {
     }
 
     /// Makes an empty file and gives it the name.
-    pub(crate) fn create(
-        &self,
-        name: &str,
-        file: &NewFile,
-    ) -> Result<Box<dyn FileWriter>, Failure> {
+    pub fn create(&self, name: &str, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
         let writer = self.begin(file)?;
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), annotation(file.hint, file.modified));
@@ -90,24 +132,54 @@ impl NamedFiles {
         Ok(writer)
     }
 
+    /// Ends a file that was [begun](Self::begin), and gives it names, which other files may have
+    /// until then. All of it is one transaction: a name means the old file or the whole new one.
+    pub fn publish(
+        &self,
+        writer: &mut dyn FileWriter,
+        names: &[&str],
+        file: &NewFile,
+    ) -> Result<(), StoreError> {
+        writer.finish()?;
+        let mut transaction = Transaction::new();
+        transaction.seal(writer.id(), annotation(file.hint, file.modified));
+        names.iter().for_each(|name| Self::take_name(&mut transaction, writer.id(), name));
+        self.0.commit(transaction)
+    }
+
+    /// The same for a file that can go on to grow. Its bytes are durable. A
+    /// [table](FileKind::Table) cannot be published so.
+    pub fn publish_open(
+        &self,
+        writer: &mut dyn FileWriter,
+        names: &[&str],
+        file: &NewFile,
+    ) -> Result<(), StoreError> {
+        writer.sync()?;
+        let mut transaction = Transaction::new();
+        transaction.create(writer.id(), annotation(file.hint, file.modified));
+        names.iter().for_each(|name| Self::take_name(&mut transaction, writer.id(), name));
+        self.0.commit(transaction)
+    }
+
     /// Ends a file: it is durable, and takes no more bytes.
-    pub(crate) fn seal(
+    pub fn seal(
         &self,
         writer: &mut dyn FileWriter,
         hint: PlacementHint,
         modified: u64,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StoreError> {
         writer.finish()?;
         let mut transaction = Transaction::new();
         transaction.seal(writer.id(), annotation(hint, modified));
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
     }
 
     /// A writer at the end of a file.
-    pub(crate) fn append_to(&self, name: &str) -> Result<Box<dyn FileWriter>, Failure> {
+    pub fn append_to(&self, name: &str) -> Result<Box<dyn FileWriter>, StoreError> {
         let info = self.find(name)?;
         if !info.sealed {
-            return Ok(self.0.reopen(info.id)?);
+            return self.0.reopen(info.id);
         }
         let writer = self.copy(&info, info.size, FileKind::Client)?;
         let mut transaction = Transaction::new();
@@ -118,13 +190,13 @@ impl NamedFiles {
     }
 
     /// Cuts a file to its first `size` bytes. It is sealed then.
-    pub(crate) fn truncate(&self, name: &str, size: u64) -> Result<(), Failure> {
+    pub fn truncate(&self, name: &str, size: u64) -> Result<(), StoreError> {
         let info = self.find(name)?;
         // Holds off other writers until the new file has the name.
         let _former = if info.sealed { None } else { Some(self.0.reopen(info.id)?) };
         if size > info.size {
             let found = info.size;
-            return Err(Failure::invalid(format_args!(
+            return Err(StoreError::Invalid(format!(
                 "{name:?}: expected at least {size} bytes to keep, found a file of {found}"
             )));
         }
@@ -134,7 +206,7 @@ impl NamedFiles {
         let mut transaction = Transaction::new();
         transaction.seal(writer.id(), (*info.annotation).clone());
         Self::take_name(&mut transaction, writer.id(), name);
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
     }
 
     /// A new file with the first `size` bytes of another one, which are on the medium.
@@ -143,7 +215,7 @@ impl NamedFiles {
         from: &FileInfo,
         size: u64,
         kind: FileKind,
-    ) -> Result<Box<dyn FileWriter>, Failure> {
+    ) -> Result<Box<dyn FileWriter>, StoreError> {
         let hint = from.annotation.hint;
         let new = NewFile { kind, hint, size: None, rank: Rank::Log, modified: 0 };
         let mut writer = self.begin(&new)?;
@@ -161,44 +233,56 @@ impl NamedFiles {
     }
 
     /// A reader of a file.
-    pub(crate) fn open(&self, name: &str) -> Result<Arc<dyn FileReader>, Failure> {
-        Ok(self.0.open(self.find(name)?.id)?)
+    pub fn open(&self, name: &str) -> Result<Arc<dyn FileReader>, StoreError> {
+        self.0.open(self.find(name)?.id)
     }
 
     /// Gives the file of a name another one; the file that had that one loses it.
-    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), Failure> {
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         transaction.rename(from, to);
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
     }
 
     /// Gives all names that begin with `from` another beginning, by one transaction.
-    pub(crate) fn rename_all(&self, from: &str, to: &str) -> Result<(), Failure> {
+    pub fn rename_all(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         for (name, _) in self.list(from) {
             let then = format!("{to}{}", &name[from.len()..]);
             transaction.rename(name, then);
         }
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
     }
 
     /// Gives the file of a name a further one, which must be free.
-    pub(crate) fn link(&self, name: &str, further: &str) -> Result<(), Failure> {
-        let id = self.0.lookup(name).ok_or_else(|| Failure::no_file(name))?;
+    pub fn link(&self, name: &str, further: &str) -> Result<(), StoreError> {
+        let id = self.0.lookup(name).ok_or_else(|| no_file(name))?;
         let mut transaction = Transaction::new();
         transaction.link(further, id);
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
     }
 
     /// Takes a name away; the file goes with its last name.
-    pub(crate) fn remove(&self, name: &str) -> Result<(), Failure> {
+    pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         transaction.unlink(name);
-        Ok(self.0.commit(transaction)?)
+        self.0.commit(transaction)
+    }
+
+    /// Takes names away, by one transaction.
+    pub fn remove_all<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), StoreError> {
+        let mut transaction = Transaction::new();
+        for name in names {
+            transaction.unlink(name);
+        }
+        self.0.commit(transaction)
     }
 
     /// Files with a name that begins with `prefix`, in the order of these names.
-    pub(crate) fn list(&self, prefix: &str) -> Vec<(String, FileInfo)> {
+    pub fn list(&self, prefix: &str) -> Vec<(String, FileInfo)> {
         let mut found = Vec::new();
         for info in self.0.list() {
             let names = info.names.iter().filter(|name| name.starts_with(prefix));
@@ -211,7 +295,7 @@ impl NamedFiles {
 
 #[cfg(test)]
 mod tests {
-    use terrace::MemoryStore;
+    use terrace_env::store::MemoryStore;
 
     use super::*;
 
@@ -224,7 +308,7 @@ mod tests {
     };
 
     fn files() -> NamedFiles {
-        NamedFiles(Arc::new(MemoryStore::new()))
+        NamedFiles::new(Arc::new(MemoryStore::new()))
     }
 
     fn write(files: &NamedFiles, name: &str, bytes: &[u8]) {
@@ -271,6 +355,37 @@ mod tests {
         assert!(files.truncate("a", 3).is_err());
         files.truncate("a", 0).unwrap();
         assert_eq!(read(&files, "a"), b"");
+    }
+
+    #[test]
+    fn a_file_that_is_begun_is_found_when_it_is_published() {
+        let files = files();
+        write(&files, "a", b"old");
+        for open in [false, true] {
+            let mut writer = files.begin(&NEW).unwrap();
+            writer.append(b"new").unwrap();
+            let before = read(&files, "a");
+            assert!(files.open("b").is_err() || open);
+            if open {
+                files.publish_open(&mut *writer, &["a", "b"], &NEW).unwrap();
+                drop(writer);
+                let mut writer = files.append_to("a").unwrap();
+                writer.append(b"er").unwrap();
+                writer.sync().unwrap();
+                assert_eq!(read(&files, "b"), b"newer");
+            } else {
+                files.publish(&mut *writer, &["a", "b"], &NEW).unwrap();
+                assert_eq!(before, b"old");
+                assert_eq!((read(&files, "a"), read(&files, "b")), (b"new".into(), b"new".into()));
+            }
+            assert_eq!(modified(&files.find("a").unwrap().annotation), 7);
+        }
+        files.begin(&NEW).unwrap().append(b"lost").unwrap();
+        assert_eq!(files.store().list().len(), 1);
+        assert!(files.remove_all(["a", "no such file"]).is_err());
+        assert_eq!(files.list("").len(), 2, "all or nothing");
+        files.remove_all(["a", "b"]).unwrap();
+        assert!(files.store().list().is_empty());
     }
 
     #[test]

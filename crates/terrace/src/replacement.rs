@@ -1,0 +1,191 @@
+//! [`Replacement`]: files that take the place of all files of a file system at once, as a restore
+//! of a backup wants it.
+//!
+//! 1. Each new file is written and published under a name that no user gives: its number behind
+//!    [`STAGED`].
+//! 2. [`commit`](Replacement::commit) takes the names of all old files away and gives the new ones
+//!    theirs, by one transaction.
+//!
+//! A power cut leaves the old files before that transaction, and the new ones after it. Before it,
+//! staged files may be left, too; the next replacement removes them. So does the drop of one that
+//! was not committed. Until the commit there must be space for old and new files together.
+//!
+//! Nobody else may change the file system meanwhile: take the
+//! [claim](NamedFiles::claim) before.
+
+use terrace_env::FileId;
+use terrace_env::store::{FileKind, FileWriter, StoreError, Transaction};
+
+use crate::named_files::{NamedFiles, NewFile};
+
+/// The beginning of the names of staged files.
+const STAGED: &str = "\u{1}restore/";
+
+/// New files for a file system.
+pub struct Replacement<'a> {
+    files: &'a NamedFiles,
+    /// Names of each staged file, by its number.
+    names: Vec<Vec<String>>,
+    committed: bool,
+}
+
+impl<'a> Replacement<'a> {
+    /// Begins, and removes what an earlier one has left.
+    pub fn begin(files: &'a NamedFiles) -> Result<Self, StoreError> {
+        remove_staged(files)?;
+        Ok(Self { files, names: Vec::new(), committed: false })
+    }
+
+    /// Whether a name is that of a staged file: of one that is not in its place yet, or was left by
+    /// a replacement that ended early.
+    #[must_use]
+    pub fn is_staged(name: &str) -> bool {
+        name.starts_with(STAGED)
+    }
+
+    /// Names of files that the commit takes away, in their order.
+    #[must_use]
+    pub fn replaced(&self) -> Vec<String> {
+        let all = self.files.list("").into_iter();
+        all.map(|(name, _)| name).filter(|name| !Self::is_staged(name)).collect()
+    }
+
+    /// Adds a file of these names. `fill` writes its bytes; if it fails, the file is not added.
+    /// With `sealed` the file takes no more bytes afterwards; a [table](FileKind::Table) never
+    /// does. Returns its id, by which it can be read.
+    pub fn add<E: From<StoreError>>(
+        &mut self,
+        names: &[String],
+        file: &NewFile,
+        sealed: bool,
+        fill: impl FnOnce(&mut dyn FileWriter) -> Result<(), E>,
+    ) -> Result<FileId, E> {
+        if names.is_empty() {
+            let message = "expected a name for each file, found a file without one";
+            return Err(StoreError::Invalid(message.into()).into());
+        }
+        let mut writer = self.files.begin(file)?;
+        fill(&mut *writer)?;
+        let staged = staged(self.names.len());
+        if sealed || file.kind == FileKind::Table {
+            self.files.publish(&mut *writer, &[&staged], file)?;
+        } else {
+            self.files.publish_open(&mut *writer, &[&staged], file)?;
+        }
+        self.names.push(names.to_vec());
+        Ok(writer.id())
+    }
+
+    /// Puts the new files in the place of the old ones. An error, with nothing changed, if two of
+    /// them have the same name.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        let mut transaction = Transaction::new();
+        let id_of = |name: &str| self.files.store().lookup(name);
+        for name in self.replaced() {
+            transaction.unlink(name);
+        }
+        for (number, names) in self.names.iter().enumerate() {
+            let staged = staged(number);
+            // A rename would take a name away from another new file.
+            for (id, name) in names.iter().filter_map(|name| Some((id_of(&staged)?, name))) {
+                transaction.link(name, id);
+            }
+            transaction.unlink(staged);
+        }
+        self.files.store().commit(transaction)?;
+        self.committed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement<'_> {
+    fn drop(&mut self) {
+        if !self.committed {
+            // The next one removes what is left.
+            let _ = remove_staged(self.files);
+        }
+    }
+}
+
+fn staged(number: usize) -> String {
+    format!("{STAGED}{number}")
+}
+
+fn remove_staged(files: &NamedFiles) -> Result<(), StoreError> {
+    let staged = files.list(STAGED);
+    files.remove_all(staged.iter().map(|(name, _)| name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use terrace_env::store::{MemoryStore, PlacementHint, Rank};
+
+    use super::*;
+
+    const NEW: NewFile = NewFile {
+        kind: FileKind::Client,
+        hint: PlacementHint { level: None, stream: 0 },
+        size: None,
+        rank: Rank::Log,
+        modified: 7,
+    };
+
+    fn files() -> NamedFiles {
+        let files = NamedFiles::new(Arc::new(MemoryStore::new()));
+        for name in ["a", "b"] {
+            let mut writer = files.create(name, &NEW).unwrap();
+            writer.append(b"old").unwrap();
+            files.seal(&mut *writer, NEW.hint, 1).unwrap();
+        }
+        files
+    }
+
+    fn add(replacement: &mut Replacement<'_>, names: &[&str], sealed: bool) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let fill = |writer: &mut dyn FileWriter| writer.append(b"newer");
+        replacement.add(&names, &NEW, sealed, fill).unwrap();
+    }
+
+    fn names(files: &NamedFiles) -> Vec<(String, u64)> {
+        files.list("").into_iter().map(|(name, info)| (name, info.size)).collect()
+    }
+
+    #[test]
+    fn all_files_are_replaced_by_the_commit() {
+        let files = files();
+        let mut replacement = Replacement::begin(&files).unwrap();
+        add(&mut replacement, &["b", "c"], true);
+        add(&mut replacement, &["d"], false);
+        assert_eq!(replacement.replaced(), ["a", "b"]);
+        assert_eq!(files.find("b").unwrap().size, 3);
+        replacement.commit().unwrap();
+        let new = |name: &str| (name.to_owned(), 5);
+        assert_eq!(names(&files), [new("b"), new("c"), new("d")]);
+        assert_eq!(files.find("b").unwrap().id, files.find("c").unwrap().id);
+        assert!(!files.find("d").unwrap().sealed && files.find("c").unwrap().sealed);
+    }
+
+    #[test]
+    fn nothing_is_changed_without_the_commit_or_if_it_fails() {
+        let files = files();
+        let before = names(&files);
+        let mut replacement = Replacement::begin(&files).unwrap();
+        add(&mut replacement, &["c"], true);
+        drop(replacement);
+        assert_eq!(names(&files), before);
+        let mut replacement = Replacement::begin(&files).unwrap();
+        add(&mut replacement, &["c"], true);
+        add(&mut replacement, &["c"], true);
+        assert!(matches!(replacement.commit(), Err(StoreError::NameTaken(_))));
+        assert_eq!(names(&files), before);
+        // As after a power cut.
+        let mut writer = files.begin(&NEW).unwrap();
+        files.publish(&mut *writer, &[&staged(0)], &NEW).unwrap();
+        let replacement = Replacement::begin(&files).unwrap();
+        assert_eq!(names(&files), before);
+        replacement.commit().unwrap();
+        assert!(names(&files).is_empty(), "an empty one leaves no files");
+    }
+}
