@@ -9,11 +9,13 @@
 //!    all that was written. Then `ldb checkconsistency` and `sst_dump --command=verify` must find
 //!    nothing wrong.
 //!    A tool that only reads must not have changed the image.
-//! 4. A process that writes is killed at random moments: [`kills`].
+//! 4. The drive of these databases is backed up, and restored on one with zones four times as
+//!    large, where the tools must find nothing wrong either.
+//! 5. A process that writes is killed at random moments: [`kills`].
 //!
 //! | file | content |
 //! |---|---|
-//! | `plugin` | the plug-in, built; the first three of these |
+//! | `plugin` | the plug-in, built; the first four of these |
 //! | `kills` | the kills |
 //! | `compare` | `cargo xtask bench rocksdb`: processor time beside an ordinary file system |
 

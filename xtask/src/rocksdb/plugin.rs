@@ -34,6 +34,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps, kills: Arguments) {
     if built {
         steps.run("test: RocksDB plug-in, contract", || plugin.contract());
         steps.run("test: RocksDB plug-in, db_bench, ldb and sst_dump", || plugin.bench());
+        steps.run("test: RocksDB plug-in, a backup on other zones", || plugin.moves());
         steps.run("test: RocksDB plug-in, kill -9", || kills.run(&plugin));
     }
 }
@@ -168,6 +169,25 @@ impl<'a> Plugin<'a> {
         step::output(dump.arg(format!("--file={db}")).arg("--command=verify"))?;
         ensure!(changed()? == before, "{image}: expected no write by a tool that reads");
         Ok(())
+    }
+
+    /// Moves the databases of `bench` to a drive of another shape.
+    fn moves(&self) -> anyhow::Result<()> {
+        let backup = self.place.join("backup");
+        if backup.exists() {
+            std::fs::remove_dir_all(&backup)
+                .with_context(|| format!("removing {}", backup.display()))?;
+        }
+        let terrace = |words: [&str; 2], image: &str| {
+            let mut terrace = Command::new(self.workspace.target().join("debug/terrace"));
+            step::command(terrace.args(words).arg(self.place.join(image)).arg(&backup))
+        };
+        terrace(["fs", "backup"], "bench.img")?;
+        let uri = self.drive("moved.img", "1GiB", "16MiB")?;
+        terrace(["fs", "restore"], "moved.img")?;
+        self.check_consistency(&uri, "/synced")?;
+        self.check(&uri, "/sequential")?;
+        self.check(&uri, "/random")
     }
 
     /// Has RocksDB's tools look for anything that is wrong.

@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Import(import::Import),
     /// Write a directory tree that was imported
     Export(export::Export),
-    /// Look at the files below a store
+    /// Look at the files of a drive, and change those that have names
     #[command(subcommand)]
     Fs(files::Files),
     /// Draw a drive's zones: state, levels, live and dead bytes

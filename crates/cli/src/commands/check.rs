@@ -5,6 +5,9 @@
 //! 2. If step 1 found no problem, the store is opened for reading, which replays its logs, and
 //!    `Db::verify` reads its tables. This step ends at the first damage.
 //!
+//! A drive or directory of files with names has no step 2: checksums of their contents are the
+//! business of the program that wrote them.
+//!
 //! The command fails with exit code 3 if step 1 found problems, or if step 2 found damage; what was
 //! found before is printed first. If a step cannot be carried out, as with a drive that cannot be
 //! read, only the error is printed.
@@ -13,10 +16,9 @@
 //! same holds for a store that was not closed, and for a plain drive that is read-only.
 
 use serde::Serialize;
-use terrace::StoreError;
 use terrace::fs::DirStore;
-use terrace::{ByteCount, Db, Options, Verified};
-use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs};
+use terrace::{ByteCount, Db, Options, Store, StoreError, Verified};
+use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs, MountOptions};
 
 use super::target::Target;
 use super::zones;
@@ -40,7 +42,7 @@ pub(crate) struct Answer {
     /// The part for the file system, or for the directory.
     #[serde(flatten)]
     pub(crate) files: Checked,
-    /// The part for the store's tables; `None` if anything is corrupt.
+    /// The part for the store's tables; `None` if anything is corrupt, or there is no store.
     pub(crate) tables: Option<Verified>,
     /// The damage that step 2 ended at.
     #[serde(skip)]
@@ -51,7 +53,10 @@ impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let mut checked = if self.target.path().is_dir() {
             let files = watched(|progress| DirStore::check(self.target.path(), progress))?;
-            checked(files, || self.target.db(Access::ReadOnly))?
+            checked(files, || {
+                let is_store = !holds_names(&*self.target.store(Access::ReadOnly)?)?;
+                is_store.then(|| self.target.db(Access::ReadOnly)).transpose()
+            })?
         } else {
             check_drive(self.target.devices(Access::ReadOnly)?)?
         };
@@ -81,6 +86,8 @@ impl Check {
                 let bytes = ByteCount(*bytes);
                 writeln!(out, "{entries} entries in {tables} tables, {bytes} verified")?;
                 writeln!(out, "{entries_in_logs} entries in logs, replayed\nclean")?;
+            } else if checked.check == "clean" {
+                writeln!(out, "files with names, whose contents are not verified here\nclean")?;
             }
             Ok(())
         })?;
@@ -104,9 +111,19 @@ pub(crate) fn check(devices: impl Into<Devices>) -> Result<Answer, Failure> {
 fn check_drive(devices: Devices) -> Result<Answer, Failure> {
     let files = watched(|progress| Fs::check_watched(devices.clone(), progress))?;
     checked(files, || {
-        let options = Options::default().read_only(true);
-        Ok(Db::open_device(devices, options)?)
+        let mount = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
+        let fs = Fs::mount(devices, &mount)?;
+        if holds_names(&*fs)? {
+            return Ok(None);
+        }
+        Ok(Some(Db::open_fs(fs, Options::default().read_only(true))?))
     })
+}
+
+/// Whether files with names lie there, or none yet, and no store.
+fn holds_names(store: &dyn Store) -> Result<bool, Failure> {
+    let is_store = terrace_lsm::remembered_system(store)?.is_some();
+    Ok(!is_store && store.list().iter().all(|file| !file.names.is_empty()))
 }
 
 /// Runs a check of files and shows how far it is.
@@ -122,13 +139,16 @@ fn watched(
 }
 
 /// Checks the store above the files, if they are sound.
-fn checked(files: Checked, open: impl FnOnce() -> Result<Db, Failure>) -> Result<Answer, Failure> {
+fn checked(
+    files: Checked,
+    open: impl FnOnce() -> Result<Option<Db>, Failure>,
+) -> Result<Answer, Failure> {
     let corrupt = |files, damage| Answer { check: "corrupt", files, tables: None, damage };
     if !files.is_clean() {
         return Ok(corrupt(files, None));
     }
-    match open().and_then(|db| Ok(db.verify()?)) {
-        Ok(tables) => Ok(Answer { check: "clean", files, tables: Some(tables), damage: None }),
+    match open().and_then(|db| Ok(db.map(|db| db.verify()).transpose()?)) {
+        Ok(tables) => Ok(Answer { check: "clean", files, tables, damage: None }),
         Err(damage) if damage.kind == Kind::Corruption => Ok(corrupt(files, Some(damage))),
         Err(failure) => Err(failure),
     }

@@ -217,7 +217,7 @@ fn object(zone: &ZoneUsage) -> Value {
     })
 }
 
-fn use_name(used_for: ZoneUse) -> &'static str {
+pub(super) fn use_name(used_for: ZoneUse) -> &'static str {
     match used_for {
         ZoneUse::Superblock => "superblock",
         ZoneUse::Journal => "journal",

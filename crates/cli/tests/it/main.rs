@@ -16,6 +16,7 @@ mod images;
 mod lab;
 mod manual;
 mod maps;
+mod named_files;
 mod offload;
 mod program;
 mod store;
