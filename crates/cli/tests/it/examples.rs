@@ -25,7 +25,7 @@ use std::process::{Command, Stdio};
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/arrivals.md",
     "docs/cli.md",
@@ -33,11 +33,16 @@ const PAGES: [&str; 8] = [
     "docs/experiments.md",
     "docs/benchmarks.md",
     "docs/durability.md",
+    "docs/guides/new-drive.md",
+    "docs/guides/rocksdb.md",
+    "docs/guides/slow.md",
     "CONTRIBUTING.md",
 ];
 
+const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, and works on them";
+
 /// Commands that are not run here.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 19] = [
     (
         "terrace device create /dev/nvme1n1 --kind plain",
         "needs a block device of the host; `block_devices` of the zone crate uses a loop device",
@@ -46,6 +51,19 @@ const NOT_RUN: [(&str, &str); 9] = [
     (
         "terrace format drive.img --files",
         "needs an empty drive; `store` does it, and the tests of the RocksDB plug-in",
+    ),
+    ("terrace device report /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace bench fillseq fillrandom readrandom --device /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace format /dev/nvme1n1 --force", NEEDS_DRIVE),
+    ("terrace put /dev/nvme1n1 greeting hello", NEEDS_DRIVE),
+    ("terrace get /dev/nvme1n1 greeting", NEEDS_DRIVE),
+    ("terrace check /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace format /dev/nvme1n1 --log /dev/nvme2n1 --force", NEEDS_DRIVE),
+    ("terrace stats /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace zones /dev/nvme1n1", NEEDS_DRIVE),
+    (
+        "terrace fs cat rocks.img /db/LOG",
+        "needs a database of RocksDB; `named_files` prints other files",
     ),
     ("terrace forget-offload drive.img", "a drive that is lost; `offload` does it"),
     ("terrace bench --reference", "takes minutes; `bench` has its sizes refused and its mixes run"),
