@@ -1,8 +1,8 @@
 //! `cargo xtask bench NAME`: runs a benchmark and prints its numbers on standard output. They
 //! depend on the machine, so run nothing else meanwhile.
 //!
-//! `mount` and `pick` are examples of the crates that they measure, run in a release build. Words
-//! after `--` are handed to the example. `reference` and `rocksdb` are in files of their own.
+//! `depth`, `mount` and `pick` are examples of the crates that they measure, run in a release build.
+//! Words after `--` are handed to the example. `reference` and `rocksdb` are in files of their own.
 
 use crate::workspace::Workspace;
 use crate::{reference, rocksdb, step};
@@ -10,6 +10,8 @@ use crate::{reference, rocksdb, step};
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
+    /// Random reads of a block device by one thread, by `io_uring` and by blocking calls
+    Depth(Rest),
     /// Mount time and memory of 14 TB of 256 MiB zones, empty and with a million files
     Mount(Rest),
     /// How long each system takes to choose a compaction among ten thousands of tables
@@ -31,6 +33,7 @@ pub(crate) struct Rest {
 /// Runs one benchmark.
 pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
     let (package, example, Rest { rest }) = match bench {
+        Bench::Depth(rest) => ("terrace-zone", "depth", rest),
         Bench::Mount(rest) => ("terrace-fs", "mount", rest),
         Bench::Pick(rest) => ("terrace-policy", "pick", rest),
         Bench::Reference(arguments) => return reference::run(workspace, arguments),

@@ -24,7 +24,9 @@
 pub use terrace_env::random::Random;
 pub use terrace_env::{Cause, IoBuf, Lba, Users, Uuid, ZoneId};
 pub use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind, Timing};
-pub use terrace_zone::linux::{BlockDevice, Listed, Queue, Usage, ZoneModel, foreign_content};
+pub use terrace_zone::linux::{
+    BlockDevice, IoEngine, Listed, Queue, Usage, ZoneModel, foreign_content,
+};
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
     Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Layout, Op,

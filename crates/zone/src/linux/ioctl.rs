@@ -1,7 +1,7 @@
 //! The kernel's calls for zones of block devices (`linux/blkzoned.h`): report, open, close, finish
 //! and reset. Addresses are in sectors of 512 bytes.
 //!
-//! This is the only file of the back-end with unsafe code. Each call has a number that contains the
+//! The unsafe code is sound for these reasons. Each call has a number that contains the
 //! size of its argument, and the argument has the layout of the header (`#[repr(C)]`; the sizes are
 //! checked when this is compiled). The kernel reads and writes within the argument only: a report
 //! gets the number of zones that its array has room for.

@@ -4,6 +4,13 @@
 //! | part | content |
 //! |---|---|
 //! | `block_device` | [`BlockDevice`]: the [`Device`](crate::Device) |
+//! | `requests` | reads, writes and flushes, from submission to completion |
+//! | `zone_operations` | zone operations and reports |
+//! | `order` | which requests wait for which |
+//! | `transfer` | a request as a sequence of commands to the kernel |
+//! | `engine` | [`IoEngine`]: `io_uring`, or calls that block |
+//! | `engine_tests` | tests of both |
+//! | `ring` | commands by `io_uring`; unsafe code |
 //! | `node` | opens the device's node, and keeps other users out |
 //! | `shape` | the geometry, from the kernel's report and from `queue` |
 //! | `queue` | [`Queue`]: limits that sysfs shows |
@@ -11,7 +18,7 @@
 //! | `unchecked` | requests that go to the kernel without a check, for comparisons |
 //! | `content` | [`foreign_content`]: what a device holds that is not a store |
 //! | `listed` | [`Listed`]: the block devices of this machine, and who uses them |
-//! | `ioctl` | the kernel's calls for zones: the only unsafe code here |
+//! | `ioctl` | the kernel's calls for zones; unsafe code |
 //!
 //! # How requests are carried out
 //! - Data goes past the page cache (`O_DIRECT`), because the kernel finds a misplaced buffered
@@ -20,9 +27,14 @@
 //!   split a write that crosses the end of a zone, and the tail could succeed in the next zone.
 //! - A long write goes out in pieces, one after another. Each piece is short enough that the kernel
 //!   makes one command of it, so the order does not depend on an I/O scheduler.
-//! - [`submit`](crate::Device::submit) carries the request out and blocks until it is done. Several
-//!   requests are under way only if several actors submit. Requests that change the same sequential
-//!   zone wait for each other.
+//! - [`submit`](crate::Device::submit) hands a read, a write or a flush to `io_uring`, and does not
+//!   wait. So one thread can have many under way. Where `io_uring` is not permitted, the submission
+//!   carries the request out, and several are under way only if several threads submit.
+//! - Requests wait for earlier ones to the same zone if they overlap, or if both change the same
+//!   sequential zone. So one write to a sequential zone is under way at a time, and the order does
+//!   not depend on the kernel. Writes to different zones, and reads, are under way together.
+//! - A zone operation waits for earlier requests to its zone, and blocks until it is done.
+//! - A flush does not wait for writes under way. It covers those that have completed.
 //! - Zone append is not offered: the kernel has it for programs on the character node of NVMe only.
 //! - After an error, and after each zone operation, the zone is reported anew, and the table takes
 //!   over what the device says. The table also takes over what a caller asks to have reported.
@@ -40,15 +52,24 @@
 
 mod block_device;
 mod content;
+mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod failure;
 mod ioctl;
 mod listed;
 mod node;
+mod order;
 mod queue;
+mod requests;
+mod ring;
 mod shape;
+mod transfer;
 mod unchecked;
+mod zone_operations;
 
 pub use block_device::BlockDevice;
 pub use content::foreign_content;
+pub use engine::IoEngine;
 pub use listed::{Listed, Usage};
 pub use queue::{Queue, ZoneModel};

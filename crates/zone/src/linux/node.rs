@@ -2,8 +2,9 @@
 //!
 //! - A writer opens with `O_EXCL`: it fails if the device or one of its partitions is mounted, or
 //!   is used by the kernel otherwise, or if another program has it open in the same way.
-//! - A writer locks the node, and readers share a lock. `udev` takes the lock for a moment after a
-//!   writer has closed the node, so an open tries again for a second.
+//! - A writer locks the node, and readers share a lock.
+//! - An open tries again for a second. `udev` takes the lock for a moment after a writer has closed
+//!   the node, and the kernel may keep a node for a moment that was used by `io_uring`.
 //! - A reader, too, is refused if the device is mounted or used as swap: it would read what the
 //!   page cache has not written yet.
 
@@ -49,10 +50,22 @@ pub(super) fn open(path: &Path, number: u64, access: Access) -> Result<File, Dev
     }
     let mut options = OpenOptions::new();
     options.read(true).write(write).custom_flags(flags.bits() as i32);
-    let node = options.open(path).map_err(|error| match error.raw_os_error() {
-        Some(number) if number == Errno::BUSY.raw_os_error() => in_use(""),
-        _ => DeviceError::host(format!("cannot open {}", path.display()), error),
-    })?;
+    let mut tries = TRIES;
+    let node = loop {
+        match options.open(path) {
+            Ok(node) => break node,
+            Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {
+                tries -= 1;
+                if tries == 0 {
+                    return Err(in_use(""));
+                }
+                runner::sleep(PAUSE);
+            }
+            Err(error) => {
+                return Err(DeviceError::host(format!("cannot open {}", path.display()), error));
+            }
+        }
+    };
     let lock = if write {
         FlockOperation::NonBlockingLockExclusive
     } else {

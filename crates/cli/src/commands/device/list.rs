@@ -1,12 +1,13 @@
 //! `terrace device list`: the block devices of this machine: model, size, zones, limits, and who
 //! uses them. Zoned ones come first. Nothing is written, and no right beyond reading sysfs is
-//! needed; without the right to read a device the capacity of its zones is not known.
+//! needed; without the right to read a device the capacity of its zones is not known. The last line
+//! tells how requests to a device are carried out by this program on this machine.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
-use terrace::device::{Listed, Usage, ZoneModel};
+use terrace::device::{IoEngine, Listed, Usage, ZoneModel};
 use terrace_env::ByteCount;
 
 use crate::failure::{Failure, Kind};
@@ -26,6 +27,10 @@ struct Answer {
     devices: Vec<Listed>,
     /// How many devices without zones were left out.
     left_out: usize,
+    /// How requests are carried out.
+    engine: IoEngine,
+    /// The reason if `io_uring` is not used.
+    no_io_uring: Option<String>,
 }
 
 impl List {
@@ -41,7 +46,11 @@ impl List {
             true => zoned,
             false => zoned.into_iter().chain(plain).collect(),
         };
-        let answer = Answer { devices, left_out };
+        let (engine, no_io_uring) = match IoEngine::check_io_uring() {
+            Ok(()) => (IoEngine::IoUring, None),
+            Err(error) => (IoEngine::Blocking, Some(error.to_string())),
+        };
+        let answer = Answer { devices, left_out, engine, no_io_uring };
         output.result(&answer, |out| {
             if none_zoned {
                 writeln!(out, "no zoned block device on this machine")?;
@@ -49,12 +58,24 @@ impl List {
             if left_out > 0 {
                 writeln!(out, "{left_out} block devices without zones are left out")?;
             }
-            if answer.devices.is_empty() { Ok(()) } else { answer.print(out) }
+            if !answer.devices.is_empty() {
+                answer.print(out)?;
+            }
+            writeln!(out, "{}", answer.requests())
         })
     }
 }
 
 impl Answer {
+    fn requests(&self) -> String {
+        match &self.no_io_uring {
+            None => format!("requests: {}", self.engine),
+            Some(reason) => {
+                format!("requests: {}, because io_uring is not permitted: {reason}", self.engine)
+            }
+        }
+    }
+
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
@@ -157,6 +178,21 @@ mod tests {
             conventional: is_zoned.then_some(4),
             usage: Usage::Kernel(vec!["mounted on /".to_owned()]),
         }
+    }
+
+    #[test]
+    fn the_engine_is_told_with_the_reason_if_it_is_not_io_uring() {
+        let answer = |engine, reason: Option<&str>| Answer {
+            devices: Vec::new(),
+            left_out: 0,
+            engine,
+            no_io_uring: reason.map(str::to_owned),
+        };
+        assert_eq!(answer(IoEngine::IoUring, None).requests(), "requests: io_uring");
+        let refused = answer(IoEngine::Blocking, Some("Function not implemented (os error 38)"));
+        let expected = "requests: blocking calls, because io_uring is not permitted: \
+                        Function not implemented (os error 38)";
+        assert_eq!(refused.requests(), expected);
     }
 
     #[test]
