@@ -38,6 +38,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     let kernel = Kernel::provide(&arguments.kernel, &folder.join("kernel"))?;
     let zone_tests = ["test", "--package", "terrace-zone", "--test", "it", "--no-run"];
     let zone_tests = executable(workspace, &zone_tests, "it")?;
+    let store_tests = ["test", "--package", "terrace", "--test", "it", "--no-run"];
+    let store_tests = executable(workspace, &store_tests, "it")?;
     let program = ["build", "--package", "terrace-cli", "--bin", "terrace"];
     let program = executable(workspace, &program, "terrace")?;
     let root = workspace.root().join("guest");
@@ -45,6 +47,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_file(&root.join("init"), "init")?;
     image.add_file(&root.join("work"), "guest/work")?;
     image.add_program(&zone_tests, "guest/zone_tests")?;
+    image.add_program(&store_tests, "guest/store_tests")?;
     image.add_program(&program, "guest/terrace")?;
     image.add_program(&find("busybox")?, "bin/busybox")?;
     image.add_modules(&kernel)?;

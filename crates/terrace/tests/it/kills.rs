@@ -83,8 +83,8 @@ fn start(order: &Order) -> (Child, Arc<Mutex<Told>>, runner::JoinHandle<()>) {
     (child, told, hearer)
 }
 
-/// Lets a child live, and end as it is to.
-fn live(order: &Order, random: &mut Random) -> Told {
+/// Lets a child live, and end as it is to. One that is killed has written `least` times before.
+fn live(order: &Order, random: &mut Random, least: usize) -> Told {
     let (mut child, told, hearer) = start(order);
     let wait_for = |what: &dyn Fn(&Told) -> bool| {
         for _ in 0..60_000 {
@@ -97,7 +97,7 @@ fn live(order: &Order, random: &mut Random) -> Told {
     };
     match order.end {
         End::Killed => {
-            wait_for(&|told| told.ready);
+            wait_for(&|told| told.ready && told.done.len() >= least);
             // Now and then long enough for gathered writes to become old.
             let most = if random.random_bool(0.2) { 900_000 } else { 150_000 };
             runner::sleep(Duration::from_micros(random.random_range(0..most)));
@@ -123,8 +123,8 @@ fn live(order: &Order, random: &mut Random) -> Told {
 /// Compares a store with what it must hold; the number of its last write. `before`: that of the
 /// life before. All writes of that life are there now, and a process that was killed before its
 /// first write has added nothing.
-fn verify(place: &Path, order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
-    let db = open(place, options(true));
+fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
+    let db = open(&order.place, options(true));
     let number = last(&db);
     // A write is told of before it is begun.
     let (least, most) = (told.least(order).max(before), told.begun.max(before));
@@ -147,7 +147,7 @@ fn contents(db: &Db) -> Contents {
         .collect()
 }
 
-fn expected(seed: u64, number: u64) -> Contents {
+pub(crate) fn expected(seed: u64, number: u64) -> Contents {
     let mut held = Contents::new();
     for number in 1..=number {
         write(seed, number, &mut held);
@@ -186,18 +186,32 @@ impl Medium {
 const DURABILITIES: [Durability; 3] =
     [Durability::Gathered, Durability::Written, Durability::Synced];
 
-/// Kills one store's processes one after another, each while it goes on with what the one before
-/// it left. Returns how many writes were acknowledged and how many of them were lost.
+/// Kills the processes of a store on a medium, as [`kill_at`] does.
 fn kill(medium: Medium, durability: Durability, seed: u64) -> (usize, u64) {
     let directory = tempfile::tempdir().expect("a directory");
     let place = medium.make(directory.path());
+    kill_at(&place, &place, durability, seed, LIVES, 0)
+}
+
+/// Kills one store's processes one after another, each while it goes on with what the one before
+/// it left, and not before it has written `least` times. Returns how many writes were acknowledged
+/// and how many of them were lost. Checkpoints go to `copies`, with an extension.
+pub(crate) fn kill_at(
+    place: &Path,
+    copies: &Path,
+    durability: Durability,
+    seed: u64,
+    lives: u64,
+    least: usize,
+) -> (usize, u64) {
     let mut random = Random::seeded(seed);
     let (mut ingests, mut acknowledged, mut lost, mut number) = (Vec::new(), 0, 0, 0);
-    for life in 0..LIVES {
-        let order = Order { place: place.clone(), durability, seed, life, end: End::Killed };
-        let told = live(&order, &mut random);
+    for life in 0..lives {
+        let (place, copies) = (place.to_owned(), copies.to_owned());
+        let order = Order { place, copies, durability, seed, life, end: End::Killed };
+        let told = live(&order, &mut random, least);
         ingests.extend(&told.ingested);
-        number = verify(&place, &order, &told, &ingests, number);
+        number = verify(&order, &told, &ingests, number);
         acknowledged += told.done.len();
         lost += told.done.last().map_or(0, |(done, _)| done.saturating_sub(number));
         for copy in &told.copied {
@@ -205,7 +219,8 @@ fn kill(medium: Medium, durability: Durability, seed: u64) -> (usize, u64) {
             assert_eq!(contents(&db), expected(seed, last(&db)), "a checkpoint of {order:?}");
             db.close().expect("a close");
         }
-        println!("{medium:?}, {durability:?}, life {life}: {} writes", told.done.len());
+        let place = order.place.display();
+        println!("{place}, {durability:?}, life {life}: {} writes", told.done.len());
     }
     (acknowledged, lost)
 }
@@ -228,10 +243,11 @@ fn a_killed_process_loses_nothing_that_its_durability_promises() {
 fn end(medium: Medium, durability: Durability, end: End) {
     let directory = tempfile::tempdir().expect("a directory");
     let place = medium.make(directory.path());
-    let order = Order { place: place.clone(), durability, seed: 77, life: 1, end };
-    let told = live(&order, &mut Random::seeded(1));
+    let copies = place.clone();
+    let order = Order { place, copies, durability, seed: 77, life: 1, end };
+    let told = live(&order, &mut Random::seeded(1), 0);
     assert!(told.done.len() > 1000, "{order:?}: {} writes", told.done.len());
-    verify(&place, &order, &told, &told.ingested, 0);
+    verify(&order, &told, &told.ingested, 0);
 }
 
 #[test]
@@ -243,9 +259,10 @@ fn a_process_that_is_killed_before_it_writes_leaves_what_it_found() {
             let mut number = 0;
             for (life, end) in [End::Aborted, End::Unbegun, End::Unbegun].into_iter().enumerate() {
                 let life = life as u64;
-                let order = Order { place: place.clone(), durability, seed: 5, life, end };
-                let told = live(&order, &mut Random::seeded(life));
-                number = verify(&place, &order, &told, &told.ingested, number);
+                let (place, copies) = (place.clone(), place.clone());
+                let order = Order { place, copies, durability, seed: 5, life, end };
+                let told = live(&order, &mut Random::seeded(life), 0);
+                number = verify(&order, &told, &told.ingested, number);
             }
             assert!(number > 500, "{durability:?}: only {number} writes were there to be kept");
         }

@@ -15,13 +15,14 @@ use std::time::Duration;
 use terrace::{Batch, Bounds, ByteCount, Db, Durability, Options, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::runner;
-use terrace_zone::{Access, Emulator};
+use terrace_zone::linux::BlockDevice;
+use terrace_zone::{Access, Device, Emulator};
 
 /// The variable that makes a test binary the process to be killed.
 pub(crate) const ORDER: &str = "TERRACE_KILLED_CHILD";
 
 /// The key whose value is the number of the last write.
-const AT: &[u8] = b"at";
+pub(crate) const AT: &[u8] = b"at";
 const KEYS: u32 = 400;
 /// Entries of an ingest.
 pub(crate) const INGESTED: u32 = 50;
@@ -32,6 +33,8 @@ const WRITES: u64 = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) place: PathBuf,
+    /// Path of checkpoints, without their extension.
+    pub(crate) copies: PathBuf,
     pub(crate) durability: Durability,
     pub(crate) seed: u64,
     pub(crate) life: u64,
@@ -62,16 +65,17 @@ impl Order {
         let durability = DURABILITIES.iter().position(|one| *one == self.durability);
         let end = ENDS.iter().position(|one| *one == self.end);
         let (durability, end) = (durability.expect("one of them"), end.expect("one of them"));
-        format!("{durability} {end} {} {} {}", self.seed, self.life, self.place.display())
+        let (place, copies) = (self.place.display(), self.copies.display());
+        format!("{durability} {end} {} {} {copies} {place}", self.seed, self.life)
     }
 
     fn decode(text: &str) -> Self {
-        let mut words = text.splitn(5, ' ');
+        let mut words = text.splitn(6, ' ');
         let mut number = || words.next().expect("a number").parse::<u64>().expect("a number");
         let (durability, end) = (DURABILITIES[number() as usize], ENDS[number() as usize]);
         let (seed, life) = (number(), number());
-        let place = words.next().expect("a path").into();
-        Self { place, durability, seed, life, end }
+        let [copies, place] = [(); 2].map(|()| words.next().expect("a path").into());
+        Self { place, copies, durability, seed, life, end }
     }
 }
 
@@ -87,14 +91,17 @@ pub(crate) fn options(read_only: bool) -> Options {
         .memory(ByteCount::mib(32))
 }
 
-/// Opens the store of an image or a directory.
+/// Opens the store of an image, a block device or a directory.
 pub(crate) fn open(place: &Path, options: Options) -> Db {
     if place.is_dir() {
         return Db::open_directory(place, options).expect("the store opens");
     }
     let access = if options.read_only { Access::ReadOnly } else { Access::ReadWrite };
-    let drive = Emulator::open_image(place, access).expect("the image opens");
-    Db::open_device(Arc::new(drive), options).expect("the store opens")
+    let drive: Arc<dyn Device> = match BlockDevice::probe(place).expect("a path that can be read") {
+        Some(_) => Arc::new(BlockDevice::open(place, access).expect("the block device opens")),
+        None => Arc::new(Emulator::open_image(place, access).expect("the image opens")),
+    };
+    Db::open_device(drive, options).expect("the store opens")
 }
 
 /// Contents of a store under keys of the writes.
@@ -211,7 +218,7 @@ fn work_beside(db: &Db, order: &Order, stop: &AtomicBool) {
             }
             1 => db.compact(..).expect("a compaction"),
             2 => {
-                let target = order.place.with_extension(format!("copy-{first}-{round}"));
+                let target = order.copies.with_extension(format!("copy-{first}-{round}"));
                 db.checkpoint_directory(&target).expect("a checkpoint");
                 tell(&format!("copied {}", target.display()));
             }

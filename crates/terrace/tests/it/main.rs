@@ -15,6 +15,7 @@ mod kills;
 mod kills_child;
 mod kinds;
 mod lifetime;
+mod linux_devices;
 mod log_device;
 mod named_files;
 mod offload;
