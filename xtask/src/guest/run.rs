@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::image::Image;
 use super::kernel::Kernel;
-use super::machine;
+use super::machine::Machine;
+use super::resets;
 use crate::packages;
 use crate::step;
 use crate::workspace::Workspace;
@@ -18,6 +19,12 @@ pub(crate) struct Arguments {
     /// Seconds after which the machine is stopped, and the run has failed
     #[arg(long, default_value_t = 900)]
     timeout: u32,
+    /// How often the machine is reset under load
+    #[arg(long, default_value_t = 2)]
+    rounds: u32,
+    /// Decides the moments of the resets
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// The metapackage of the kernel
     #[arg(long, default_value = "linux-image-cloud-amd64")]
     kernel: String,
@@ -25,7 +32,8 @@ pub(crate) struct Arguments {
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { timeout: 900, kernel: "linux-image-cloud-amd64".to_owned() }
+        let kernel = "linux-image-cloud-amd64".to_owned();
+        Self { timeout: 900, rounds: 2, seed: 1, kernel }
     }
 }
 
@@ -46,6 +54,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     let mut image = Image::new(&folder.join("root"))?;
     image.add_file(&root.join("init"), "init")?;
     image.add_file(&root.join("work"), "guest/work")?;
+    image.add_file(&root.join("resets"), "guest/resets")?;
     image.add_program(&zone_tests, "guest/zone_tests")?;
     image.add_program(&store_tests, "guest/store_tests")?;
     image.add_program(&program, "guest/terrace")?;
@@ -53,7 +62,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_modules(&kernel)?;
     let archive = folder.join("guest.cpio");
     image.pack(&archive)?;
-    machine::run(&folder, &kernel.image, &archive, arguments.timeout)
+    let machine = Machine { folder, kernel: kernel.image, archive, timeout: arguments.timeout };
+    machine.run()?;
+    resets::run(&machine, arguments.rounds, arguments.seed)
 }
 
 /// Builds a target and gives the path of its program.

@@ -141,7 +141,7 @@ fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     number
 }
 
-fn contents(db: &Db) -> Contents {
+pub(crate) fn contents(db: &Db) -> Contents {
     let scan = db.scan(terrace::Bounds::prefix(b"m/")).expect("a scan");
     scan.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("an entry"))
         .collect()

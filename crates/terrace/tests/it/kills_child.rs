@@ -150,7 +150,7 @@ pub(crate) fn ingested(ingest: u64, entry: u32) -> Vec<u8> {
 }
 
 /// Tells the parent, at once: what is in the pipe survives this process.
-fn tell(line: &str) {
+pub(crate) fn tell(line: &str) {
     let mut out = std::io::stdout().lock();
     let told = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
     told.expect("a parent that listens");

@@ -1,5 +1,6 @@
 //! The library's tests, over all layers: from keys down to emulated zones. Each module has one
-//! subject; `kills_child` and `resident_child` are processes that tests start.
+//! subject; `kills_child` and `resident_child` are processes that tests start, and
+//! `reset_child` one of the virtual machine of `cargo xtask guest`.
 
 mod checkpoint;
 mod cuts;
@@ -22,6 +23,7 @@ mod offload;
 mod puts;
 mod ranges;
 mod reads;
+mod reset_child;
 mod resident;
 mod resident_child;
 mod rows;
