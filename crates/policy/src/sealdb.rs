@@ -7,9 +7,11 @@
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
 //!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
 //!    *set*: they are to be written one behind the other, so that the next merge of these keys
-//!    reads one run of blocks (III-A).
-//! 3. Tables that a merge has taken are dead, and so is their part of their set ("marked", III-C).
-//!    Each table names its set and the set's size, so that the dead part is known ([`SetView`]).
+//!    finds its tables in one run of blocks (III-A). The merge reads them table by table, the next
+//!    one ahead.
+//! 3. Tables that a merge has taken are dead, and their blocks are free at once. That part of their
+//!    set is dead, too ("marked", III-C). Each table names its set and the set's size, so that the
+//!    dead part is known ([`SetView`]).
 //! 4. [`Victim`] says which table is the victim. The paper "gives priority to compact the set with
 //!    more invalid SSTables" (III-C).
 //!
