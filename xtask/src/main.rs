@@ -8,6 +8,7 @@
 //! project cannot be listed or read, `tidy` and `ci` end at once.
 
 mod bench;
+mod built;
 mod figure;
 mod guest;
 mod leveldb;

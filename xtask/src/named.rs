@@ -1,4 +1,5 @@
-//! Runs those tests of a crate whose names contain a word.
+//! Runs those integration tests of a crate whose names contain a word. A crate has them in one
+//! target, `tests/it`.
 //!
 //! cargo reports success if the word matches no test, so a misspelt word would go unnoticed. So
 //! call [`Named::find`] first: it fails if there is no such test. [`Named::run`] by itself does not
@@ -39,7 +40,8 @@ impl Named<'_> {
     }
 
     fn cargo(&self, workspace: &Workspace) -> Command {
-        let mut cargo = workspace.cargo(["test", "--quiet", "--tests", "--package", self.package]);
+        let mut cargo =
+            workspace.cargo(["test", "--quiet", "--test", "it", "--package", self.package]);
         cargo.args(self.flags).args(["--", self.word]);
         cargo
     }

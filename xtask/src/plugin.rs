@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
+use crate::built::Built;
 use crate::step;
 use crate::workspace::Workspace;
 
@@ -23,12 +24,11 @@ impl<'a> Plugin<'a> {
         Self { workspace, engine, place: workspace.target().join(engine) }
     }
 
-    /// Builds the C API, the program `terrace`, and these targets of the plug-in's Makefile.
+    /// Builds the workspace, and these targets of the plug-in's Makefile.
     pub(crate) fn build(&self, targets: &[&str]) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.place)
             .with_context(|| format!("making {}", self.place.display()))?;
-        let words = ["build", "--quiet", "--package", "terrace-c", "--package", "terrace-cli"];
-        step::command(&mut self.workspace.cargo(words))?;
+        let built = Built::all(self.workspace)?.directory();
         let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
         step::command(
             Command::new("make")
@@ -36,7 +36,7 @@ impl<'a> Plugin<'a> {
                 .arg(self.workspace.root().join("bindings").join(self.engine))
                 .args(["--silent", "--jobs=2"])
                 .args(targets)
-                .arg(assign("TERRACE", &self.built()))
+                .arg(assign("TERRACE", &built))
                 .arg(assign("OUT", &self.place)),
         )
     }

@@ -12,6 +12,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use crate::built::Built;
 use crate::guest;
 use crate::leveldb;
 use crate::named::Named;
@@ -58,27 +59,18 @@ fn block_devices(workspace: &Workspace, steps: &mut Steps) {
         return;
     }
     steps.run(NAME, || {
-        let test = ["test", "--quiet", "--package", "terrace-zone", "--test", "it"];
-        let only = ["block_devices", "--", "--ignored"];
-        step::command(&mut workspace.cargo(test.into_iter().chain(only)))
+        let built = Built::all(workspace)?;
+        let only = ["block_devices", "--ignored", "--quiet"];
+        step::command(Command::new(built.tests("terrace-zone")?).args(only))
     });
 }
 
 /// Runs every example, so that none rots.
 fn examples(workspace: &Workspace) -> anyhow::Result<()> {
-    let packages = workspace.metadata().workspace_packages();
-    let targets = packages.iter().filter(|package| package.name.as_str() == WITH_EXAMPLES);
-    let mut names: Vec<&str> = targets
-        .flat_map(|package| &package.targets)
-        .filter(|target| target.is_example())
-        .map(|target| target.name.as_str())
-        .collect();
-    names.sort_unstable();
-    ensure!(!names.is_empty(), "{WITH_EXAMPLES}: expected examples, found none");
-    names.into_iter().try_for_each(|name| {
-        let words = ["run", "--quiet", "--package", WITH_EXAMPLES, "--example", name];
-        step::command(&mut workspace.cargo(words))
-    })
+    let built = Built::all(workspace)?;
+    let examples = built.examples(WITH_EXAMPLES);
+    ensure!(!examples.is_empty(), "{WITH_EXAMPLES}: expected examples, found none");
+    examples.into_iter().try_for_each(|(_, path)| step::command(&mut Command::new(path)))
 }
 
 /// Runs the demonstration in a release build and checks what it says of itself.

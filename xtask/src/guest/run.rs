@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use serde_json::Value;
 
 use super::image::Image;
 use super::kernel::Kernel;
 use super::machine::Machine;
 use super::resets;
+use crate::built::Built;
 use crate::packages;
-use crate::step;
 use crate::workspace::Workspace;
 
 /// Arguments of `cargo xtask guest`.
@@ -44,20 +43,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     packages::provide(&packages::NEEDED)?;
     let folder = workspace.target().join("guest");
     let kernel = Kernel::provide(&arguments.kernel, &folder.join("kernel"))?;
-    let zone_tests = ["test", "--package", "terrace-zone", "--test", "it", "--no-run"];
-    let zone_tests = executable(workspace, &zone_tests, "it")?;
-    let store_tests = ["test", "--package", "terrace", "--test", "it", "--no-run"];
-    let store_tests = executable(workspace, &store_tests, "it")?;
-    let program = ["build", "--package", "terrace-cli", "--bin", "terrace"];
-    let program = executable(workspace, &program, "terrace")?;
+    let built = Built::all(workspace)?;
     let root = workspace.root().join("guest");
     let mut image = Image::new(&folder.join("root"))?;
     image.add_file(&root.join("init"), "init")?;
     image.add_file(&root.join("work"), "guest/work")?;
     image.add_file(&root.join("resets"), "guest/resets")?;
-    image.add_program(&zone_tests, "guest/zone_tests")?;
-    image.add_program(&store_tests, "guest/store_tests")?;
-    image.add_program(&program, "guest/terrace")?;
+    image.add_program(built.tests("terrace-zone")?, "guest/zone_tests")?;
+    image.add_program(built.tests("terrace")?, "guest/store_tests")?;
+    image.add_program(built.terrace()?, "guest/terrace")?;
     image.add_program(&find("busybox")?, "bin/busybox")?;
     image.add_modules(&kernel)?;
     let archive = folder.join("guest.cpio");
@@ -65,19 +59,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     let machine = Machine { folder, kernel: kernel.image, archive, timeout: arguments.timeout };
     machine.run()?;
     resets::run(&machine, arguments.rounds, arguments.seed)
-}
-
-/// Builds a target and gives the path of its program.
-fn executable(workspace: &Workspace, words: &[&str], target: &str) -> anyhow::Result<PathBuf> {
-    let json = ["--quiet", "--message-format=json"];
-    let words = words.iter().chain(&json).copied();
-    let messages = step::output(&mut workspace.cargo(words))?;
-    let found = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let path = found
-        .filter(|message| message["target"]["name"] == target)
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back();
-    path.with_context(|| format!("cargo: expected a program of the target {target}, found none"))
 }
 
 /// The path of a program that is on the search path.

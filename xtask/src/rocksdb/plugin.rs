@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use super::kills::Arguments;
+use crate::built::Built;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -44,42 +45,43 @@ pub(super) struct Plugin<'a> {
     workspace: &'a Workspace,
     /// Where it is built, and where the drives are.
     pub(super) place: PathBuf,
-    /// Flags of the build of the C API where it is not that of the tests, and its directory.
-    flags: &'static [&'static str],
-    library: PathBuf,
+    is_release: bool,
+    /// The directory of the C API and of the program `terrace`.
+    built: PathBuf,
 }
 
 impl<'a> Plugin<'a> {
     /// In the build of all tests.
     fn debug(workspace: &'a Workspace) -> Self {
         let target = workspace.target();
-        let (place, library) = (target.join("rocksdb"), target.join("debug"));
-        Self { workspace, place, flags: &[], library }
+        let (place, built) = (target.join("rocksdb"), target.join("debug"));
+        Self { workspace, place, is_release: false, built }
     }
 
     /// As it is used.
     pub(super) fn release(workspace: &'a Workspace) -> Self {
         let target = workspace.target();
-        let (place, library) = (target.join("rocksdb-release"), target.join("release"));
-        Self { workspace, place, flags: &["--release"], library }
+        let (place, built) = (target.join("rocksdb-release"), target.join("release"));
+        Self { workspace, place, is_release: true, built }
     }
 
     pub(super) fn build(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.place)
             .with_context(|| format!("making {}", self.place.display()))?;
-        let words = ["build", "--quiet", "--package", "terrace-c"];
-        if !self.flags.is_empty() {
-            step::command(self.workspace.cargo(words).args(self.flags))?;
+        if self.is_release {
+            let words = ["build", "--quiet", "--release"];
+            let packages = ["--package", "terrace-c", "--package", "terrace-cli"];
+            step::command(self.workspace.cargo(words).args(packages))?;
+        } else {
+            Built::all(self.workspace)?;
         }
-        // Drives are made by the program as tests have it.
-        step::command(self.workspace.cargo(words).args(["--package", "terrace-cli"]))?;
         let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
         step::command(
             Command::new("make")
                 .arg("--directory")
                 .arg(self.workspace.root().join("bindings/rocksdb"))
                 .args(["--silent", "--jobs=2", "all", "contract"])
-                .arg(assign("TERRACE", &self.library))
+                .arg(assign("TERRACE", &self.built))
                 .arg(assign("OUT", &self.place)),
         )
     }
@@ -98,7 +100,7 @@ impl<'a> Plugin<'a> {
                 .with_context(|| format!("removing {}", image.display()))?;
         }
         let path = image.display().to_string();
-        let terrace = || Command::new(self.workspace.target().join("debug/terrace"));
+        let terrace = || Command::new(self.built.join("terrace"));
         let create = ["device", "create", &path, "--size", size];
         step::command(terrace().args(create).args(shape))?;
         step::command(terrace().args(["format", &path, "--files"]))?;
@@ -179,7 +181,7 @@ impl<'a> Plugin<'a> {
                 .with_context(|| format!("removing {}", backup.display()))?;
         }
         let terrace = |words: [&str; 2], image: &str| {
-            let mut terrace = Command::new(self.workspace.target().join("debug/terrace"));
+            let mut terrace = Command::new(self.built.join("terrace"));
             step::command(terrace.args(words).arg(self.place.join(image)).arg(&backup))
         };
         terrace(["fs", "backup"], "bench.img")?;
