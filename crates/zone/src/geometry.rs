@@ -124,7 +124,7 @@ pub struct Geometry {
     pub rotational: bool,
 }
 
-/// The shortest track, in physical blocks: both slots of a superblock lie in one.
+/// The shortest track, in physical blocks. Users of a device may need longer ones.
 const TRACK_MIN: u64 = 8;
 /// The most tracks that a write may destroy. Real writers reach over a few.
 const OVERLAP_MAX: u32 = 64;

@@ -50,11 +50,10 @@ pub(crate) fn shapes() -> Vec<(&'static str, Geometry)> {
 
 /// Drives without zones that tests run on, by name.
 pub(crate) fn shapes_without_zones() -> Vec<(&'static str, Geometry)> {
-    let small = Geometry { logical_block: 512, physical_block: 512, ..plain(64) };
     let tracks = Tracks { blocks: 24, overlap: 2 };
     vec![
         ("a plain drive", plain(64)),
-        ("a plain drive of 512-byte blocks", in_sectors(small)),
+        ("a plain drive of 512-byte blocks", in_sectors(plain(64))),
         ("the smallest plain drive", plain(16)),
         ("shingled tracks", Geometry::tracks(ByteCount::mib(64), tracks)),
         ("long shingled tracks", {
@@ -67,10 +66,11 @@ fn plain(mib: u64) -> Geometry {
     Geometry::plain(ByteCount::mib(mib))
 }
 
-/// The same size in blocks of 512 bytes.
-fn in_sectors(geometry: Geometry) -> Geometry {
+/// The same size in blocks of 512 bytes; a track has as many blocks as before.
+pub(crate) fn in_sectors(geometry: Geometry) -> Geometry {
     let blocks = geometry.zone_size * 8;
-    Geometry { zone_size: blocks, zone_capacity: blocks, ..geometry }
+    let (logical_block, physical_block) = (512, 512);
+    Geometry { zone_size: blocks, zone_capacity: blocks, logical_block, physical_block, ..geometry }
 }
 
 /// The smallest drive that `format` accepts.

@@ -6,9 +6,9 @@ use terrace_env::ByteCount;
 use terrace_env::store::StoreError;
 use terrace_fs::superblock::SuperblockArea;
 use terrace_fs::{FormatOptions, Fs, OPEN_ZONES_MIN, data_zones_min};
-use terrace_zone::{Device, Emulator, Geometry};
+use terrace_zone::{Device, Emulator, Geometry, Tracks};
 
-use crate::drive::{fewest, format, formatted, mount};
+use crate::drive::{fewest, format, formatted, in_sectors, mount};
 use crate::readers::table;
 
 fn refusal(geometry: Geometry) -> String {
@@ -39,6 +39,18 @@ fn a_drive_that_allows_too_few_open_zones_is_refused_with_the_number_that_it_tak
     assert!(what.contains(&format!("{least} open zones")), "{what}");
     let limits = Geometry { max_open: Some(2), max_active: Some(least - 1), ..fewest() };
     assert!(refusal(limits).contains("open zones"));
+}
+
+/// Both slots of a superblock must lie in one track, and guards are counted in whole blocks.
+#[test]
+fn tracks_of_one_block_or_of_a_part_of_one_are_refused() {
+    for blocks in [8, 12, 20] {
+        let tracks = Geometry::tracks(ByteCount::mib(64), Tracks { blocks, overlap: 2 });
+        let what = refusal(in_sectors(tracks));
+        assert!(what.contains(&format!("found tracks of {} bytes", blocks * 512)), "{what}");
+    }
+    let tracks = Geometry::tracks(ByteCount::mib(64), Tracks { blocks: 16, overlap: 2 });
+    formatted(in_sectors(tracks), 1);
 }
 
 /// An older store's superblock can stand behind the new one, where a write was torn: it must not be

@@ -33,7 +33,7 @@ use super::free_map::FreeMap;
 use super::governor::{Governor, jobs_reserve};
 use super::guard::Guard;
 use super::state::{Lease, State};
-use crate::block::logical_per_block;
+use crate::block::{BLOCK, logical_per_block};
 use crate::catalog::Extent;
 use crate::medium::{Medium, STRETCH};
 use crate::space::{Share, journal_zones};
@@ -252,9 +252,29 @@ fn unit_of(medium: &Medium) -> u32 {
     u32::try_from(blocks.div_ceil(STRETCH.into())).unwrap_or(u32::MAX)
 }
 
-/// Refuses a device that is too small, or too large, for what a store has on it.
+/// Refuses tracks of less than two blocks, and those that end within a block: both slots of the
+/// superblock must lie in one track, and guards are counted in blocks.
+fn check_tracks(medium: &Medium) -> Result<(), StoreError> {
+    let geometry = medium.geometry();
+    let per_block = logical_per_block(geometry);
+    match geometry.layout.tracks().map(|tracks| u64::from(tracks.blocks)) {
+        Some(blocks) if blocks < 2 * per_block || !blocks.is_multiple_of(per_block) => {
+            Err(StoreError::Invalid(format!(
+                "device {}: expected tracks of two or more whole blocks of {BLOCK} bytes, found \
+                 tracks of {} bytes",
+                medium.id(),
+                blocks * u64::from(geometry.logical_block)
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a device that is too small, or too large, for what a store has on it, and tracks that
+/// it cannot use.
 pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), StoreError> {
     medium.grid().check_size()?;
+    check_tracks(medium)?;
     let (geometry, unit) = (medium.geometry(), unit_of(medium));
     let whole = medium.grid().end() / u64::from(STRETCH);
     let of_tables = if holds_tables { TABLES_MIN } else { 0 };
