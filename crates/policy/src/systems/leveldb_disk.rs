@@ -10,7 +10,8 @@
 //!
 //! An ordinary disk and a drive-managed shingled one have the same row, because LevelDB makes the
 //! same choices on both. The row has a name of its own so that results on a disk do not name a
-//! collector.
+//! collector. `leveldb-smr` is read as the same row: the papers have it for LevelDB on a
+//! drive-managed disk.
 
 use std::sync::Arc;
 

@@ -7,6 +7,9 @@
 //!
 //! [`System::asked`] also refuses a parameter that has no effect beside the others. A text that a
 //! store remembers may have one.
+//!
+//! `leveldb-smr` is read as `leveldb-disk`: the papers have LevelDB on drive-managed shingled disks
+//! under this name, and the drive makes the difference, not the store. It is never written.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -48,6 +51,15 @@ pub enum ParseSystemError {
         /// Text that was found.
         got: String,
     },
+}
+
+/// Rows by names that are read and never written.
+const OTHER_NAMES: [(&str, Row); 1] = [("leveldb-smr", Row::LeveldbDisk)];
+
+/// The row of a name.
+fn row_of(name: &str) -> Option<Row> {
+    let own = Row::ALL.into_iter().find(|row| row.name() == name);
+    own.or_else(|| OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, row)| *row))
 }
 
 fn names() -> String {
@@ -101,8 +113,7 @@ impl FromStr for System {
             let parts: Vec<&str> = rest.split(',').collect();
             (name, Some(parts))
         });
-        let row = Row::ALL.into_iter().find(|row| row.name() == name);
-        let row = row.ok_or_else(|| ParseSystemError::Unknown { got: name.to_owned() })?;
+        let row = row_of(name).ok_or_else(|| ParseSystemError::Unknown { got: name.to_owned() })?;
         let mut system = Self::of(row);
         let mut given = BTreeSet::new();
         for assignment in assignments.unwrap_or_default() {
@@ -147,6 +158,16 @@ mod tests {
             system.table_size = Some(ByteCount(12_345));
             assert_eq!(system.to_string(), format!("{}:table_size=12345", system.name()));
             assert_eq!(system.to_string().parse(), Ok(system));
+        }
+    }
+
+    #[test]
+    fn another_name_is_read_as_the_rows_own_and_hides_no_row() {
+        let read = |text: &str| text.parse::<System>().unwrap().to_string();
+        assert_eq!(read("leveldb-smr"), "leveldb-disk");
+        assert_eq!(read("leveldb-smr:fit=first,factor=4"), "leveldb-disk:factor=4,fit=first");
+        for (other, _) in OTHER_NAMES {
+            assert!(Row::ALL.iter().all(|row| row.name() != other), "{other}");
         }
     }
 
