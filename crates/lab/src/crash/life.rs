@@ -18,7 +18,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
 use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
-use terrace_zone::{Geometry, Tracks};
+use terrace_zone::{Geometry, Layout, Tracks};
 
 use super::history::{Change, History, KEYS, What};
 
@@ -65,11 +65,8 @@ impl Setup {
             }
         }
         match seed % 8 {
-            5 => geometry = Geometry::plain(ByteCount::mib(16)),
-            7 => {
-                let tracks = Tracks { blocks: 24, overlap: 2 };
-                geometry = Geometry::tracks(ByteCount::mib(24), tracks);
-            }
+            5 => geometry = plain_drive(),
+            7 => geometry = shingled_drive(),
             _ => {}
         }
         let role = match seed % 6 {
@@ -80,6 +77,17 @@ impl Setup {
         let second = role.map(|_| Geometry::plain(ByteCount::mib(8)));
         let format = FormatOptions { role: role.unwrap_or_default(), ..FormatOptions::default() };
         Self { geometry, second, format, options }
+    }
+
+    /// The same on a drive of the kind that the system is made for, if such drives have no zones.
+    #[must_use]
+    pub fn at_home(mut self) -> Self {
+        match self.options.system.map(|system| system.row) {
+            Some(Row::LeveldbDisk | Row::LeveldbSets) => self.geometry = plain_drive(),
+            Some(Row::Sealdb) => self.geometry = shingled_drive(),
+            _ => {}
+        }
+        self
     }
 
     /// New drives for it.
@@ -108,6 +116,15 @@ impl Setup {
         });
         self
     }
+}
+
+fn plain_drive() -> Geometry {
+    Geometry::plain(ByteCount::mib(16))
+}
+
+/// Raw tracks of 96 KiB, of which a write destroys two.
+fn shingled_drive() -> Geometry {
+    Geometry::tracks(ByteCount::mib(24), Tracks { blocks: 24, overlap: 2 })
 }
 
 /// The drives at some moment, and what had been promised by then.
@@ -139,12 +156,18 @@ pub struct Activity {
     pub zones_reset: u64,
     /// Journal rolls.
     pub journal_rolls: u64,
+    /// Compactions whose tables are on a plain drive.
+    pub compactions_on_plain: u64,
+    /// Compactions whose tables are on raw shingled tracks.
+    pub compactions_on_tracks: u64,
 }
 
 impl Activity {
     fn of(db: &Db) -> Self {
         let stats = db.stats();
         let devices = db.fs().map(|fs| fs.devices()).unwrap_or_default();
+        let layout = devices.iter().find(|device| device.holds_tables).map(|it| it.layout);
+        let compactions_if = |is_there: bool| if is_there { stats.compactions } else { 0 };
         let offloaded = devices.iter().filter(|device| device.holds_offloaded);
         Self {
             flushes: stats.flushes,
@@ -153,6 +176,8 @@ impl Activity {
             reclaimed_bytes: stats.io.written(Cause::Reclaim).0,
             zones_reset: stats.io.zones_reset,
             journal_rolls: stats.io.journal_rolls,
+            compactions_on_plain: compactions_if(layout == Some(Layout::Plain)),
+            compactions_on_tracks: compactions_if(matches!(layout, Some(Layout::Tracks(_)))),
         }
     }
 
@@ -166,10 +191,12 @@ impl Activity {
             reclaimed_bytes: self.reclaimed_bytes + other.reclaimed_bytes,
             zones_reset: self.zones_reset + other.zones_reset,
             journal_rolls: self.journal_rolls + other.journal_rolls,
+            compactions_on_plain: self.compactions_on_plain + other.compactions_on_plain,
+            compactions_on_tracks: self.compactions_on_tracks + other.compactions_on_tracks,
         }
     }
 
-    /// Whether every kind of work was done at all.
+    /// Whether every kind of work was done at all, on drives of whatever kind.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.flushes > 0

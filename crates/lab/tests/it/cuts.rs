@@ -13,6 +13,9 @@ use terrace_zone::PowerCut;
 
 const BATCHES: usize = 600;
 
+/// A row for plain drives, and one for raw tracks.
+const ROWS_WITHOUT_ZONES: [Row; 2] = [Row::LeveldbDisk, Row::Sealdb];
+
 /// How many trials were made, and what was under way meanwhile.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
@@ -42,30 +45,33 @@ pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
     Ok(Tally { trials, activity: life.activity })
 }
 
-/// Cuts a short life under one system at every request; `jobs` compactions at once.
-fn under(row: Row, jobs: u16, seed: u64) -> Result<Tally, String> {
+/// Cuts a short life at every request.
+fn short_life(setup: &Setup, seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
-    let setup = Setup::small(seed).under(row).with_jobs(jobs);
-    let life = live(&setup, BATCHES / 3, random);
-    let trials = cut_everywhere(&setup, &life, random)?;
+    let life = live(setup, BATCHES / 3, random);
+    let trials = cut_everywhere(setup, &life, random)?;
     Ok(Tally { trials, activity: life.activity })
 }
 
 /// Cuts a life at some requests, lets it live on, and cuts that life at every request.
 pub(crate) fn second_lives(seed: u64) -> Result<Tally, String> {
+    second_lives_of(&Setup::small(seed), BATCHES / 2, 31, seed)
+}
+
+/// The same: `batches` in the first life, which is cut at every `step`-th request.
+fn second_lives_of(setup: &Setup, batches: usize, step: usize, seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
-    let setup = Setup::small(seed);
-    let first = live(&setup, BATCHES / 2, random);
+    let first = live(setup, batches, random);
     let mut tally = Tally { trials: 0, activity: first.activity };
-    for point in first.cuts.iter().step_by(31) {
+    for point in first.cuts.iter().step_by(step) {
         let cut = PowerCut::any(random);
         let at = |wrong: String| format!("first cut {cut:?} at {}: {wrong}", point.number);
         let more = random.random_range(1..40);
-        let survivor = recover(&setup, &first.history, point, cut, more, random)
+        let survivor = recover(setup, &first.history, point, cut, more, random)
             .map_err(|failure| at(failure.to_string()))?;
         let second = survivor.life.expect("a life of its own");
         tally.activity = tally.activity.and(second.activity);
-        tally.trials += cut_everywhere(&setup, &second, random).map_err(at)?;
+        tally.trials += cut_everywhere(setup, &second, random).map_err(at)?;
     }
     Ok(tally)
 }
@@ -114,12 +120,47 @@ fn a_store_survives_a_power_cut_with_several_compactions_at_once() {
     }
 }
 
+#[test]
+fn a_store_survives_a_power_cut_on_plain_drives_and_on_raw_tracks() {
+    on_drives_without_zones(short_life);
+}
+
+#[test]
+fn a_store_without_zones_survives_cuts_during_recovery_and_in_the_life_after_it() {
+    on_drives_without_zones(|setup, seed| second_lives_of(setup, BATCHES / 3, 499, seed));
+}
+
+/// Runs each row for drives without zones on such a drive. Compactions must have been under way on
+/// each kind.
+fn on_drives_without_zones(run: impl Fn(&Setup, u64) -> Result<Tally, String>) {
+    for seed in test_seeds(1) {
+        let mut activity = Activity::default();
+        for row in ROWS_WITHOUT_ZONES {
+            let setup = Setup::small(seed).under(row).at_home();
+            activity = activity.and(cut_short_life(&setup, row, seed, &run).activity);
+        }
+        let Activity { compactions_on_plain, compactions_on_tracks, .. } = activity;
+        assert!(compactions_on_plain > 0 && compactions_on_tracks > 0, "{activity:?}");
+    }
+}
+
 fn cut_under(row: Row, jobs: u16, seed: u64) {
-    let tally = runner::simulate(seed, || under(row, jobs, seed)).unwrap_or_else(|wrong| {
-        panic!("{row:?}, {jobs} jobs, seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
+    cut_short_life(&Setup::small(seed).under(row).with_jobs(jobs), row, seed, short_life);
+}
+
+/// Runs a short test of cuts under a row.
+fn cut_short_life(
+    setup: &Setup,
+    row: Row,
+    seed: u64,
+    run: impl Fn(&Setup, u64) -> Result<Tally, String>,
+) -> Tally {
+    let tally = runner::simulate(seed, || run(setup, seed)).unwrap_or_else(|wrong| {
+        panic!("{setup:?}, seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
     });
     let Activity { flushes, compactions, .. } = tally.activity;
-    println!("{row:?}, {jobs} jobs: {} cuts under {:?}", tally.trials, tally.activity);
+    println!("{row:?}: {} cuts under {:?}", tally.trials, tally.activity);
     assert!(flushes > 0 && compactions > 0, "{row:?}: {:?}", tally.activity);
     assert!(tally.trials > 300, "{row:?}: a run of only {} cuts proves little", tally.trials);
+    tally
 }
