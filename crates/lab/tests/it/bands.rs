@@ -1,5 +1,5 @@
-//! Bytes that a device writes for those it is given: on bands that a table fills, and on bands that
-//! a disk hides.
+//! Bytes that a device writes for those it is given: on bands that a table fills, on raw tracks with
+//! guards, and on bands that a disk hides.
 
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Metrics, RunChoice, RunPlan, carry_out};
@@ -11,13 +11,17 @@ source = "none"
 about = "for tests"
 drive = "seagate-st1000dm003"
 space = "12GiB"
-systems = ["smrdb", "smrdb-leveled", "leveldb-disk"]
+systems = ["smrdb", "smrdb-leveled", "sealdb", "leveldb-disk"]
 sample_every = "10 s"
 
 [store]
 memtable_size = "38MiB"
 memory = "256MiB"
 device = { kind = "zoned", band = "40MiB" }
+
+[store_of.sealdb]
+device = { kind = "tracks", track = "1MiB", overlap = 3 }
+memtable_size = "4MiB"
 
 [store_of.leveldb-disk]
 device = { kind = "drive-managed", drive = "seagate-st1000dm003-bands" }
@@ -38,8 +42,8 @@ fn metrics(system: &str) -> Metrics {
 }
 
 #[test]
-fn a_device_writes_bands_as_they_are_given_and_hidden_ones_several_times() {
-    for system in ["smrdb", "smrdb-leveled"] {
+fn a_device_writes_bands_and_tracks_as_they_are_given_and_hidden_bands_several_times() {
+    for system in ["smrdb", "smrdb-leveled", "sealdb"] {
         let wa = metrics(system).write_amplification;
         assert!(wa.compaction > 1.0, "{system}: {wa:?}");
         assert_eq!((wa.device, wa.reclaim), (1.0, 0.0), "{system}: {wa:?}");
