@@ -1,8 +1,9 @@
 //! `cargo xtask bench NAME`: runs a benchmark and prints its numbers on standard output. They
 //! depend on the machine, so run nothing else meanwhile.
 //!
-//! `depth`, `mount` and `pick` are examples of the crates that they measure, run in a release build.
-//! Words after `--` are handed to the example. `reference` and `rocksdb` are in files of their own.
+//! `depth`, `mount` and `pick` are examples of the crates that they measure, run in a release
+//! build. Words after `--` are handed to the example. `reference` and `rocksdb` are in files of
+//! their own.
 
 use crate::workspace::Workspace;
 use crate::{reference, rocksdb, step};

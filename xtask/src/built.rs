@@ -1,8 +1,8 @@
 //! Programs and libraries of the workspace, built as `cargo test --workspace` builds them.
 //!
 //! cargo compiles a crate with the features that the chosen packages need together. A step that
-//! chose other packages would have most crates compiled once more. So every step takes programs from
-//! here: the whole workspace is chosen, and after the tests nothing is left to compile.
+//! chose other packages would have most crates compiled once more. So every step takes programs
+//! from here: the whole workspace is chosen, and after the tests nothing is left to compile.
 
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ impl<'a> Built<'a> {
         Ok(path)
     }
 
-    /// Programs of one kind, by name. The unit tests of a program are of its kind, and are left out.
+    /// Programs of one kind, by name, without the unit tests of programs, which have their kind.
     fn programs(&self, package: &str, kind: &TargetKind) -> Vec<(&str, &Path)> {
         let packages = self.workspace.metadata().workspace_packages();
         let Some(package) = packages.into_iter().find(|found| found.name.as_str() == package)

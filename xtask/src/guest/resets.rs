@@ -6,8 +6,8 @@
 //! stores hold with what it must be, and tells the number of the last write. A [`Journal`] of what
 //! was acknowledged on the serial line is kept here: none of that may be missing.
 //!
-//! The devices are the NVMe namespace and the ordinary disk. The others lie in the guest's memory.
-//! QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is not killed.
+//! The devices are the NVMe namespace and the ordinary disk. The others lie in the guest's
+//! memory. QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is not killed.
 //! What a drive's own cache loses is tested on the emulator.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! Bytes that a device writes for those it is given: on bands that a table fills, on raw tracks with
-//! guards, and on bands that a disk hides.
+//! Bytes that a device writes for those it is given: on bands that a table fills, on raw tracks
+//! with guards, and on bands that a disk hides.
 
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Metrics, RunChoice, RunPlan, carry_out};

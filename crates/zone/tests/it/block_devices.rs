@@ -1,5 +1,6 @@
-//! Plain drives on block devices of the host, as images and as block devices. The tests need root and a loop device. `cargo xtask
-//! test` runs them where `losetup -f` finds a device, and says that it leaves them out elsewhere.
+//! Plain drives on block devices of the host, as images and as block devices. The tests need root
+//! and a loop device. `cargo xtask test` runs them where `losetup -f` finds a device, and says that
+//! it leaves them out elsewhere.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
