@@ -80,7 +80,8 @@ fn system_of_few(text: &str) -> System {
     let is_size = |name: &str| matches!(name, "table_size" | "level1_size");
     let rest = parameters.iter().filter(|(name, _)| !is_size(name));
     let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
-    let system: System = format!("{name}:{}", rest.join(",")).parse().expect("a system");
+    let rest = if rest.is_empty() { String::new() } else { format!(":{}", rest.join(",")) };
+    let system: System = format!("{name}{rest}").parse().expect("a system");
     let size = |wanted: &str| {
         let parameter = parameters.iter().find(|(name, _)| *name == wanted);
         parameter.map(|(_, value)| ByteCount(value.parse().expect("a number of entries")))
