@@ -78,7 +78,10 @@ impl Tests<'_> {
         let uri = self.0.drive("contract.img", "256MiB", "1MiB")?;
         run("files", &uri)?;
         run("loads", &uri)?;
-        run("full", &self.0.drive("full.img", "64MiB", "1MiB")?)
+        // As much is kept as a compaction of LevelDB takes.
+        let uri = self.0.drive("full.img", "64MiB", "1MiB")?;
+        let uri = format!("{uri}?unsynced&reserve=12582912");
+        step::command(self.0.program("contract").args(["full", &uri]))
     }
 
     /// Checks that more synced inserts make just as many more writes and syncs.

@@ -1,6 +1,8 @@
 // A drive that gets full. LevelDB has no status for it; the message says it. The database must open
 // again and again, with everything in it, and take deletes.
 
+#include <algorithm>
+
 #include "contract.h"
 #include "leveldb/write_batch.h"
 
@@ -55,6 +57,7 @@ void full(const std::string& uri) {
     db = open(options, kPlace);
     compare(db.get(), number);
   }
+  int most = 0;
   for (int start = 0; start < number; start += 1000) {
     leveldb::WriteBatch batch;
     for (int key = start; key < number && key < start + 1000; key++) {
@@ -62,11 +65,13 @@ void full(const std::string& uri) {
     }
     for (int opening = 0; !db->Write(WriteOptions(), &batch).ok(); opening++) {
       CHECK(opening < kOpenings);
+      most = std::max(most, opening + 1);
       db.reset();
       db = open(options, kPlace);
       db->CompactRange(nullptr, nullptr);
     }
   }
+  std::printf("opened at most %d times for deletes\n", most);
   db->CompactRange(nullptr, nullptr);
   compare(db.get(), 0);
   for (int again = 0; again < number / 2; again++) {
