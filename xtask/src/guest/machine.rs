@@ -17,7 +17,7 @@ const PASSED: &str = "guest: passed";
 const NAMESPACE: u64 = 96 << 20;
 const DISK: u64 = 64 << 20;
 
-/// What a machine is made of.
+/// The parts of a machine.
 pub(super) struct Machine {
     /// Images of devices and logs lie here.
     pub(super) folder: PathBuf,

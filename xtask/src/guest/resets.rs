@@ -7,7 +7,8 @@
 //! was acknowledged on the serial line is kept here: none of that may be missing.
 //!
 //! The devices are the NVMe namespace and the ordinary disk. The others lie in the guest's
-//! memory. QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is not killed.
+//! memory. QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is
+//! not killed.
 //! What a drive's own cache loses is tested on the emulator.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,7 +83,7 @@ fn follow(
     bail!("the guest: expected it to go on after {resets} of {rounds} resets, found its end")
 }
 
-/// What the guest has told.
+/// The lines that the guest has written.
 #[derive(Debug, Default)]
 struct Journal {
     /// The newest write that has returned, by device.

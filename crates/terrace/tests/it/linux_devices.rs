@@ -64,7 +64,7 @@ fn turn(path: &Path, device: &BlockDevice, zone: ZoneId, condition: ZoneState) {
     written.unwrap_or_else(|error| panic!("{}: {error}", attribute.display()));
 }
 
-/// What became of a store some of whose zones failed while it was written.
+/// The fate of a store some of whose zones failed while it was written.
 #[derive(Debug, Default)]
 struct Outcome {
     written: u64,

@@ -38,7 +38,7 @@ use super::ring::{Finished, Ring};
 use super::transfer::{Command, Kind, Step, Transfer};
 use crate::{Completion, DeviceError, Op, ZoneTable, ZoneType};
 
-/// What a device knows of its zones and of its requests.
+/// The zones of a device and its requests, as far as they are known.
 pub(super) struct State {
     pub(super) table: ZoneTable,
     pub(super) order: Order,
@@ -48,7 +48,7 @@ pub(super) struct State {
     pending: BTreeMap<u64, Pending>,
     done: BTreeMap<u64, Result<Completion, DeviceError>>,
     next_id: u64,
-    /// Who waits for a request to end or, if it is a zone operation, to begin.
+    /// Threads that wait for a request to end or, if it is a zone operation, to begin.
     waiting: BTreeMap<u64, Arc<Condvar>>,
     /// Whether somebody has the role of the reaper.
     reaping: bool,
@@ -66,7 +66,7 @@ struct Pending {
     /// The zone in whose order it stands; none for a flush.
     zone: Option<ZoneId>,
     transfer: Transfer,
-    /// What is to be written, until it begins.
+    /// The bytes that are to be written, until it begins.
     buf: IoBuf,
 }
 
