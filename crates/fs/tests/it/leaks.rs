@@ -88,6 +88,7 @@ pub(crate) fn fail_writers(seed: u64) -> u32 {
 
 fn fail_writers_on((drive, fs): (Arc<Emulator>, Arc<Fs>), seed: u64) -> u32 {
     let mut random = Random::seeded(seed);
+    let is_zoned = drive.geometry().layout.is_zoned();
     let (mut files, mut failed) = (Vec::new(), 0);
     for _ in 0..5 {
         let kinds = [FileKind::Table, FileKind::Log, FileKind::Client];
@@ -99,9 +100,11 @@ fn fail_writers_on((drive, fs): (Arc<Emulator>, Arc<Fs>), seed: u64) -> u32 {
             Err(StoreError::Io { .. }) => failed += 1,
             // A failing write has met the journal.
             Err(StoreError::Stopped(_)) => return failed,
-            // Where each write fails, a writer tries one place after the other, and none of them
-            // is used again before the next mount.
-            Err(error) if error.is_space() && failed + u32::from(sound.is_some()) > 0 => {
+            // Without zones, a writer whose writes fail tries one place after the other, and none
+            // of them is used again before the next mount.
+            Err(error)
+                if !is_zoned && error.is_space() && failed + u32::from(sound.is_some()) > 0 =>
+            {
                 failed += 1;
             }
             Err(error) => panic!("seed {seed}: {error}"),
