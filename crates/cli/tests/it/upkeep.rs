@@ -155,7 +155,7 @@ fn a_scan_in_hexadecimal_digits_takes_and_prints_them() {
 #[test]
 fn a_checkpoint_that_does_not_fit_leaves_nothing_that_passes_for_one() {
     let place = Place::formatted("128MiB", "1MiB");
-    // What does not compress, in tables: more than the target takes.
+    // In tables, which are not compressed by default: more than the target takes.
     let mut text = String::new();
     for number in 0..30_000u32 {
         writeln!(text, "key{number:07}\t{number:01000}").expect("a string takes all");

@@ -109,7 +109,7 @@ fn one_thread_has_many_reads_under_way() {
 }
 
 #[test]
-fn one_thread_has_a_write_in_each_zone_under_way_and_each_zone_keeps_its_order() {
+fn each_zone_has_one_write_under_way_and_keeps_its_order() {
     for engine in engines() {
         let geometry = Geometry::uniform(ByteCount(16 * BLOCK as u64), 8);
         let (device, file) = device(geometry, engine);

@@ -25,8 +25,9 @@
 //!   write only when it writes the page back.
 //! - A request is checked by a [`ZoneTable`](crate::ZoneTable) before it goes out. The kernel would
 //!   split a write that crosses the end of a zone, and the tail could succeed in the next zone.
-//! - A long write goes out in pieces, one after another. Each piece is short enough that the kernel
-//!   makes one command of it, so the order does not depend on an I/O scheduler.
+//! - A long write to a sequential zone goes out in pieces, one after another. Each piece is short
+//!   enough that the kernel makes one command of it, so the order does not depend on an I/O
+//!   scheduler.
 //! - [`submit`](crate::Device::submit) hands a read, a write or a flush to `io_uring`, and does not
 //!   wait. So one thread can have many under way. Where `io_uring` is not permitted, the submission
 //!   carries the request out, and several are under way only if several threads submit.

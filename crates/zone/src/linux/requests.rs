@@ -324,9 +324,14 @@ impl BlockDevice {
         id: u64,
         mut condition: impl FnMut(&mut State) -> Option<T>,
     ) -> T {
+        let mut has_slept = false;
         loop {
             let mut state = self.state.lock();
             if let Some(value) = condition(&mut state) {
+                if has_slept {
+                    // It may have been woken to be the reaper: another one takes the role.
+                    state.wake_a_reaper();
+                }
                 return value;
             }
             if let Engine::IoUring(ring) = &self.engine
@@ -342,6 +347,7 @@ impl BlockDevice {
             }
             let waited_for = Arc::clone(state.waiting.entry(id).or_default());
             waited_for.wait(&mut state);
+            has_slept = true;
         }
     }
 

@@ -39,7 +39,8 @@ use terrace_env::{IoBuf, runner};
 
 use super::transfer::{Call, Command};
 
-/// The most commands of a ring in the kernel.
+/// The most commands of a ring in the kernel. The queue has twice as many entries: the kernel gives
+/// those of a batch back at its end, and some of its commands may have completed by then.
 const ENTRIES: u32 = 256;
 /// How long a caller sleeps when the kernel has no memory for commands.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -80,7 +81,7 @@ impl Ring {
     /// If the kernel has no rings, lacks one of the operations that are needed, or does not permit
     /// a ring to this program.
     pub(super) fn new(file: &File) -> io::Result<Self> {
-        let uring = IoUring::new(ENTRIES)?;
+        let uring = IoUring::new(2 * ENTRIES)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe)?;
         let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE];
@@ -141,7 +142,7 @@ impl Ring {
             // SAFETY: the file is open, and the buffer is in its slot, until the completion. The
             // pointer is to `len` bytes of it, which nobody else uses meanwhile.
             let pushed = unsafe { queue.push(&entry) };
-            pushed.expect("as many entries in the queue as there are slots");
+            pushed.expect("twice as many entries in the queue as there are slots");
         }
     }
 

@@ -7,7 +7,7 @@
 //!   longer one is written without the flag, and then the device is flushed.
 //! - A command that moved fewer bytes than it was asked for is followed by one for the rest.
 //! - A command that the kernel has cancelled or interrupted is issued again. It has moved nothing.
-//!   The kernel cancels what a thread has submitted, and what has not begun, when the thread ends.
+//!   When a thread ends, the kernel cancels those of its commands that have not begun.
 //! - A command that would have had to wait (`EAGAIN`) is issued again as one that may wait.
 
 use std::io;

@@ -71,7 +71,7 @@ impl Answer {
         match &self.no_io_uring {
             None => format!("requests: {}", self.engine),
             Some(reason) => {
-                format!("requests: {}, because io_uring is not permitted: {reason}", self.engine)
+                format!("requests: {}, because io_uring cannot be used: {reason}", self.engine)
             }
         }
     }
@@ -190,7 +190,7 @@ mod tests {
         };
         assert_eq!(answer(IoEngine::IoUring, None).requests(), "requests: io_uring");
         let refused = answer(IoEngine::Blocking, Some("Function not implemented (os error 38)"));
-        let expected = "requests: blocking calls, because io_uring is not permitted: \
+        let expected = "requests: blocking calls, because io_uring cannot be used: \
                         Function not implemented (os error 38)";
         assert_eq!(refused.requests(), expected);
     }
