@@ -71,7 +71,7 @@ Outcome FileWriter::create(const std::shared_ptr<Mount>& mount, const std::strin
                            std::unique_ptr<FileWriter>* writer) {
   std::unique_ptr<FileWriter> made(new FileWriter(mount, name));
   if (made->use_ == Use::kLog) {
-    mount->reserve().log_begins(name);
+    mount->reserve().log_begins(name, 0);
   }
   Outcome outcome = made->is_table() ? Outcome() : made->begin();
   *writer = outcome.ok() ? std::move(made) : nullptr;
@@ -85,6 +85,9 @@ Outcome FileWriter::append_to(const std::shared_ptr<Mount>& mount, const std::st
       Outcome::of(terrace_fs_append_to(mount->fs(), slice_of(name), &found->writer_));
   if (outcome.not_found()) {
     return create(mount, name, writer);
+  }
+  if (outcome.ok() && found->use_ == Use::kLog) {
+    mount->reserve().log_begins(name, found->size());
   }
   *writer = outcome.ok() ? std::move(found) : nullptr;
   return outcome;

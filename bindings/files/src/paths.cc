@@ -135,7 +135,9 @@ Outcome move_path(const TerraceFs* fs, const std::string& from, const std::strin
     return counted.ok() ? outcome : counted;
   }
   counted = count(fs, to, &in_the_way, &others);
-  if (!counted.ok() || others > 1) {
+  // An empty directory has its own name at most.
+  const bool marked = stat_file(fs, prefix_of(to), nullptr).ok();
+  if (!counted.ok() || others > (marked ? 1 : 0)) {
     return counted.ok() ? Outcome(TERRACE_CODE_EXISTS, to + ": expected no files there, found some")
                         : counted;
   }

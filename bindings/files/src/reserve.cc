@@ -69,15 +69,15 @@ bool Reserve::allows(Use use, const std::string& name, uint64_t size, uint64_t m
   return allowed;
 }
 
-void Reserve::log_begins(const std::string& name) {
+void Reserve::log_begins(const std::string& name, uint64_t size) {
   std::lock_guard<std::mutex> guard(mutex_);
   if (refused_) {
     kept_ = std::min(kept_, most_of(available()));
     refused_ = false;
   }
   uint64_t& before = logs_[name];
-  in_logs_ -= before;
-  before = 0;
+  in_logs_ += size - before;
+  before = size;
 }
 
 void Reserve::gone(const std::string& name) {

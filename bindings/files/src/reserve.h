@@ -38,8 +38,8 @@ class Reserve {
   // Whether a file of this name may grow to `size` bytes, and take `more` of what is there.
   bool allows(Use use, const std::string& name, uint64_t size, uint64_t more);
 
-  // A log begins.
-  void log_begins(const std::string& name);
+  // A log begins, or is opened again with so many bytes in it.
+  void log_begins(const std::string& name, uint64_t size);
 
   // A file is gone. A log that goes without a word is missed before anything is refused for it.
   void gone(const std::string& name);

@@ -77,11 +77,11 @@ int main(int count, char** arguments) {
     loads(uri);
   } else if (what == "full") {
     full(uri);
-  } else if (what == "synced") {
+  } else if (what == "synced" && count > 3) {
     synced(uri, static_cast<int>(number(3)));
-  } else if (what == "write") {
+  } else if (what == "write" && count > 4) {
     write_history(uri, static_cast<uint64_t>(number(3)), static_cast<uint64_t>(number(4)));
-  } else if (what == "verify") {
+  } else if (what == "verify" && count > 4) {
     verify_history(uri, static_cast<uint64_t>(number(3)), number(4));
   } else {
     std::fprintf(stderr, "usage: contract files|loads|full|synced|write|verify URI [NUMBER...]\n");
