@@ -4,7 +4,7 @@
 //! chose other packages would have most crates compiled once more. So every step takes programs
 //! from here: the whole workspace is chosen, and after the tests nothing is left to compile.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use cargo_metadata::{Artifact, Message, TargetKind};
@@ -31,11 +31,6 @@ impl<'a> Built<'a> {
             }
         }
         Ok(Self { workspace, artifacts })
-    }
-
-    /// The directory in which libraries and programs lie.
-    pub(crate) fn directory(&self) -> PathBuf {
-        self.workspace.target().join("debug")
     }
 
     /// The program `terrace`.

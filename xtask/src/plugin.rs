@@ -1,6 +1,7 @@
 //! Plug-ins for storage engines, as their tests use them: built with `make`, drives to run them on,
 //! and programs that are killed while they write.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -16,19 +17,33 @@ pub(crate) struct Plugin<'a> {
     engine: &'static str,
     /// Where it is built, and where the drives are.
     place: PathBuf,
+    is_release: bool,
 }
 
 impl<'a> Plugin<'a> {
-    /// The plug-in in `bindings/ENGINE`.
-    pub(crate) fn new(workspace: &'a Workspace, engine: &'static str) -> Self {
-        Self { workspace, engine, place: workspace.target().join(engine) }
+    /// The plug-in in `bindings/ENGINE`, in the build of all tests.
+    pub(crate) fn debug(workspace: &'a Workspace, engine: &'static str) -> Self {
+        let place = workspace.target().join(engine);
+        Self { workspace, engine, place, is_release: false }
     }
 
-    /// Builds the workspace, and these targets of the plug-in's Makefile.
+    /// The same, as it is used.
+    pub(crate) fn release(workspace: &'a Workspace, engine: &'static str) -> Self {
+        let place = workspace.target().join(format!("{engine}-release"));
+        Self { workspace, engine, place, is_release: true }
+    }
+
+    /// Builds the crates, and these targets of the plug-in's Makefile.
     pub(crate) fn build(&self, targets: &[&str]) -> anyhow::Result<()> {
         std::fs::create_dir_all(&self.place)
             .with_context(|| format!("making {}", self.place.display()))?;
-        let built = Built::all(self.workspace)?.directory();
+        if self.is_release {
+            let words = ["build", "--quiet", "--release"];
+            let packages = ["--package", "terrace-c", "--package", "terrace-cli"];
+            step::command(self.workspace.cargo(words).args(packages))?;
+        } else {
+            Built::all(self.workspace)?;
+        }
         let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
         step::command(
             Command::new("make")
@@ -36,14 +51,19 @@ impl<'a> Plugin<'a> {
                 .arg(self.workspace.root().join("bindings").join(self.engine))
                 .args(["--silent", "--jobs=2"])
                 .args(targets)
-                .arg(assign("TERRACE", &built))
+                .arg(assign("TERRACE", &self.built()))
                 .arg(assign("OUT", &self.place)),
         )
     }
 
     /// The directory of what cargo builds.
     fn built(&self) -> PathBuf {
-        self.workspace.target().join("debug")
+        self.workspace.target().join(if self.is_release { "release" } else { "debug" })
+    }
+
+    /// The program `terrace`.
+    pub(crate) fn terrace(&self) -> Command {
+        Command::new(self.built().join("terrace"))
     }
 
     /// Where the plug-in is built; a place for files of its tests.
@@ -53,17 +73,26 @@ impl<'a> Plugin<'a> {
 
     /// A fresh drive that allows 14 open zones, formatted for files; its URI.
     pub(crate) fn drive(&self, name: &str, size: &str, zone_size: &str) -> anyhow::Result<String> {
+        let shape = ["--zone-size", zone_size, "--max-open", "14", "--max-active", "14"];
+        self.drive_of(name, size, &shape)
+    }
+
+    /// The same, of any shape.
+    pub(crate) fn drive_of(
+        &self,
+        name: &str,
+        size: &str,
+        shape: &[&str],
+    ) -> anyhow::Result<String> {
         let image = self.place.join(name);
         if image.exists() {
             std::fs::remove_file(&image)
                 .with_context(|| format!("removing {}", image.display()))?;
         }
         let path = image.display().to_string();
-        let terrace = || Command::new(self.built().join("terrace"));
-        let create = ["device", "create", &path, "--size", size, "--zone-size", zone_size];
-        let limits = ["--max-open", "14", "--max-active", "14"];
-        step::command(terrace().args(create).args(limits))?;
-        step::command(terrace().args(["format", &path, "--files"]))?;
+        let create = ["device", "create", &path, "--size", size];
+        step::command(self.terrace().args(create).args(shape))?;
+        step::command(self.terrace().args(["format", &path, "--files"]))?;
         Ok(format!("terrace://{path}"))
     }
 
@@ -78,17 +107,19 @@ impl<'a> Plugin<'a> {
         program.env("LD_PRELOAD", library);
     }
 
-    /// Runs the contract program with these arguments and kills it after `millis`, less than 1000.
+    /// Runs the contract program with these arguments and kills it after `millis`.
     /// Returns the last number that it has printed.
     pub(crate) fn killed(&self, arguments: &[&str], millis: u64) -> anyhow::Result<Option<u64>> {
         let mut timeout = Command::new("timeout");
-        timeout.args(["--signal=KILL", &format!("0.{millis:03}")]);
+        timeout.args(["--signal=KILL", &format!("{}.{:03}", millis / 1000, millis % 1000)]);
         timeout.arg(self.program("contract").get_program()).args(arguments);
         let output = timeout.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.context("timeout, which starts the program and kills it")?;
-        // A shell's code for SIGKILL, or none where `timeout` dies of it as well.
-        let killed = matches!(output.status.code(), None | Some(137));
-        ensure!(killed, "expected a program that was killed, found {}", output.status);
+        // A shell's code for SIGKILL, or that signal where `timeout` dies of it as well. Where the
+        // program crashes, `timeout` dies of another signal.
+        let status = output.status;
+        let killed = status.code() == Some(137) || status.signal() == Some(9);
+        ensure!(killed, "expected a program that was killed, found {status}");
         last_number(&String::from_utf8(output.stdout).context("expected numbers")?)
     }
 }

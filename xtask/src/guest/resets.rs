@@ -9,7 +9,7 @@
 //! The devices are the NVMe namespace and the ordinary disk. The others lie in the guest's
 //! memory. QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is
 //! not killed.
-//! What a drive's own cache loses is tested on the emulator.
+//! The loss of a drive's own cache is tested on the emulator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Journal {
                 let missing = self.acknowledged.keys().find(|one| !self.found.contains(*one));
                 ensure!(missing.is_none(), "expected a store on {missing:?}, found none");
                 ensure!(!self.found.is_empty(), "expected stores, found none");
-                self.is_ready = true;
+                (self.is_ready, self.writes) = (true, 0);
             }
             ["done", device, number] => {
                 // A line that another one has cut in two acknowledges nothing.
@@ -145,7 +145,7 @@ impl Journal {
 
     /// The machine has been reset. Lines that it has written before may still come.
     fn reset(&mut self) {
-        (self.is_ready, self.writes) = (false, 0);
+        self.is_ready = false;
         self.found.clear();
     }
 }

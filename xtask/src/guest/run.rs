@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Seconds after which the machine is stopped, and the run has failed
-    #[arg(long, default_value_t = 900)]
+    #[arg(long, default_value_t = 1800)]
     timeout: u32,
     /// How often the machine is reset under load
     #[arg(long, default_value_t = 2)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 impl Default for Arguments {
     fn default() -> Self {
         let kernel = "linux-image-cloud-amd64".to_owned();
-        Self { timeout: 900, rounds: 2, seed: 1, kernel }
+        Self { timeout: 1800, rounds: 2, seed: 1, kernel }
     }
 }
 

@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-use super::plugin::Plugin;
+use super::plugin::Tests;
+use crate::plugin::Plugin;
 use crate::workspace::Workspace;
 
 /// How much is measured.
@@ -45,19 +46,19 @@ const BENCHMARKS: [Benchmark; 4] = [
 
 /// Measures, and prints a table.
 pub(crate) fn run(workspace: &Workspace, compared: Compared) -> anyhow::Result<()> {
-    let plugin = Plugin::release(workspace);
-    plugin.build()?;
-    let ordinary = plugin.place.join("ordinary");
+    let tests = Tests(Plugin::release(workspace, "rocksdb"));
+    tests.0.build(&["all"])?;
+    let ordinary = tests.0.place().join("ordinary");
     let mut least = [[f64::INFINITY; 2]; BENCHMARKS.len()];
     for _ in 0..compared.rounds {
-        let uri = plugin.drive("compared.img", "4GiB", "16MiB")?;
+        let uri = tests.0.drive("compared.img", "4GiB", "16MiB")?;
         if ordinary.exists() {
             std::fs::remove_dir_all(&ordinary)
                 .with_context(|| format!("removing {}", ordinary.display()))?;
         }
         for (benchmark, least) in BENCHMARKS.iter().zip(&mut least) {
             let operations = compared.entries / benchmark.part;
-            let on_drive = plugin.tool("db_bench", &uri);
+            let on_drive = tests.tool("db_bench", &uri);
             let on_host = Command::new("db_bench");
             let places = [(on_drive, PathBuf::from("/db")), (on_host, ordinary.clone())];
             for ((tool, place), least) in places.into_iter().zip(least) {

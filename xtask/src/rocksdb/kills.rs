@@ -10,11 +10,10 @@
 //!
 //! The seed decides the history and when the kills come; where they hit depends on the machine.
 
-use std::process::{Command, Stdio};
+use anyhow::Context;
 
-use anyhow::{Context, ensure};
-
-use super::plugin::Plugin;
+use super::plugin::Tests;
+use crate::plugin::mixed;
 use crate::step;
 
 /// The longest time until a kill.
@@ -45,16 +44,16 @@ impl Default for Arguments {
 
 impl Arguments {
     /// Carries the kills out; the error says the seed.
-    pub(super) fn run(self, plugin: &Plugin<'_>) -> anyhow::Result<()> {
+    pub(super) fn run(self, tests: &Tests<'_>) -> anyhow::Result<()> {
         eprintln!("{} kills, seed {}", self.kills, self.seed);
         let mut drive = String::new();
         let (mut seed, mut next) = (self.seed, 0);
         for round in 0..self.kills {
             if round % LIVES == 0 {
-                drive = plugin.drive("kills.img", "256MiB", "1MiB")?;
+                drive = tests.0.drive("kills.img", "256MiB", "1MiB")?;
                 (seed, next) = (self.seed.wrapping_add((round / LIVES) as u64), 0);
             }
-            let life = Life { plugin, drive: &drive, seed, round };
+            let life = Life { tests, drive: &drive, seed, round };
             next = life.live(next).with_context(|| {
                 let Self { kills, seed: first } = self;
                 format!(
@@ -63,13 +62,13 @@ impl Arguments {
                 )
             })?;
         }
-        plugin.check(&drive, "/db")
+        tests.check(&drive, "/db")
     }
 }
 
 /// One life of the process, and the check after it.
 struct Life<'a> {
-    plugin: &'a Plugin<'a>,
+    tests: &'a Tests<'a>,
     drive: &'a str,
     seed: u64,
     round: usize,
@@ -84,11 +83,11 @@ impl Life<'_> {
         let told = told.map_or_else(|| "-1".to_owned(), |number| number.to_string());
         let checked = self.round % CHECKED == CHECKED - 1;
         let what = if checked { "copied" } else { "verify" };
-        let mut program = self.plugin.contract_program();
+        let mut program = self.tests.0.program("contract");
         let said = step::output(program.args([what, self.drive, &self.seed.to_string(), &told]))?;
-        self.plugin.check_consistency(self.drive, "/db")?;
+        self.tests.check_consistency(self.drive, "/db")?;
         if checked {
-            self.plugin.check(self.drive, "/db")?;
+            self.tests.check(self.drive, "/db")?;
         }
         said.trim().parse().with_context(|| format!("expected a number, found {said}"))
     }
@@ -98,29 +97,8 @@ impl Life<'_> {
         let options = ["?unsynced", "?unsynced&written", ""][self.round % 3];
         let uri = format!("{}{options}", self.drive);
         let millis = LIFE_MIN + mixed(self.seed, self.round as u64) % (LIFE_MAX - LIFE_MIN);
-        let mut timeout = Command::new("timeout");
-        timeout.args(["--signal=KILL", &format!("0.{millis:03}")]);
-        timeout.arg(self.plugin.contract_program().get_program());
-        timeout.args(["write", &uri, &self.seed.to_string(), &next.to_string()]);
         eprintln!("life {}: operations from {next} on, for {millis} ms", self.round);
-        let output = timeout.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-        let output = output.context("timeout, which starts and kills the program that writes")?;
-        // A shell's code for SIGKILL, or none where `timeout` dies of it as well.
-        let killed = matches!(output.status.code(), None | Some(137));
-        ensure!(killed, "expected a process that was killed, found {}", output.status);
-        let told = String::from_utf8(output.stdout).context("expected numbers")?;
-        // The last line may be cut.
-        let whole = told.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let last = whole.lines().next_back();
-        last.map(|line| line.parse().with_context(|| format!("expected a number, found {line}")))
-            .transpose()
+        let (seed, next) = (self.seed.to_string(), next.to_string());
+        self.tests.0.killed(&["write", &uri, &seed, &next], millis)
     }
-}
-
-/// A number that looks random, for each seed and index (SplitMix64).
-fn mixed(seed: u64, index: u64) -> u64 {
-    let mut number = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }

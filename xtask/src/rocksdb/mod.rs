@@ -15,7 +15,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `plugin` | the plug-in, built; the first four of these |
+//! | `plugin` | the first four of these |
 //! | `kills` | the kills |
 //! | `compare` | `cargo xtask bench rocksdb`: processor time beside an ordinary file system |
 

@@ -1,12 +1,11 @@
-//! The RocksDB plug-in, built, and its tests but for the kills.
+//! The tests of the RocksDB plug-in but for the kills.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
 
 use super::kills::Arguments;
-use crate::built::Built;
+use crate::plugin::Plugin;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -25,122 +24,55 @@ const SMALL: [&str; 5] = [
 
 /// Builds the plug-in and runs all of it, with as many kills as are asked for.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps, kills: Arguments) {
-    let plugin = Plugin::debug(workspace);
+    let tests = Tests(Plugin::debug(workspace, "rocksdb"));
     let mut built = false;
     steps.run("test: RocksDB plug-in, build", || {
-        plugin.build()?;
+        tests.0.build(&["all", "contract"])?;
         built = true;
         Ok(())
     });
     if built {
-        steps.run("test: RocksDB plug-in, contract", || plugin.contract());
-        steps.run("test: RocksDB plug-in, db_bench, ldb and sst_dump", || plugin.bench());
-        steps.run("test: RocksDB plug-in, a backup on other zones", || plugin.moves());
-        steps.run("test: RocksDB plug-in, kill -9", || kills.run(&plugin));
+        steps.run("test: RocksDB plug-in, contract", || tests.contract());
+        steps.run("test: RocksDB plug-in, db_bench, ldb and sst_dump", || tests.bench());
+        steps.run("test: RocksDB plug-in, a backup on other zones", || tests.moves());
+        steps.run("test: RocksDB plug-in, kill -9", || kills.run(&tests));
     }
 }
 
-/// The plug-in, built.
-pub(super) struct Plugin<'a> {
-    workspace: &'a Workspace,
-    /// Where it is built, and where the drives are.
-    pub(super) place: PathBuf,
-    is_release: bool,
-    /// The directory of the C API and of the program `terrace`.
-    built: PathBuf,
-}
+/// The plug-in, under test.
+pub(super) struct Tests<'a>(pub(super) Plugin<'a>);
 
-impl<'a> Plugin<'a> {
-    /// In the build of all tests.
-    fn debug(workspace: &'a Workspace) -> Self {
-        let target = workspace.target();
-        let (place, built) = (target.join("rocksdb"), target.join("debug"));
-        Self { workspace, place, is_release: false, built }
-    }
-
-    /// As it is used.
-    pub(super) fn release(workspace: &'a Workspace) -> Self {
-        let target = workspace.target();
-        let (place, built) = (target.join("rocksdb-release"), target.join("release"));
-        Self { workspace, place, is_release: true, built }
-    }
-
-    pub(super) fn build(&self) -> anyhow::Result<()> {
-        std::fs::create_dir_all(&self.place)
-            .with_context(|| format!("making {}", self.place.display()))?;
-        if self.is_release {
-            let words = ["build", "--quiet", "--release"];
-            let packages = ["--package", "terrace-c", "--package", "terrace-cli"];
-            step::command(self.workspace.cargo(words).args(packages))?;
-        } else {
-            Built::all(self.workspace)?;
-        }
-        let assign = |name: &str, path: &Path| format!("{name}={}", path.display());
-        step::command(
-            Command::new("make")
-                .arg("--directory")
-                .arg(self.workspace.root().join("bindings/rocksdb"))
-                .args(["--silent", "--jobs=2", "all", "contract"])
-                .arg(assign("TERRACE", &self.built))
-                .arg(assign("OUT", &self.place)),
-        )
-    }
-
-    /// A fresh drive, formatted for files; its URI.
-    pub(super) fn drive(&self, name: &str, size: &str, zone_size: &str) -> anyhow::Result<String> {
-        let shape = ["--zone-size", zone_size, "--max-open", "14", "--max-active", "14"];
-        self.drive_of(name, size, &shape)
-    }
-
-    /// The same, of any shape.
-    fn drive_of(&self, name: &str, size: &str, shape: &[&str]) -> anyhow::Result<String> {
-        let image = self.place.join(name);
-        if image.exists() {
-            std::fs::remove_file(&image)
-                .with_context(|| format!("removing {}", image.display()))?;
-        }
-        let path = image.display().to_string();
-        let terrace = || Command::new(self.built.join("terrace"));
-        let create = ["device", "create", &path, "--size", size];
-        step::command(terrace().args(create).args(shape))?;
-        step::command(terrace().args(["format", &path, "--files"]))?;
-        Ok(format!("terrace://{path}"))
-    }
-
+impl Tests<'_> {
     /// One of the distribution's tools, with the plug-in loaded before it.
     pub(super) fn tool(&self, name: &str, uri: &str) -> Command {
         let mut tool = Command::new(name);
-        tool.env("LD_PRELOAD", self.place.join("libterrace_rocksdb.so"));
+        self.0.load_into(&mut tool);
         tool.arg(format!("--fs_uri={uri}"));
         tool
     }
 
-    pub(super) fn contract_program(&self) -> Command {
-        Command::new(self.place.join("terrace_rocksdb_contract"))
-    }
-
     fn contract(&self) -> anyhow::Result<()> {
-        let uri = self.drive("contract.img", "256MiB", "1MiB")?;
-        step::command(self.contract_program().args(["files", &uri]))?;
-        step::command(self.contract_program().args(["copies", &uri]))?;
-        step::command(self.contract_program().args(["writes", &uri]))?;
-        let ordinary = self.place.join("logs");
+        let uri = self.0.drive("contract.img", "256MiB", "1MiB")?;
+        step::command(self.0.program("contract").args(["files", &uri]))?;
+        step::command(self.0.program("contract").args(["copies", &uri]))?;
+        step::command(self.0.program("contract").args(["writes", &uri]))?;
+        let ordinary = self.0.place().join("logs");
         std::fs::create_dir_all(&ordinary)
             .with_context(|| format!("making {}", ordinary.display()))?;
-        step::command(self.contract_program().args(["logs", &uri]).arg(&ordinary))?;
+        step::command(self.0.program("contract").args(["logs", &uri]).arg(&ordinary))?;
         let zones = ["--zone-size", "1MiB", "--conventional", "8"];
         for (name, shape) in [("conventional.img", &zones[..]), ("plain.img", &["--kind", "plain"])]
         {
-            let uri = self.drive_of(name, "128MiB", shape)?;
-            step::command(self.contract_program().args(["files", &uri]))?;
-            step::command(self.contract_program().args(["copies", &uri]))?;
+            let uri = self.0.drive_of(name, "128MiB", shape)?;
+            step::command(self.0.program("contract").args(["files", &uri]))?;
+            step::command(self.0.program("contract").args(["copies", &uri]))?;
         }
-        let uri = self.drive("full.img", "64MiB", "1MiB")?;
-        step::command(self.contract_program().args(["full", &format!("{uri}?unsynced")]))
+        let uri = self.0.drive("full.img", "64MiB", "1MiB")?;
+        step::command(self.0.program("contract").args(["full", &format!("{uri}?unsynced")]))
     }
 
     fn bench(&self) -> anyhow::Result<()> {
-        let uri = self.drive("bench.img", "1GiB", "4MiB")?;
+        let uri = self.0.drive("bench.img", "1GiB", "4MiB")?;
         let run = |db: &str, benchmarks: &str, entries: u32| {
             let mut tool = self.tool("db_bench", &uri);
             tool.arg(format!("--db={db}")).arg(format!("--benchmarks={benchmarks}"));
@@ -175,17 +107,17 @@ impl<'a> Plugin<'a> {
 
     /// Moves the databases of `bench` to a drive of another shape.
     fn moves(&self) -> anyhow::Result<()> {
-        let backup = self.place.join("backup");
+        let backup = self.0.place().join("backup");
         if backup.exists() {
             std::fs::remove_dir_all(&backup)
                 .with_context(|| format!("removing {}", backup.display()))?;
         }
         let terrace = |words: [&str; 2], image: &str| {
-            let mut terrace = Command::new(self.built.join("terrace"));
-            step::command(terrace.args(words).arg(self.place.join(image)).arg(&backup))
+            let mut terrace = self.0.terrace();
+            step::command(terrace.args(words).arg(self.0.place().join(image)).arg(&backup))
         };
         terrace(["fs", "backup"], "bench.img")?;
-        let uri = self.drive("moved.img", "1GiB", "16MiB")?;
+        let uri = self.0.drive("moved.img", "1GiB", "16MiB")?;
         terrace(["fs", "restore"], "moved.img")?;
         self.check_consistency(&uri, "/synced")?;
         self.check(&uri, "/sequential")?;
