@@ -13,7 +13,8 @@
 //!
 //! A file that is [created](NamedFiles::create) is visible under its name at once, empty. One that
 //! is [begun](NamedFiles::begin) is visible when it is published, whole. Calls may wait for the
-//! device; any thread may make them.
+//! device; any thread may make them. But of two calls that copy one sealed file at the same time,
+//! the later one's copy has the name, and what was appended to the other is lost with it.
 
 use std::sync::Arc;
 
@@ -244,8 +245,14 @@ impl NamedFiles {
         self.0.commit(transaction)
     }
 
-    /// Gives all names that begin with `from` another beginning, by one transaction.
+    /// Gives all names that begin with `from` another beginning, by one transaction. An error if
+    /// one of the two begins with the other: names would be moved onto each other.
     pub fn rename_all(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        if from != to && (to.starts_with(from) || from.starts_with(to)) {
+            return Err(StoreError::Invalid(format!(
+                "expected a beginning apart from {from:?}, found {to:?}"
+            )));
+        }
         let mut transaction = Transaction::new();
         for (name, _) in self.list(from) {
             let then = format!("{to}{}", &name[from.len()..]);
@@ -425,5 +432,8 @@ mod tests {
         assert_eq!(names, ["xy", "y/z/1", "y/z/2"]);
         assert_eq!(read(&files, "y/z/2"), b"x/2");
         files.rename_all("none", "some").unwrap();
+        for (from, to) in [("y/", "y/z/"), ("y/z/", "y/")] {
+            assert!(files.rename_all(from, to).is_err(), "{from} to {to}");
+        }
     }
 }

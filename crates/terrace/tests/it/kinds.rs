@@ -67,7 +67,7 @@ fn resident() -> Option<u64> {
 }
 
 #[test]
-fn a_device_of_ten_terabytes_opens_in_a_second_with_memory_and_reads_by_what_is_used() {
+fn a_device_of_ten_terabytes_opens_with_memory_and_reads_by_what_is_used() {
     let dir = tempfile::tempdir().expect("a directory");
     let size = ByteCount(10_000_000_000_000);
     let options = options_under(System::of(Row::Sealdb));
