@@ -42,7 +42,7 @@ fn a_drive_that_nobody_knows_is_answered_with_those_that_are_known() {
 fn drives_are_listed_with_the_sources_of_their_values() {
     let place = Place::new();
     let list = place.ok(&["lab", "drives"]);
-    assert_eq!(list.lines().count(), 9, "{list}");
+    assert_eq!(list.lines().count(), 10, "{list}");
     let one = place.ok(&["lab", "drives", "seagate-st13125nm007"]);
     assert!(one.contains("GearDB, table 1"), "{one}");
 }
