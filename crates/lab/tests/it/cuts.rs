@@ -55,7 +55,7 @@ fn short_life(setup: &Setup, seed: u64) -> Result<Tally, String> {
 
 /// Cuts a life at some requests, lets it live on, and cuts that life at every request.
 pub(crate) fn second_lives(seed: u64) -> Result<Tally, String> {
-    second_lives_of(&Setup::small(seed), BATCHES / 2, 31, seed)
+    second_lives_of(&Setup::small(seed), BATCHES / 2, 61, seed)
 }
 
 /// The same: `batches` in the first life, which is cut at every `step`-th request.
@@ -96,12 +96,12 @@ fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
 
 #[test]
 fn a_store_survives_a_power_cut_at_every_write() {
-    each_seed(5, every_write);
+    each_seed(2, every_write);
 }
 
 #[test]
 fn a_store_survives_cuts_during_recovery_and_in_the_life_after_it() {
-    each_seed(5, second_lives);
+    each_seed(2, second_lives);
 }
 
 #[test]

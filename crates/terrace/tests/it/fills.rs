@@ -212,7 +212,7 @@ fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
                 row,
                 memtable,
                 holder,
-                rounds: 32,
+                rounds: 8,
                 ..Case::SMALL
             });
             cases.map(fill_and_empty).sum()
@@ -222,7 +222,7 @@ fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
     let rows: Vec<_> = Row::ALL.into_iter().map(begin).collect();
     for (row, fills) in rows {
         let fills = fills.join();
-        assert!(fills >= 100, "{row:?}: {fills} fills");
+        assert!(fills >= 27, "{row:?}: {fills} fills");
     }
 }
 
