@@ -20,7 +20,8 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::plugin::{Plugin, mixed};
+use crate::plugin::Plugin;
+use crate::random::mixed;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 

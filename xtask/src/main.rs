@@ -15,6 +15,7 @@ mod leveldb;
 mod named;
 mod packages;
 mod plugin;
+mod random;
 mod reference;
 mod rocksdb;
 mod series;

@@ -132,14 +132,6 @@ fn last_number(said: &str) -> anyhow::Result<Option<u64>> {
         .transpose()
 }
 
-/// A number that looks random, for each seed and index (SplitMix64).
-pub(crate) fn mixed(seed: u64, index: u64) -> u64 {
-    let mut number = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

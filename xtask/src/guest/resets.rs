@@ -18,6 +18,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::machine::{Machine, Running};
 use super::monitor::Monitor;
+use crate::random::mixed;
 
 /// The most writes of a boot before the machine is reset.
 const WRITES_MAX: u64 = 200;
@@ -62,7 +63,7 @@ fn follow(
     seed: u64,
     mut order: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let (mut journal, mut random, mut resets) = (Journal::default(), Random(seed), 0);
+    let (mut journal, mut random, mut resets) = (Journal::default(), Random::seeded(seed), 0);
     let mut target = random.below(WRITES_MAX) + 1;
     while let Some(line) = running.line()? {
         if journal.hear(&line)? == Heard::Other {
@@ -150,16 +151,22 @@ impl Journal {
     }
 }
 
-/// Numbers that a seed decides (splitmix64).
-struct Random(u64);
+/// Numbers that a seed decides.
+struct Random {
+    seed: u64,
+    drawn: u64,
+}
 
 impl Random {
+    fn seeded(seed: u64) -> Self {
+        Self { seed, drawn: 0 }
+    }
+
     /// A number below a limit.
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        let number = mixed(self.seed, self.drawn);
+        self.drawn += 1;
+        number % limit
     }
 }
 
@@ -215,8 +222,12 @@ mod tests {
 
     #[test]
     fn moments_follow_from_the_seed() {
-        let draw = |seed| [(); 4].map(|()| Random(seed).below(1000));
+        let draw = |seed| {
+            let mut random = Random::seeded(seed);
+            [(); 4].map(|()| random.below(1000))
+        };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
+        assert_ne!(draw(1)[..2], draw(1)[2..]);
     }
 }

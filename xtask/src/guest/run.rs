@@ -12,20 +12,24 @@ use crate::built::Built;
 use crate::packages;
 use crate::workspace::Workspace;
 
+/// Seconds that a reset of the machine may take, with the boot and the writes that follow.
+const RESET_MAX: u32 = 120;
+
 /// Arguments of `cargo xtask guest`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Seconds after which the machine is stopped, and the run has failed
-    #[arg(long, default_value_t = 1800)]
+    /// Seconds after which a machine is stopped, and the run has failed. One that is reset has two
+    /// minutes more for each reset
+    #[arg(long, default_value_t = Self::default().timeout)]
     timeout: u32,
     /// How often the machine is reset under load
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = Self::default().rounds)]
     rounds: u32,
     /// Decides the moments of the resets
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = Self::default().seed)]
     seed: u64,
     /// The metapackage of the kernel
-    #[arg(long, default_value = "linux-image-cloud-amd64")]
+    #[arg(long, default_value_t = Self::default().kernel)]
     kernel: String,
 }
 
@@ -33,6 +37,13 @@ impl Default for Arguments {
     fn default() -> Self {
         let kernel = "linux-image-cloud-amd64".to_owned();
         Self { timeout: 1800, rounds: 2, seed: 1, kernel }
+    }
+}
+
+impl Arguments {
+    /// Seconds after which a machine that is reset is stopped.
+    fn timeout_of_resets(&self) -> u32 {
+        self.timeout.saturating_add(self.rounds.saturating_mul(RESET_MAX))
     }
 }
 
@@ -56,8 +67,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_modules(&kernel)?;
     let archive = folder.join("guest.cpio");
     image.pack(&archive)?;
-    let machine = Machine { folder, kernel: kernel.image, archive, timeout: arguments.timeout };
+    let timeout = arguments.timeout;
+    let mut machine = Machine { folder, kernel: kernel.image, archive, timeout };
     machine.run()?;
+    machine.timeout = arguments.timeout_of_resets();
     resets::run(&machine, arguments.rounds, arguments.seed)
 }
 
@@ -67,4 +80,17 @@ fn find(program: &str) -> anyhow::Result<PathBuf> {
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(program));
     let found = places.find(|place| place.is_file());
     found.with_context(|| format!("{program}: expected it on the search path, found none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_resets_have_more_time() {
+        let of = |rounds| Arguments { rounds, ..Arguments::default() }.timeout_of_resets();
+        assert_eq!(of(0), Arguments::default().timeout);
+        assert_eq!(of(200) - of(2), 198 * RESET_MAX);
+        assert_eq!(of(u32::MAX), u32::MAX);
+    }
 }

@@ -13,7 +13,7 @@
 use anyhow::Context;
 
 use super::plugin::Tests;
-use crate::plugin::mixed;
+use crate::random::mixed;
 use crate::step;
 
 /// The longest time until a kill.
@@ -29,10 +29,10 @@ const CHECKED: usize = 7;
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Arguments {
     /// How many times the process that writes is killed
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = Self::default().kills)]
     pub(crate) kills: usize,
     /// Seed of what is written and of when it is killed
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = Self::default().seed)]
     pub(crate) seed: u64,
 }
 
