@@ -96,6 +96,22 @@ fn a_size_that_cannot_be_is_refused_with_its_flag() {
     }
 }
 
+/// Once the drive was made an eighth as large as asked for.
+#[test]
+fn a_physical_block_below_the_logical_one_is_refused() {
+    let place = Place::new();
+    for kind in ["zoned", "bands", "plain", "tracks", "drive-managed"] {
+        let words = ["device", "create", "d.img", "--kind", kind, "--physical-block", "512"];
+        let error = place.fails(2, &words);
+        let expected = "--physical-block: expected the logical block of 4 KiB or more, found 512 B";
+        assert!(error.contains(expected), "{kind}: {error}");
+    }
+    assert!(!place.path().join("d.img").exists());
+    let words = ["device", "create", "d.img", "--size", "64MiB", "--logical-block", "512"];
+    place.ok(&[&words[..], &["--physical-block", "512"]].concat());
+    assert_eq!(place.json(&["device", "report", "d.img"])["capacity"], 64 << 20);
+}
+
 #[test]
 fn no_format_is_advised_for_a_drive_that_is_too_small() {
     let place = Place::new();

@@ -138,6 +138,13 @@ impl Shape {
             let given = options.iter().find(|(_, given)| *given && !fits);
             given.map(|(option, _)| (*option, expected))
         };
+        if !real && self.physical_block < self.logical_block {
+            let (least, found) = (self.logical_block, self.physical_block);
+            let message = format!(
+                "--physical-block: expected the logical block of {least} or more, found {found}"
+            );
+            return Err(Failure::new(Kind::Usage, message));
+        }
         let wrong = wrong(&of_zones, kind.has_zones(), "zoned or bands")
             .or_else(|| wrong(&of_tracks, kind == DeviceKind::Tracks, "tracks"))
             .or_else(|| wrong(&of_own, kind != DeviceKind::Bands, "zoned, with the drive's zones"));
