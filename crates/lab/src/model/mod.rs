@@ -10,21 +10,24 @@
 //! | `operation`, `script` | the operations, and lists of them drawn at random |
 //! | `setting` | drives, and the options that the store is opened with |
 //! | `contents` | the expected contents, also after a power cut |
+//! | `place` | what the store lies on |
 //! | `player` | plays a script on store and model, and compares |
 //! | `shrink` | makes a failing script short |
 //!
 //! The operations are played one after the other; only the engine's own jobs run beside them.
-//! Ingest, checkpoints and salvage are not tested. [`play`] must run inside a simulation.
+//! Ingest, checkpoints and salvage are not tested. [`play`] must run inside a simulation;
+//! [`play_on`] plays on a real device.
 
 mod contents;
 mod operation;
+mod place;
 mod player;
 mod script;
 mod setting;
 mod shrink;
 
 pub use operation::{Change, KeyNumber, KeyRange, Operation, Step};
-pub use player::{Failure, Tally, play};
+pub use player::{Failure, Tally, play, play_on};
 pub use script::{Kind, script};
 pub use setting::{METAMORPHIC_SETTINGS, Setting};
 pub use shrink::shrink;

@@ -13,22 +13,23 @@
 //! At most 4 snapshots and 4 cursors are kept: a new one then replaces the oldest. With 4 key
 //! spaces, no other is made.
 //!
-//! Must run inside a simulation.
+//! [`play`] must run inside a simulation. [`play_on`] plays on a device, and runs on threads: a
+//! device of the kernel knows no virtual time.
 
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use terrace::{
-    Batch, Cursor, Db, Durability, Fs, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace,
+    Batch, Cursor, Db, Durability, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace,
 };
-use terrace_env::random::{Random, RngCore};
+use terrace_env::random::Random;
 use terrace_env::runner;
-use terrace_zone::PowerCut;
-use terrace_zone::emulator::Drives;
+use terrace_zone::{Device, PowerCut};
 
 use super::contents::{Contents, Held, Spaces, value, within};
 use super::operation::{Change, KeyRange, Operation, Step};
+use super::place::Place;
 use super::setting::Setting;
 
 /// Snapshots and cursors that are kept at once.
@@ -80,8 +81,31 @@ impl Tally {
 
 /// Plays a script on a new drive. Must run inside a simulation, whose outcome it then is.
 pub fn play(script: &[Operation], setting: &Setting, seed: u64) -> Result<Tally, Failure> {
+    let mut random = Random::seeded(seed);
+    let place = Place::emulated(setting, &mut random);
+    let place = place.map_err(|what| Failure { at: 0, what })?;
+    play_at(place, script, setting, random)
+}
+
+/// Plays a script on a device, whose data are lost, with the options of a setting. Its drives and
+/// times do not count. In place of a power cut, the store is dropped without a close.
+pub fn play_on(
+    device: Arc<dyn Device>,
+    script: &[Operation],
+    setting: &Setting,
+    seed: u64,
+) -> Result<Tally, Failure> {
+    play_at(Place::Device(device), script, setting, Random::seeded(seed))
+}
+
+fn play_at(
+    place: Place,
+    script: &[Operation],
+    setting: &Setting,
+    random: Random,
+) -> Result<Tally, Failure> {
     let at = |at: usize| move |what: String| Failure { at, what };
-    let mut player = Player::new(setting, seed).map_err(at(0))?;
+    let mut player = Player::new(place, setting, random).map_err(at(0))?;
     for (number, operation) in script.iter().enumerate() {
         player.perform(operation).map_err(at(number))?;
     }
@@ -100,7 +124,7 @@ struct Walk {
 struct Player<'a> {
     setting: &'a Setting,
     random: Random,
-    drives: Drives,
+    place: Place,
     /// `None` only while it is opened again.
     db: Option<Db>,
     spaces: Vec<KeySpace>,
@@ -145,18 +169,12 @@ fn take(scan: Scan, backward: bool, limit: usize) -> Result<Vec<Entry>, String> 
 }
 
 impl<'a> Player<'a> {
-    fn new(setting: &'a Setting, seed: u64) -> Result<Self, String> {
-        let mut random = Random::seeded(seed);
-        let shapes = [Some(setting.geometry.clone()), setting.second.clone()];
-        let drives = Drives::in_memory(shapes.into_iter().flatten(), random.next_u64())
-            .map_err(|error| error.to_string())?;
-        let timing = random.next_u64();
-        drives.set_timing(|| setting.timing(timing));
-        Fs::format(&drives, &setting.format).map_err(|error| format!("format: {error}"))?;
+    fn new(place: Place, setting: &'a Setting, random: Random) -> Result<Self, String> {
+        place.format(&setting.format)?;
         let mut player = Self {
             setting,
             random,
-            drives,
+            place,
             db: None,
             spaces: Vec::new(),
             contents: Contents::new(),
@@ -178,9 +196,7 @@ impl<'a> Player<'a> {
 
     /// Opens the store and checks its contents.
     fn open(&mut self, options: u8) -> Result<(), String> {
-        let options = self.options(options).clone();
-        let db =
-            Db::open_device(&self.drives, options).map_err(|error| format!("opening: {error}"))?;
+        let db = self.place.open(self.options(options).clone())?;
         let handle = |name: &String| db.key_space(name).map_err(|error| error.to_string());
         self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
         same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
@@ -217,22 +233,17 @@ impl<'a> Player<'a> {
             same(&fs.map_or_else(Vec::new, |fs| fs.audit()), &Vec::new(), "audit")?;
         }
         self.contents.synced();
-        self.check_drive()
-    }
-
-    fn check_drive(&self) -> Result<(), String> {
-        let report = Fs::check(&self.drives).map_err(|error| format!("check: {error}"))?;
-        if report.is_clean() { Ok(()) } else { Err(format!("check: {:?}", report.problems)) }
+        self.place.check()
     }
 
     fn cut(&mut self, cut: PowerCut, synced: bool, options: u8) -> Result<(), String> {
         if synced {
             self.sync()?;
         }
-        self.drives.power_cut(cut, &mut self.random).map_err(|error| error.to_string())?;
+        self.place.power_cut(cut, &mut self.random)?;
         drop(self.let_go());
-        self.drives.power_on();
-        self.check_drive()?;
+        self.place.power_on();
+        self.place.check()?;
         self.open(options)
     }
 

@@ -12,6 +12,7 @@ mod drives;
 mod flips;
 mod golden;
 mod linearizability;
+mod linux_devices;
 mod load;
 mod model;
 mod open_loop;
