@@ -42,7 +42,7 @@ const PAGES: [&str; 11] = [
 const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, and works on them";
 
 /// Commands that are not run here.
-const NOT_RUN: [(&str, &str); 19] = [
+const NOT_RUN: [(&str, &str); 20] = [
     (
         "terrace device create /dev/nvme1n1 --kind plain",
         "needs a block device of the host; `block_devices` of the zone crate uses a loop device",
@@ -54,6 +54,7 @@ const NOT_RUN: [(&str, &str); 19] = [
     ),
     ("terrace device report /dev/nvme1n1", NEEDS_DRIVE),
     ("terrace bench fillseq fillrandom readrandom --device /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace demo --device /dev/nvme1n1", NEEDS_DRIVE),
     ("terrace format /dev/nvme1n1 --force", NEEDS_DRIVE),
     ("terrace put /dev/nvme1n1 greeting hello", NEEDS_DRIVE),
     ("terrace get /dev/nvme1n1 greeting", NEEDS_DRIVE),

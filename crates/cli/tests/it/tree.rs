@@ -171,6 +171,34 @@ fn the_demonstration_holds_what_it_promises_on_a_small_tree() {
 }
 
 #[test]
+fn the_demonstration_runs_on_a_drive_that_is_there_and_leaves_a_store() {
+    let place = Place::new();
+    grow(&place.path().join("in"));
+    for number in 0..60 {
+        fs::write(place.path().join(format!("in/{number}")), vec![b'.'; 300_000]).unwrap();
+    }
+    place.ok(&["device", "create", "d.img", "--size", "24MiB", "--zone-size", "256KiB"]);
+    let outcome = place.json(&["demo", "in", "--device", "d.img"]);
+    // No more than the drive has room for.
+    let loaded = outcome["bytes"].as_u64().unwrap();
+    assert!((12_000_000..13_200_000).contains(&loaded), "{outcome}");
+    assert_eq!(outcome["synced_lost"], 0);
+    assert!(outcome["recovered"].as_u64() >= outcome["synced"].as_u64(), "{outcome}");
+    assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
+    // It is not blank any more.
+    let refused = std::process::Command::new(env!("CARGO_BIN_EXE_terrace"))
+        .args(["demo", "in", "--device", "d.img"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(error.contains("--force formats the drive"), "{error}");
+    let told = place.ok(&["demo", "in", "--device", "d.img", "--force"]);
+    assert!(told.contains("the device off after"), "{told}");
+}
+
+#[test]
 fn the_demonstration_leaves_nothing_behind() {
     let place = Place::new();
     grow(&place.path().join("in"));

@@ -1,7 +1,7 @@
 //! The burst of `terrace demo`, a series of puts during which the power is cut: [`run`] starts an
-//! actor that makes one put after the other, and cuts the power of the drive after 200 to 600 ms.
-//! One put in [`SYNC_EVERY`] is synced. The first put that fails ends the burst; its error is taken
-//! for the power cut.
+//! actor that makes one put after the other, and cuts the drive after 200 to 600 ms: its power, or
+//! the device off from the host. One put in [`SYNC_EVERY`] is synced. The first put that fails ends
+//! the burst; its error is taken for the cut.
 //!
 //! After the recovery, [`recovered`] checks that the key space holds a prefix of the puts without a
 //! gap: 0, 1, 2 and so on, each with its value. [`Burst::lost`] compares the length of this prefix
@@ -9,11 +9,11 @@
 
 use std::time::Duration;
 
-use terrace::device::{Emulator, PowerCut};
 use terrace::{Batch, Bounds, Db, Durability, KeySpace};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::runner;
 
+use super::place::Place;
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
 
@@ -39,11 +39,11 @@ impl Burst {
     }
 }
 
-/// Writes entries 0, 1, 2 ... to a key space while the power of the drive is cut.
+/// Writes entries 0, 1, 2 ... to a key space while the drive is cut.
 pub(super) fn run(
     db: &Db,
     space: &KeySpace,
-    drive: &Emulator,
+    drive: &Place,
     random: &mut Random,
 ) -> Result<Burst, Failure> {
     let writer = {
@@ -51,7 +51,7 @@ pub(super) fn run(
         runner::spawn("burst", move || write(&db, &space))
     };
     runner::sleep(Duration::from_millis(random.random_range(200..600)));
-    drive.power_cut(PowerCut::Blocks, random)?;
+    drive.cut(random)?;
     Ok(writer.join())
 }
 

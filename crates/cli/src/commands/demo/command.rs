@@ -3,18 +3,19 @@
 //! The first step that fails ends the demonstration with its error. After the power cut the store
 //! is opened again with the same options. It is checked after it has been closed. If puts that were
 //! synced are lost, the demonstration prints its outcome and then fails.
+//!
+//! With `--device` there is no power cut: the device is cut off from the store, and opened anew.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use indicatif::HumanCount;
 use terrace::device::Random;
-use terrace::device::{Device as _, Emulator};
 use terrace::{ByteCount, Db, FormatOptions, Options};
 
 use super::burst::{self, Burst};
 use super::life::{self, Life};
 use super::outcome::{Outcome, Steps};
+use super::place::Place;
 use super::stage;
 use crate::commands::device::DeviceKind;
 use crate::commands::under::Under;
@@ -26,9 +27,12 @@ use crate::tree::{Strictness, Tree};
 /// The key space of the burst.
 const BURST: &str = "burst";
 
-/// Watch a directory tree go through a store's whole life, on an emulated drive.
+/// Watch a directory tree go through a store's whole life, on an emulated drive or a real one.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  terrace demo --system geardb")]
+#[command(after_help = "\
+Examples:
+  terrace demo --system geardb
+  terrace demo --device /dev/nvme1n1")]
 pub(crate) struct Demo {
     /// The directory whose files are loaded
     #[arg(default_value = "/usr/share")]
@@ -39,6 +43,13 @@ pub(crate) struct Demo {
     /// Keep the drive as this file; without it nothing is left behind
     #[arg(long, value_name = "IMAGE")]
     keep: Option<PathBuf>,
+    /// Run on this block device or image, which must be blank; the store stays. Its power stays
+    /// on: it is cut off from the store instead. No more is loaded than it has room for
+    #[arg(long, value_name = "DRIVE", conflicts_with_all = ["keep", "kind"])]
+    device: Option<PathBuf>,
+    /// Use the drive of `--device` even if it holds data, which is lost
+    #[arg(long, requires = "device")]
+    force: bool,
     /// The seed of all chance: when the power is cut, and what the cut tears
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -61,19 +72,33 @@ impl Demo {
                 format!("{count} entries, {}, below {}", ByteCount(size), self.dir.display())
             },
         )?;
-        let size = ByteCount(tree.bytes());
-        let drive = steps.take(
-            "make",
-            || stage::make_drive(self.kind, size, self.keep.as_deref(), &mut random),
-            |drive| stage::describe(drive.geometry()),
-        )?;
-        let options = stage::options(size, self.under.system);
+        let drive = match &self.device {
+            Some(path) => steps.take(
+                "open",
+                || {
+                    let place = Place::open(path, self.force)?;
+                    tree.cut(stage::data_max(place.geometry()).0);
+                    Ok(place)
+                },
+                stage::describe,
+            )?,
+            None => steps.take(
+                "make",
+                || {
+                    let (size, keep) = (ByteCount(tree.bytes()), self.keep.as_deref());
+                    let drive = stage::make_drive(self.kind, size, keep, &mut random)?;
+                    Ok(Place::Emulated(drive))
+                },
+                stage::describe,
+            )?,
+        };
+        let options = stage::options(ByteCount(tree.bytes()), self.under.system);
         let (life, burst) = self.before(&drive, &options, &mut tree, &mut steps, &mut random)?;
-        drive.power_on();
+        let drive = drive.restore()?;
         let (recovered, survived, drawn) = after(&drive, &options, &life, burst, &mut steps)?;
         let check = steps.take(
             "check",
-            || check::check(Arc::clone(&drive)),
+            || check::check(drive.device()),
             |checked| {
                 let (state, report) = (checked.check, &checked.files);
                 let bytes = report.verified;
@@ -114,14 +139,13 @@ impl Demo {
     /// Everything up to the power cut.
     fn before(
         &self,
-        drive: &Arc<Emulator>,
+        drive: &Place,
         options: &Options,
         tree: &mut Tree,
         steps: &mut Steps<'_>,
         random: &mut Random,
     ) -> Result<(Life, Burst), Failure> {
-        let device = Arc::clone(drive);
-        let db = Db::create_device(device, &FormatOptions::default(), options.clone())?;
+        let db = Db::create_device(drive.device(), &FormatOptions::default(), options.clone())?;
         let life = life::live(&db, &self.dir, tree, steps)?;
         let space = db.create_key_space(BURST)?;
         let burst = steps.take(
@@ -130,7 +154,8 @@ impl Demo {
             |burst| {
                 let (acknowledged, synced) =
                     (HumanCount(burst.acknowledged), HumanCount(burst.synced));
-                format!("the power after {acknowledged} writes of a burst, {synced} of them synced")
+                let lost = if drive.is_emulated() { "the power" } else { "the device off" };
+                format!("{lost} after {acknowledged} writes of a burst, {synced} of them synced")
             },
         )?;
         Ok((life, burst))
@@ -140,7 +165,7 @@ impl Demo {
 /// Everything after it: entries of the burst that were recovered, files that survived, and what
 /// the drive holds then.
 fn after(
-    drive: &Arc<Emulator>,
+    drive: &Place,
     options: &Options,
     life: &Life,
     burst: Burst,
@@ -148,7 +173,7 @@ fn after(
 ) -> Result<(u64, u64, zones::Drawn), Failure> {
     let db = steps.take(
         "recover",
-        || Ok(Db::open_device(Arc::clone(drive), options.clone())?),
+        || Ok(Db::open_device(drive.device(), options.clone())?),
         |_| "by journal and log".to_owned(),
     )?;
     let (files, space) = (db.create_key_space(life::FILES)?, db.create_key_space(BURST)?);

@@ -4,6 +4,7 @@
 //! - A zoned drive has room for one and a half times the data in zones of 16 MiB, and
 //!   [`ZONES_BESIDE`] zones more. A drive of bands has likewise, in bands. A drive without zones
 //!   has the size of the zoned one.
+//! - A drive that is there already takes as much of the data as it has room for by this rule.
 //! - The image is made where `--keep` says, or in a temporary directory that is deleted at once.
 //! - A memtable has a 64th of the bytes of the data, but at least 64 KiB and at most 8 MiB. The
 //!   system's `factor`, by which levels grow, is [`FACTOR`], so that little data makes many levels.
@@ -16,6 +17,7 @@ use terrace::device::Random;
 use terrace::device::{Emulator, Geometry, Layout};
 use terrace::{ByteCount, Options, System};
 
+use super::place::Place;
 use crate::commands::device::DeviceKind;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
@@ -64,8 +66,21 @@ pub(super) fn make_drive(
     Ok(Arc::new(drive))
 }
 
+/// The most data for a drive that is there already: as much as [`make_drive`] would make a drive
+/// of this size for, but at least a quarter of it.
+pub(super) fn data_max(geometry: &Geometry) -> ByteCount {
+    let capacity = geometry.capacity();
+    let zone_size = match geometry.layout {
+        Layout::Zoned => geometry.zone_size * u64::from(geometry.logical_block),
+        Layout::Plain | Layout::Tracks(_) => Geometry::usual_zone_size(capacity).0,
+    };
+    let room = capacity.0.saturating_sub((ZONES_BESIDE + 1) * zone_size);
+    ByteCount((room / 3 * 2).max(capacity.0 / 4))
+}
+
 /// The drive in words.
-pub(super) fn describe(geometry: &Geometry) -> String {
+pub(super) fn describe(place: &Place) -> String {
+    let geometry = place.geometry();
     let capacity = geometry.capacity();
     let drive = match geometry.layout {
         Layout::Zoned => {
@@ -75,7 +90,10 @@ pub(super) fn describe(geometry: &Geometry) -> String {
         Layout::Plain => format!("a drive of {capacity} without zones"),
         Layout::Tracks(_) => format!("a drive of {capacity} of shingled tracks"),
     };
-    drive + ", emulated in a sparse file"
+    match place {
+        Place::Emulated(_) => drive + ", emulated in a sparse file",
+        Place::Device { path, .. } => format!("{drive}: {}", path.display()),
+    }
 }
 
 /// Options in proportion to the data, as they would be for a large store: so there are as many
@@ -92,6 +110,19 @@ mod tests {
     use terrace::device::Device as _;
 
     use super::*;
+
+    #[test]
+    fn a_drive_that_is_there_takes_as_much_as_one_that_is_made() {
+        for gib in [1, 20] {
+            let data = ByteCount::gib(gib);
+            let drive = make_drive(DeviceKind::Zoned, data, None, &mut Random::seeded(1)).unwrap();
+            let most = data_max(drive.geometry());
+            let zone = DeviceKind::Zoned.usual_zone();
+            assert!((data.0 - 2 * zone.0..=data.0).contains(&most.0), "{most}");
+        }
+        let small = Geometry::plain(ByteCount::mib(16));
+        assert_eq!(data_max(&small), ByteCount::mib(4));
+    }
 
     #[test]
     fn a_drive_of_any_kind_has_room_for_half_as_much_again_as_the_data_and_little_more() {
