@@ -66,16 +66,16 @@ fn turn(path: &Path, device: &BlockDevice, zone: ZoneId, condition: ZoneState) {
 
 /// The fate of a store some of whose zones failed while it was written.
 #[derive(Debug, Default)]
-struct Outcome {
-    written: u64,
-    refused: u64,
+pub(crate) struct Outcome {
+    pub(crate) written: u64,
+    pub(crate) refused: u64,
     read: usize,
     unreadable: usize,
-    opened: bool,
+    pub(crate) opened: bool,
 }
 
 /// An error that tells of the medium, or that the store has stopped because of it.
-fn assert_typed(error: &Error, doing: &str) {
+pub(crate) fn assert_typed(error: &Error, doing: &str) {
     let kinds = [error.kind(), error.origin()];
     let fits =
         |kind: &ErrorKind| matches!(kind, ErrorKind::Io | ErrorKind::ReadOnly | ErrorKind::NoSpace);
@@ -84,7 +84,7 @@ fn assert_typed(error: &Error, doing: &str) {
 
 /// Every key whose last write was acknowledged must be there or its read must fail. `begun` is the
 /// newest write that was begun, acknowledged or not.
-fn compare(db: &Db, seed: u64, acknowledged: u64, begun: u64, outcome: &mut Outcome) {
+pub(crate) fn compare(db: &Db, seed: u64, acknowledged: u64, begun: u64, outcome: &mut Outcome) {
     let at = match db.get(AT) {
         Ok(_) => last(db),
         Err(error) => {

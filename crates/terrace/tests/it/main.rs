@@ -8,6 +8,7 @@ mod delete_only;
 mod devices;
 mod errors;
 mod fills;
+mod flakey;
 mod full;
 mod geardb;
 mod handles;
