@@ -138,9 +138,10 @@ fn processor_time() -> Duration {
 }
 
 /// The sum of the times that requests have been with a device: the eleventh number that the kernel
-/// shows of it.
+/// shows of it. The path may be a link, as those in `/dev/disk/by-id` are.
 fn in_queue(path: &Path) -> Outcome<Duration> {
-    let name = path.file_name().ok_or("expected the path of a block device")?;
+    let node = path.canonicalize()?;
+    let name = node.file_name().ok_or("expected the path of a block device")?;
     let shown = Path::new("/sys/class/block").join(name).join("stat");
     let text = std::fs::read_to_string(&shown)?;
     let number = text.split_whitespace().nth(10).ok_or("expected eleven numbers")?;

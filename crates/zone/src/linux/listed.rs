@@ -24,6 +24,8 @@ const CONVENTIONAL: u8 = 1;
 pub struct Listed {
     /// Its node.
     pub path: PathBuf,
+    /// Names in `/dev/disk/by-id` that lead to it: they stay when nodes are numbered anew.
+    pub by_id: Vec<PathBuf>,
     /// Model of the hardware, if there is a name.
     pub model: Option<String>,
     /// Size of the address space.
@@ -63,12 +65,15 @@ impl Listed {
             Err(error) => return Err(error),
         };
         folders.sort();
-        let devices: io::Result<Vec<_>> = folders.iter().map(|it| Self::read(it)).collect();
+        let links = links(Path::new("/dev/disk/by-id"));
+        let read = |folder: &PathBuf| Self::read(folder, &links);
+        let devices: io::Result<Vec<_>> = folders.iter().map(read).collect();
         Ok(devices?.into_iter().flatten().collect())
     }
 
-    /// The device with this folder in sysfs; `None` if it has no medium.
-    fn read(folder: &Path) -> io::Result<Option<Self>> {
+    /// The device with this folder in sysfs; `None` if it has no medium. `links` are names of
+    /// devices, each with the node that it leads to.
+    fn read(folder: &Path, links: &[(PathBuf, PathBuf)]) -> io::Result<Option<Self>> {
         let sectors = queue::number(folder, "size")?.unwrap_or(0);
         let name = folder.file_name().unwrap_or_default().to_string_lossy().replace('!', "/");
         let Some(number) = device_number(folder) else { return Ok(None) };
@@ -98,8 +103,20 @@ impl Listed {
             None => queue::text(&folder.join("loop/backing_file"))?,
         };
         let size = ByteCount(sectors * SECTOR);
-        Ok(Some(Self { path, model, size, queue, zone_capacity, conventional, usage }))
+        let leads_here = links.iter().filter(|(_, node)| *node == path);
+        let by_id = leads_here.map(|(link, _)| link.clone()).collect();
+        Ok(Some(Self { path, by_id, model, size, queue, zone_capacity, conventional, usage }))
     }
+}
+
+/// The links of a folder with their targets, by name; none if there is no such folder, as where no
+/// `udev` runs.
+fn links(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let with_target = |link: PathBuf| Some((link.clone(), link.canonicalize().ok()?));
+    let mut links: Vec<_> = entries.filter_map(|entry| with_target(entry.path())).collect();
+    links.sort();
+    links
 }
 
 /// Whether a program has locked the node. Without the right to read it, this is not known.
@@ -178,6 +195,22 @@ mod tests {
         assert_eq!(mounted(MOUNTS, number, "sda2"), ["mounted on /"]);
         assert_eq!(mounted(MOUNTS, rustix::fs::makedev(8, 16), "sdb"), ["mounted on /data"]);
         assert!(mounted(MOUNTS, rustix::fs::makedev(8, 32), "sdc").is_empty());
+    }
+
+    #[test]
+    fn names_of_devices_lead_to_their_nodes() {
+        let folder = tempfile::tempdir().unwrap();
+        let by_id = folder.path().join("by-id");
+        std::fs::create_dir(&by_id).unwrap();
+        let node = folder.path().canonicalize().unwrap().join("sdx");
+        std::fs::write(&node, "").unwrap();
+        for name in ["wwn-0x5000", "ata-model_serial"] {
+            std::os::unix::fs::symlink("../sdx", by_id.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("../gone", by_id.join("ata-gone")).unwrap();
+        let expected = ["ata-model_serial", "wwn-0x5000"];
+        assert_eq!(links(&by_id), expected.map(|name| (by_id.join(name), node.clone())));
+        assert!(links(&folder.path().join("none")).is_empty());
     }
 
     #[test]

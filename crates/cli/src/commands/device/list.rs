@@ -1,7 +1,8 @@
-//! `terrace device list`: the block devices of this machine: model, size, zones, limits, and who
-//! uses them. Zoned ones come first. Nothing is written, and no right beyond reading sysfs is
-//! needed; without the right to read a device the capacity of its zones is not known. The last line
-//! tells how requests to a device are carried out by this program on this machine.
+//! `terrace device list`: the block devices of this machine: model, size, zones, limits, who uses
+//! them, and a name of each that stays. Zoned ones come first. Nothing is written, and no right
+//! beyond reading sysfs is needed; without the right to read a device the capacity of its zones is
+//! not known. The last line tells how requests to a device are carried out by this program on this
+//! machine.
 
 use std::io::{self, Write};
 
@@ -100,12 +101,19 @@ impl Answer {
         for device in &self.devices {
             table.add_row(row(device));
         }
-        writeln!(out, "{table}")
+        writeln!(out, "{table}")?;
+        // These names stay when nodes are numbered anew.
+        for Listed { path, by_id, .. } in &self.devices {
+            if let Some(name) = by_id.first() {
+                writeln!(out, "{} is {}", path.display(), name.display())?;
+            }
+        }
+        Ok(())
     }
 }
 
 fn row(device: &Listed) -> [String; 11] {
-    let Listed { path, model, size, queue, zone_capacity, conventional, usage } = device;
+    let Listed { path, model, size, queue, zone_capacity, conventional, usage, .. } = device;
     let is_zoned = queue.zoned != ZoneModel::None;
     let of_zones = |value: Option<String>, none: &str| match value {
         Some(value) => value,
@@ -159,6 +167,7 @@ mod tests {
         let is_zoned = zoned != ZoneModel::None;
         Listed {
             path: PathBuf::from("/dev/sdx"),
+            by_id: vec![PathBuf::from("/dev/disk/by-id/scsi-x")],
             model: None,
             size: ByteCount::gib(1),
             queue: Queue {
@@ -201,6 +210,12 @@ mod tests {
         let expected = "/dev/sdx|-|1 GiB|host-managed|64 (4 conventional)|16 MiB|unknown|8|no limit\
                         |512/4096|mounted on /";
         assert_eq!(zoned, expected);
+        let (devices, engine) = (vec![device(ZoneModel::None)], IoEngine::IoUring);
+        let answer = Answer { devices, left_out: 0, engine, no_io_uring: None };
+        let mut told = Vec::new();
+        answer.print(&mut told).unwrap();
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.ends_with("\n/dev/sdx is /dev/disk/by-id/scsi-x\n"), "{told}");
         let plain = row(&device(ZoneModel::None)).join("|");
         assert_eq!(plain, "/dev/sdx|-|1 GiB|plain|-|-|-|-|-|512/4096|mounted on /");
     }
