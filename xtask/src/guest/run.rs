@@ -1,6 +1,6 @@
 //! The chore `cargo xtask guest`: builds, packs, boots. The head of [`guest`](super) has the steps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
@@ -62,8 +62,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_file(&root.join("resets"), "guest/resets")?;
     image.add_program(built.tests("terrace-zone")?, "guest/zone_tests")?;
     image.add_program(built.tests("terrace")?, "guest/store_tests")?;
+    image.add_program(built.tests("terrace-lab")?, "guest/model_tests")?;
     image.add_program(built.terrace()?, "guest/terrace")?;
     image.add_program(&find("busybox")?, "bin/busybox")?;
+    image.add_program(Path::new(packages::DMSETUP), "bin/dmsetup")?;
     image.add_modules(&kernel)?;
     let archive = folder.join("guest.cpio");
     image.pack(&archive)?;

@@ -20,9 +20,7 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use terrace::{
-    Batch, Cursor, Db, Durability, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace,
-};
+use terrace::{Batch, Cursor, Db, Durability, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace};
 use terrace_env::random::Random;
 use terrace_env::runner;
 use terrace_zone::{Device, PowerCut};
