@@ -25,12 +25,13 @@ use std::process::{Command, Stdio};
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
     "README.md",
     "docs/arrivals.md",
     "docs/cli.md",
     "docs/drives.md",
     "docs/experiments.md",
+    "docs/offload.md",
     "docs/benchmarks.md",
     "docs/durability.md",
     "docs/guides/new-drive.md",
