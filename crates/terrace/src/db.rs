@@ -360,10 +360,12 @@ impl Db {
     ) -> Result<Checkpointed, Error> {
         let devices = devices.into();
         Fs::format(devices.clone(), format)?;
-        let fs = Fs::mount(devices.clone(), &MountOptions::default())?;
-        let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
-        fs.unmount();
-        drop(fs);
+        let mounted = Fs::mount(devices.clone(), &MountOptions::default());
+        let copied = mounted.map_err(Error::from).and_then(|fs| {
+            let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
+            fs.unmount();
+            copied
+        });
         if copied.is_err() {
             // An empty store would pass for a copy. The error of the copy says more than one of
             // this.

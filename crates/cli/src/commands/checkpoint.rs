@@ -15,7 +15,7 @@
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -74,11 +74,11 @@ impl Checkpoint {
         }
         let db = self.target.db(Access::ReadOnly)?;
         let copied = match medium {
-            Medium::Image => self.copy_to_drive(&db, self.open_drive()?),
+            Medium::Image => self.copy_to_drive(&db, self.open_drive()?, false),
             Medium::NewImage => self.make_drive().and_then(|drive| {
-                let copied = self.copy_to_drive(&db, drive);
+                let copied = self.copy_to_drive(&db, drive, true);
                 // A copy that failed is no store: nobody asked for that file.
-                copied.inspect_err(|_| drop(std::fs::remove_file(&self.to)))
+                copied.map_err(|failure| self.remove_image(failure))
             }),
             Medium::Directory => self.copy_to_directory(&db),
         };
@@ -128,11 +128,30 @@ impl Checkpoint {
         Ok(Arc::new(Emulator::create_image(&self.to, geometry, uuid)?))
     }
 
+    /// Removes an image that was made for a copy that failed; returns the failure, with what came
+    /// of that.
+    fn remove_image(&self, mut failure: Failure) -> Failure {
+        let to = self.to.display();
+        failure.message += &match std::fs::remove_file(&self.to) {
+            Ok(()) => format!("; the image {to} is removed"),
+            Err(error) => {
+                format!("; the image {to} is no copy, but could not be removed: {error}")
+            }
+        };
+        failure
+    }
+
     fn open_drive(&self) -> Result<Arc<dyn Device>, Failure> {
         drive::open(&self.to, terrace::device::Access::ReadWrite, false)
     }
 
-    fn copy_to_drive(&self, db: &Db, drive: Arc<dyn Device>) -> Result<Checkpointed, Failure> {
+    /// `is_made`: the drive was made for the copy.
+    fn copy_to_drive(
+        &self,
+        db: &Db,
+        drive: Arc<dyn Device>,
+        is_made: bool,
+    ) -> Result<Checkpointed, Failure> {
         let devices = self.devices(Arc::clone(&drive))?;
         let is_blank = self.make_store(&drive, &devices)?;
         let copied = self.mount(devices.clone()).and_then(|fs| {
@@ -144,6 +163,7 @@ impl Checkpoint {
             let erased = is_blank.then(|| Fs::erase(devices));
             failure.message += &match erased {
                 None => "; nothing was copied, what was there before is as it was".to_owned(),
+                Some(Ok(())) if is_made => "; nothing was copied".to_owned(),
                 Some(Ok(())) => "; nothing was copied, the drive is blank again".to_owned(),
                 Some(Err(error)) => format!(
                     "; nothing was copied, but the drive could not be made blank again and may \
@@ -155,15 +175,22 @@ impl Checkpoint {
     }
 
     fn copy_to_directory(&self, db: &Db) -> Result<Checkpointed, Failure> {
-        let entries = || std::fs::read_dir(&self.to).into_iter().flatten().flatten();
-        let was_empty = entries().next().is_none();
+        let was_empty = match std::fs::read_dir(&self.to) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(Failure::path(&self.to, &error)),
+        };
         let store = DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?;
         copy(db, store).map_err(|error| {
             let mut failure = self.failure(&error);
             if was_empty {
-                // A store's directory holds files only.
-                entries().for_each(|entry| drop(std::fs::remove_file(entry.path())));
-                failure.message += "; nothing was copied, the directory is empty again";
+                failure.message += &match empty_directory(&self.to) {
+                    Ok(()) => "; nothing was copied, the directory is empty again".to_owned(),
+                    Err(error) => format!(
+                        "; nothing was copied, but the directory could not be emptied and may \
+                         have an empty store: {error}"
+                    ),
+                };
             }
             failure
         })
@@ -230,4 +257,33 @@ fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
         let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));
         bar.reach(done.0);
     })
+}
+
+/// Removes the files of a directory: a store's has nothing else.
+fn empty_directory(directory: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        std::fs::remove_file(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_cannot_be_emptied_is_not_said_to_be_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), b"").unwrap();
+        empty_directory(directory.path()).unwrap();
+        assert!(std::fs::read_dir(directory.path()).unwrap().next().is_none());
+        let stays = directory.path().join("stays");
+        std::fs::create_dir(&stays).unwrap();
+        let error = empty_directory(directory.path()).unwrap_err().to_string();
+        assert!(error.contains(&stays.display().to_string()), "{error}");
+        empty_directory(&stays.join("missing")).unwrap_err();
+    }
 }

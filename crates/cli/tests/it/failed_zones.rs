@@ -40,15 +40,20 @@ fn a_superblock_in_a_zone_that_is_offline_is_told_from_a_drive_without_a_store()
     place.ok(&["check", "d.img"]);
 }
 
+/// A zone with a table.
+fn data_zone(place: &Place) -> u32 {
+    let zones = place.json(&["zones", "d.img"]);
+    let zones = zones["zones"].as_array().expect("a list");
+    let data = zones.iter().find(|zone| zone["used_for"] == "data").expect("a table's zone");
+    data["zone"].as_u64().expect("a number") as u32
+}
+
 #[test]
 fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     place.ok(&["compact", "d.img"]);
-    let zones = place.json(&["zones", "d.img"]);
-    let zones = zones["zones"].as_array().expect("a list");
-    let data = zones.iter().find(|zone| zone["used_for"] == "data").expect("a table's zone");
-    let zone = data["zone"].as_u64().expect("a number") as u32;
+    let zone = data_zone(&place);
     fail(&place, "d.img", [zone], ZoneState::Offline);
     let expected = format!("zone {zone} is offline");
     for command in ["get d.img key", "export d.img out"] {
@@ -61,6 +66,25 @@ fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
     let error = String::from_utf8(scan.stderr).expect("UTF-8");
     assert_eq!(scan.status.code(), Some(1), "{error}");
     assert!(error.contains("d.img: reading file") && error.contains(&expected), "{error}");
+}
+
+#[test]
+fn a_checkpoint_that_fails_says_what_became_of_its_target() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["compact", "d.img"]);
+    fail(&place, "d.img", [data_zone(&place)], ZoneState::Offline);
+    let error = place.fails(1, &["checkpoint", "d.img", "new.img"]);
+    assert!(error.contains("nothing was copied; the image new.img is removed"), "{error}");
+    assert!(!place.path().join("new.img").exists());
+    let error = place.fails(1, &["checkpoint", "d.img", "new/"]);
+    assert!(error.contains("nothing was copied, the directory is empty again"), "{error}");
+    assert_eq!(std::fs::read_dir(place.path().join("new")).expect("a directory").count(), 0);
+    place.ok(&["device", "create", "e.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    let error = place.fails(1, &["checkpoint", "d.img", "e.img"]);
+    assert!(error.contains("nothing was copied, the drive is blank again"), "{error}");
+    let error = place.fails(1, &["get", "e.img", "key"]);
+    assert!(error.contains("format the device first"), "{error}");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
 use terrace_env::{runner, test_seeds};
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
-use terrace_fs::{Access, Fs, MountOptions};
-use terrace_zone::emulator::Event;
+use terrace_fs::{Access, Fs, MountOptions, holds_store};
+use terrace_zone::emulator::{Event, FaultPlan, RequestKind};
 use terrace_zone::{PowerCut, Snapshot};
 
 use crate::devices::{Contents, churn, contents, drive, options};
@@ -206,6 +206,37 @@ fn a_target_that_is_too_small_is_left_empty() {
         assert!(fs.list().is_empty());
         assert!(fs.audit().is_empty(), "{:?}", fs.audit());
         db.write_with(Batch::new(), Durability::Synced).unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
+fn a_copy_that_fails_after_the_format_leaves_nothing_that_passes_for_a_store() {
+    runner::simulate(1, || {
+        let (db, _) = filled(1);
+        let format = FormatOptions::default();
+        let mut failed = 0;
+        for (kind, spared) in
+            [(RequestKind::Read, 1), (RequestKind::Flush, 2), (RequestKind::Write, 40)]
+                .into_iter()
+                .flat_map(|(kind, step)| (0..12).map(move |nth| (kind, step * nth)))
+        {
+            let faulty = || {
+                let target = drive(ByteCount::mib(1), 64, 2);
+                target.set_faults(Some(FaultPlan::new(1).fail(kind, spared)));
+                target
+            };
+            if Fs::format(faulty(), &format).is_err() {
+                continue;
+            }
+            let target = faulty();
+            if db.checkpoint_device(target.clone(), &format).is_err() {
+                target.set_faults(None);
+                assert!(!holds_store(&*target).unwrap(), "{kind:?} after {spared} others");
+                failed += 1;
+            }
+        }
+        assert!(failed > 1, "{failed} copies failed");
         db.close().unwrap();
     });
 }
