@@ -119,6 +119,7 @@ mod identity;
 mod ingest;
 mod key_space;
 pub mod limits;
+mod name_turns;
 mod named_files;
 mod opening;
 mod options;

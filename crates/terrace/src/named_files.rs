@@ -12,9 +12,12 @@
 //!   the number.
 //!
 //! A file that is [created](NamedFiles::create) is visible under its name at once, empty. One that
-//! is [begun](NamedFiles::begin) is visible when it is published, whole. Calls may wait for the
-//! device; any thread may make them. But of two calls that copy one sealed file at the same time,
-//! the later one's copy has the name, and what was appended to the other is lost with it.
+//! is [begun](NamedFiles::begin) is visible when it is published, whole.
+//!
+//! Threads: any. Calls may wait for the device. A call that changes what a name stands for waits
+//! until another one that changes the same name has returned: until a sealed file is copied, for
+//! example. That holds for the calls of one [`NamedFiles`]: two of them over one store do not know
+//! of each other.
 
 use std::sync::Arc;
 
@@ -27,6 +30,7 @@ use terrace_fs::Access;
 use terrace_lsm::remembered_system;
 
 use crate::Error;
+use crate::name_turns::NameTurns;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;
@@ -48,7 +52,10 @@ pub struct NewFile {
 }
 
 /// Files with names in a store.
-pub struct NamedFiles(Arc<dyn Store>);
+pub struct NamedFiles {
+    store: Arc<dyn Store>,
+    turns: NameTurns,
+}
 
 fn no_file(name: &str) -> StoreError {
     StoreError::NameNotFound(name.to_owned())
@@ -67,20 +74,20 @@ impl NamedFiles {
     /// Of this store. Nothing keeps others from changing its files: see [`claim`](Self::claim).
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self(store)
+        Self { store, turns: NameTurns::default() }
     }
 
     /// Claims the store until the claim is dropped: no engine may use the files meanwhile. An error
     /// if somebody else uses it ([`InUse`](crate::ErrorKind::InUse)), or if it holds keys and
     /// values ([`Invalid`](crate::ErrorKind::Invalid)).
     pub fn claim(&self, access: Access) -> Result<Claim, Error> {
-        let users = self.0.users();
+        let users = self.store.users();
         let claim = match access {
             Access::ReadOnly => users.claim_to_read(),
             Access::ReadWrite => users.claim_to_write(),
         };
         let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
-        match remembered_system(&*self.0)? {
+        match remembered_system(&*self.store)? {
             None => Ok(claim),
             Some(system) => Err(StoreError::Invalid(format!(
                 "expected files with names, found a key-value store under the system {system}"
@@ -92,19 +99,19 @@ impl NamedFiles {
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.0
+        &self.store
     }
 
     /// The file of this name.
     pub fn find(&self, name: &str) -> Result<FileInfo, StoreError> {
-        let info = self.0.lookup(name).and_then(|id| self.0.info(id));
+        let info = self.store.lookup(name).and_then(|id| self.store.info(id));
         info.ok_or_else(|| no_file(name))
     }
 
     /// Begins a file that nobody finds before it is published ([`publish`](Self::publish)). It is
     /// gone if its writer is dropped before, or the power is cut.
     pub fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
-        self.0.create(&CreateOptions {
+        self.store.create(&CreateOptions {
             kind: file.kind,
             hint: file.hint,
             size: file.size,
@@ -123,13 +130,25 @@ impl NamedFiles {
         transaction.link(passing.clone(), id).rename(passing, name);
     }
 
+    /// Commits a transaction that also gives the file these names. The caller has the turn for
+    /// them.
+    fn commit_named(
+        &self,
+        mut transaction: Transaction,
+        id: FileId,
+        names: &[&str],
+    ) -> Result<(), StoreError> {
+        names.iter().for_each(|name| Self::take_name(&mut transaction, id, name));
+        self.store.commit(transaction)
+    }
+
     /// Makes an empty file and gives it the name.
     pub fn create(&self, name: &str, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
         let writer = self.begin(file)?;
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), annotation(file.hint, file.modified));
-        Self::take_name(&mut transaction, writer.id(), name);
-        self.0.commit(transaction)?;
+        let _turn = self.turns.take([name]);
+        self.commit_named(transaction, writer.id(), &[name])?;
         Ok(writer)
     }
 
@@ -144,8 +163,8 @@ impl NamedFiles {
         writer.finish()?;
         let mut transaction = Transaction::new();
         transaction.seal(writer.id(), annotation(file.hint, file.modified));
-        names.iter().for_each(|name| Self::take_name(&mut transaction, writer.id(), name));
-        self.0.commit(transaction)
+        let _turn = self.turns.take(names.iter().copied());
+        self.commit_named(transaction, writer.id(), names)
     }
 
     /// The same for a file that can go on to grow. Its bytes are durable. A
@@ -159,8 +178,8 @@ impl NamedFiles {
         writer.sync()?;
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), annotation(file.hint, file.modified));
-        names.iter().for_each(|name| Self::take_name(&mut transaction, writer.id(), name));
-        self.0.commit(transaction)
+        let _turn = self.turns.take(names.iter().copied());
+        self.commit_named(transaction, writer.id(), names)
     }
 
     /// Ends a file: it is durable, and takes no more bytes.
@@ -173,28 +192,29 @@ impl NamedFiles {
         writer.finish()?;
         let mut transaction = Transaction::new();
         transaction.seal(writer.id(), annotation(hint, modified));
-        self.0.commit(transaction)
+        self.store.commit(transaction)
     }
 
     /// A writer at the end of a file.
     pub fn append_to(&self, name: &str) -> Result<Box<dyn FileWriter>, StoreError> {
+        let _turn = self.turns.take([name]);
         let info = self.find(name)?;
         if !info.sealed {
-            return self.0.reopen(info.id);
+            return self.store.reopen(info.id);
         }
         let writer = self.copy(&info, info.size, FileKind::Client)?;
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), (*info.annotation).clone());
-        Self::take_name(&mut transaction, writer.id(), name);
-        self.0.commit(transaction)?;
+        self.commit_named(transaction, writer.id(), &[name])?;
         Ok(writer)
     }
 
     /// Cuts a file to its first `size` bytes. It is sealed then.
     pub fn truncate(&self, name: &str, size: u64) -> Result<(), StoreError> {
+        let _turn = self.turns.take([name]);
         let info = self.find(name)?;
         // Holds off other writers until the new file has the name.
-        let _former = if info.sealed { None } else { Some(self.0.reopen(info.id)?) };
+        let _former = if info.sealed { None } else { Some(self.store.reopen(info.id)?) };
         if size > info.size {
             let found = info.size;
             return Err(StoreError::Invalid(format!(
@@ -206,8 +226,7 @@ impl NamedFiles {
         writer.finish()?;
         let mut transaction = Transaction::new();
         transaction.seal(writer.id(), (*info.annotation).clone());
-        Self::take_name(&mut transaction, writer.id(), name);
-        self.0.commit(transaction)
+        self.commit_named(transaction, writer.id(), &[name])
     }
 
     /// A new file with the first `size` bytes of another one, which are on the medium.
@@ -220,7 +239,7 @@ impl NamedFiles {
         let hint = from.annotation.hint;
         let new = NewFile { kind, hint, size: None, rank: Rank::Log, modified: 0 };
         let mut writer = self.begin(&new)?;
-        let reader = self.0.open(from.id)?;
+        let reader = self.store.open(from.id)?;
         let mut buffer = Vec::new();
         let mut at = 0;
         while at < size {
@@ -235,14 +254,15 @@ impl NamedFiles {
 
     /// A reader of a file.
     pub fn open(&self, name: &str) -> Result<Arc<dyn FileReader>, StoreError> {
-        self.0.open(self.find(name)?.id)
+        self.store.open(self.find(name)?.id)
     }
 
     /// Gives the file of a name another one; the file that had that one loses it.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         transaction.rename(from, to);
-        self.0.commit(transaction)
+        let _turn = self.turns.take([from, to]);
+        self.store.commit(transaction)
     }
 
     /// Gives all names that begin with `from` another beginning, by one transaction. An error if
@@ -253,27 +273,30 @@ impl NamedFiles {
                 "expected a beginning apart from {from:?}, found {to:?}"
             )));
         }
+        let _turn = self.turns.take_all();
         let mut transaction = Transaction::new();
         for (name, _) in self.list(from) {
             let then = format!("{to}{}", &name[from.len()..]);
             transaction.rename(name, then);
         }
-        self.0.commit(transaction)
+        self.store.commit(transaction)
     }
 
     /// Gives the file of a name a further one, which must be free.
     pub fn link(&self, name: &str, further: &str) -> Result<(), StoreError> {
-        let id = self.0.lookup(name).ok_or_else(|| no_file(name))?;
+        let _turn = self.turns.take([name, further]);
+        let id = self.store.lookup(name).ok_or_else(|| no_file(name))?;
         let mut transaction = Transaction::new();
         transaction.link(further, id);
-        self.0.commit(transaction)
+        self.store.commit(transaction)
     }
 
     /// Takes a name away; the file goes with its last name.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         transaction.unlink(name);
-        self.0.commit(transaction)
+        let _turn = self.turns.take([name]);
+        self.store.commit(transaction)
     }
 
     /// Takes names away, by one transaction.
@@ -281,17 +304,19 @@ impl NamedFiles {
         &self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), StoreError> {
+        let names: Vec<&str> = names.into_iter().collect();
+        let _turn = self.turns.take(names.iter().copied());
         let mut transaction = Transaction::new();
         for name in names {
             transaction.unlink(name);
         }
-        self.0.commit(transaction)
+        self.store.commit(transaction)
     }
 
     /// Files with a name that begins with `prefix`, in the order of these names.
     pub fn list(&self, prefix: &str) -> Vec<(String, FileInfo)> {
         let mut found = Vec::new();
-        for info in self.0.list() {
+        for info in self.store.list() {
             let names = info.names.iter().filter(|name| name.starts_with(prefix));
             found.extend(names.map(|name| (name.clone(), info.clone())));
         }
@@ -302,7 +327,10 @@ impl NamedFiles {
 
 #[cfg(test)]
 mod tests {
-    use terrace_env::store::MemoryStore;
+    use std::time::Duration;
+
+    use terrace_env::store::{Latency, MemoryStore};
+    use terrace_env::{runner, test_seeds};
 
     use super::*;
 
@@ -434,6 +462,61 @@ mod tests {
         files.rename_all("none", "some").unwrap();
         for (from, to) in [("y/", "y/z/"), ("y/z/", "y/")] {
             assert!(files.rename_all(from, to).is_err(), "{from} to {to}");
+        }
+    }
+
+    /// Appends bytes to a file, however often another writer is in the way, and seals it.
+    fn append(files: &NamedFiles, bytes: &[u8]) {
+        loop {
+            match files.append_to("a") {
+                Ok(mut writer) => {
+                    writer.append(bytes).unwrap();
+                    return files.seal(&mut *writer, NEW.hint, 9).unwrap();
+                }
+                Err(error) => assert!(matches!(error, StoreError::WrongState { .. }), "{error}"),
+            }
+            runner::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn calls_that_copy_one_sealed_file_at_once_lose_nothing() {
+        for seed in test_seeds(20) {
+            runner::simulate(seed, || {
+                let latency = Latency::uniform(Duration::from_millis(3));
+                let store = MemoryStore::new().with_latency(seed, latency);
+                let files = Arc::new(NamedFiles::new(Arc::new(store)));
+                write(&files, "a", b"0");
+                let clients: Vec<_> = [b"1", b"2", b"3"]
+                    .map(|bytes| {
+                        let files = Arc::clone(&files);
+                        runner::spawn("client", move || append(&files, bytes))
+                    })
+                    .into();
+                clients.into_iter().for_each(|client| client.join());
+                let mut found = read(&files, "a");
+                found.sort_unstable();
+                assert_eq!(found, b"0123", "seed {seed}");
+                assert_eq!(files.store().list().len(), 1);
+            });
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_removed_while_it_is_copied_is_gone() {
+        for seed in test_seeds(20) {
+            runner::simulate(seed, || {
+                let latency = Latency::uniform(Duration::from_millis(3));
+                let store = MemoryStore::new().with_latency(seed, latency);
+                let files = Arc::new(NamedFiles::new(Arc::new(store)));
+                write(&files, "a", b"12345");
+                let cutter = Arc::clone(&files);
+                let cut = runner::spawn("client", move || cutter.truncate("a", 1));
+                runner::sleep(Duration::from_millis(seed % 5));
+                files.remove("a").unwrap();
+                let _ = cut.join();
+                assert!(files.find("a").is_err(), "seed {seed}");
+            });
         }
     }
 }
