@@ -16,7 +16,7 @@
 //!
 //! # Failure
 //! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot
-//!   be synced; if that is no log, it cannot be sealed by a later one either.
+//!   be synced; no later one can seal that file either.
 //! - After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
 //!   what is on the medium. The same holds for a roll that fails in or after the rename of
 //!   `CURRENT`. The store then takes no more commits, and those that wait fail. The catalog may

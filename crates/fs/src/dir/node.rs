@@ -36,7 +36,7 @@ pub(super) struct NodeState {
     pub(super) size: u64,
     /// Bytes that are durable. (Of logs, see [`LogState`].)
     pub(super) synced: u64,
-    /// A sync failed: what is durable is not known any more. (Of logs, see [`LogState`].)
+    /// A sync failed: what is durable is not known any more.
     pub(super) unsynced: Option<StoreError>,
     /// The length that the catalog has.
     pub(super) recorded: u64,
@@ -126,8 +126,8 @@ impl Node {
     }
 
     /// Makes all its bytes durable; of a log, all that are in frames. Returns whether anything had
-    /// to be done. Once it has failed, the same error comes again, unless it is a log: the host may
-    /// have let go of bytes that it could not write, and a further sync of it would succeed.
+    /// to be done. Once it has failed, the same error comes again: the host may have let go of
+    /// bytes that it could not write, and a further sync would succeed.
     pub(super) fn sync(&self) -> Result<bool, StoreError> {
         let (size, mark) = {
             let state = self.lock();
@@ -150,10 +150,8 @@ impl Node {
         let mut state = self.lock();
         if let Err(error) = synced {
             let error = StoreError::io(format!("syncing file {}", self.id), error);
-            match self.kind {
-                FileKind::Log => state.log.failed = true,
-                FileKind::Table | FileKind::Client => state.unsynced = Some(error.clone()),
-            }
+            state.log.failed = self.kind == FileKind::Log;
+            state.unsynced = Some(error.clone());
             return Err(error);
         }
         match self.kind {

@@ -218,25 +218,27 @@ fn a_failed_append_can_be_tried_again_and_a_failed_sync_cannot() {
 
 /// A host may let go of bytes that it could not write: the next sync of the file would succeed.
 #[test]
-fn a_table_whose_sync_failed_at_its_seal_is_not_sealed_by_a_second_commit() {
-    let files = MemoryFiles::new();
-    let store = open(&files).expect("an empty store");
-    let mut writer = create(&store, FileKind::Table);
-    writer.append(b"a table").expect("an append");
-    writer.finish().expect("a finish");
-    let seal = || {
-        let mut transaction = Transaction::new();
-        transaction.seal(writer.id(), Annotation::default());
-        store.commit(transaction)
-    };
-    files.fail_at(files.operations(), std::io::ErrorKind::Other);
-    let first = seal().expect_err("the sync fails");
-    assert!(first.to_string().contains("syncing file"), "{first}");
-    let second = seal().expect_err("what the medium holds is unknown");
-    assert_eq!(second.to_string(), first.to_string());
-    assert_eq!(store.list().len(), 0);
-    sealed(&store, b"another");
-    assert_eq!(store.list().len(), 1, "others go on");
+fn a_file_whose_sync_failed_at_its_seal_is_not_sealed_by_a_second_commit() {
+    for kind in [FileKind::Table, FileKind::Log, FileKind::Client] {
+        let files = MemoryFiles::new();
+        let store = open(&files).expect("an empty store");
+        let mut writer = create(&store, kind);
+        writer.append(b"some bytes").expect("an append");
+        writer.finish().expect("a finish");
+        let seal = || {
+            let mut transaction = Transaction::new();
+            transaction.seal(writer.id(), Annotation::default());
+            store.commit(transaction)
+        };
+        files.fail_at(files.operations(), std::io::ErrorKind::Other);
+        let first = seal().expect_err("the sync fails");
+        assert!(first.to_string().contains("syncing file"), "{first}");
+        let second = seal().expect_err("what the medium holds is unknown");
+        assert_eq!(second.to_string(), first.to_string(), "{kind:?}");
+        assert_eq!(store.list().len(), 0, "{kind:?}");
+        sealed(&store, b"another");
+        assert_eq!(store.list().len(), 1, "others go on");
+    }
 }
 
 #[test]
