@@ -1,9 +1,10 @@
 //! [`Devices`]: the devices of a store: one of any layout for the tables, and perhaps a plain one
 //! beside it.
 //!
-//! `check_layouts` refuses a second device that is not plain. It cannot tell two plain devices that
-//! are in each other's place. In the place of a lost offload device, `without_offload` puts a
-//! stand-in. A claim on the devices binds users in this process, not other processes.
+//! `check_layouts` refuses a second device that is not plain, and more than two devices. It cannot
+//! tell two plain devices that are in each other's place. In the place of a lost offload device,
+//! `without_offload` puts a stand-in. A claim on the devices binds users in this process, not other
+//! processes.
 
 use std::sync::Arc;
 
@@ -80,8 +81,12 @@ impl Devices {
         self.all.iter()
     }
 
-    /// Refuses a device 1 that is not plain.
+    /// Refuses a device 1 that is not plain, and devices beyond it.
     pub(crate) fn check_layouts(&self) -> Result<(), StoreError> {
+        if self.all.len() > 2 {
+            let found = self.all.len();
+            return Err(StoreError::Invalid(format!("expected at most 2 devices, found {found}")));
+        }
         let got = match self.second().map(|device| device.geometry().layout) {
             None | Some(Layout::Plain) => return Ok(()),
             Some(Layout::Zoned) => "a zoned one",

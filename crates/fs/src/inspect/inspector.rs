@@ -87,7 +87,7 @@ impl Inspector {
             damage.extend(SuperblockArea::find(as_device(medium)).err());
         }
         let several = |it: &SuperblockSeen| it.superblock.as_ref().is_ok_and(|it| it.devices > 1);
-        if damage.is_empty() && seen.iter().any(several) {
+        if damage.is_empty() && (devices.second().is_some() || seen.iter().any(several)) {
             // Whether the devices belong together.
             damage.extend(find(&media, false).err());
         }

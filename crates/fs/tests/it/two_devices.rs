@@ -139,6 +139,15 @@ fn devices_that_do_not_belong_together_are_refused_by_name() {
     let single = crate::drive::formatted(Geometry::uniform(ByteCount::kib(256), 40), 5);
     let surplus = refused(with(&single, plain));
     assert!(surplus.contains("expected no other device"), "{surplus}");
+    let other_store = crate::drive::formatted(Geometry::plain(ByteCount::mib(16)), 6);
+    let strange = with(&single, &other_store);
+    assert!(refused(strange.clone()).contains("expected no other device"));
+    let seen = Inspector::device(strange).expect("drives that can be read");
+    assert!(!seen.damage().is_empty(), "the second device belongs to another store");
+    let shapes = [zoned, plain, plain].map(|drive| drive.geometry().clone());
+    let three = Drives::in_memory(shapes, 7).expect("three drives");
+    let error = Fs::format(&three, &FormatOptions::default()).expect_err("three devices");
+    assert!(error.to_string().contains("at most 2 devices, found 3"), "{error}");
     drop(mount(&one));
     let seen = Inspector::device(Devices::from(zoned)).expect("a drive that can be read");
     assert!(!seen.damage().is_empty(), "the journal is missing");
@@ -215,6 +224,34 @@ fn a_full_log_device_is_named_and_deletes_make_room_on_it() {
     }
     write(&fs, FileKind::Log, 500_000).expect("room again, in pieces");
     audit(&fs, false);
+}
+
+/// The device of the tables has a superblock of its own, and neither journal nor logs.
+#[test]
+fn tables_on_a_plain_device_leave_its_superblock_alone_however_full_it_is() {
+    let drives = formatted_with_log(Geometry::plain(ByteCount::mib(16)), ByteCount::mib(8), 9);
+    for round in 0..3 {
+        let fs = mount(&drives);
+        let mut files = Vec::new();
+        let full = loop {
+            match write(&fs, FileKind::Table, 100_000) {
+                Ok(id) => files.push(id),
+                Err(error) => break error,
+            }
+        };
+        assert!(full.is_space() && files.len() > 80, "round {round}: {full}");
+        drop(fs);
+        let fs = mount(&drives);
+        files.iter().for_each(|id| holds(&fs, *id, 100_000));
+        let mut transaction = Transaction::new();
+        for id in files {
+            transaction.delete(id);
+        }
+        fs.commit(transaction).expect("a commit");
+        audit(&fs, false);
+        drop(fs);
+        assert!(Fs::check(&drives).expect("a check").is_clean(), "round {round}");
+    }
 }
 
 #[test]
