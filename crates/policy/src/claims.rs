@@ -46,18 +46,29 @@ impl Claim {
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let (mut parts, mut to): (Vec<(Place, &Part)>, Vec<Place>) = (Vec::new(), Vec::new());
+        let mut leaving = Vec::new();
         let moves = match plan {
             Plan::Merge(merge) => {
-                for input in &merge.inputs {
-                    parts.extend(input.parts.iter().map(|part| (input.place, part)));
-                }
                 to.extend(merge.routes.iter().map(|route| route.to));
+                for input in &merge.inputs {
+                    let place = input.place;
+                    parts.extend(input.parts.iter().map(|part| (place, part)));
+                    if to.iter().any(|to| to.level != place.level) {
+                        leaving.extend(input.parts.iter().map(|part| (place, part.clone())));
+                    }
+                }
                 &merge.moves
             }
             Plan::TrivialMove(moves) => moves,
         };
-        parts.extend(moves.iter().map(|one| (one.from, &one.part)));
-        to.extend(moves.iter().filter_map(|one| one.to));
+        for one in moves {
+            parts.push((one.from, &one.part));
+            to.extend(one.to);
+            // A part that is dropped leaves its level, too.
+            if one.to.is_none_or(|to| to.level != one.from.level) {
+                leaving.push((one.from, one.part.clone()));
+            }
+        }
         let spans = parts.iter().map(|(_, part)| part.span.clone());
         let span = spans.reduce(|hull, span| hull.hull(&span))?;
         let places = || parts.iter().map(|(place, _)| *place).chain(to.iter().copied());
@@ -65,9 +76,6 @@ impl Claim {
         let oldest = places().max_by_key(Place::age)?;
         let mut sources: Vec<Place> = parts.iter().map(|(place, _)| *place).collect();
         sources.dedup();
-        let stays = |place: Place| to.iter().all(|to| to.level == place.level);
-        let leaving = parts.into_iter().filter(|(place, _)| !stays(*place));
-        let leaving = leaving.map(|(place, part)| (place, part.clone())).collect();
         Some(Self { span, newest, oldest, leaving, sources })
     }
 
@@ -155,8 +163,9 @@ impl Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::Histogram;
     use crate::plan::{Cut, Input, Merge, Move, Route};
-    use crate::tree::RunId;
+    use crate::tree::{LevelView, RunView, SegmentView};
     use terrace_env::FileId;
 
     fn place(level: u8, run: u64) -> Place {
@@ -221,5 +230,40 @@ mod tests {
         assert!(meet(&moves, &merge(&[(place(2, 1), "a-z")], place(3, 1))));
         assert!(!meet(&moves, &merge(&[(place(2, 1), "d-z")], place(3, 1))));
         assert_eq!(Claim::of(&Plan::TrivialMove(Vec::new())), None);
+    }
+
+    #[test]
+    fn bytes_that_are_dropped_or_merged_to_another_level_leave_theirs() {
+        let segment = SegmentView {
+            file: FileId(5),
+            span: part(5, "a-c").span,
+            size: ByteCount(10),
+            entries: 1,
+            tombstones: 0,
+            set: None,
+            histogram: Histogram::default(),
+        };
+        let run = RunView { id: RunId(1), segments: [segment].into_iter().collect() };
+        let levels = vec![LevelView::default(), LevelView { runs: vec![run] }];
+        let tree = TreeView { levels };
+        let leaves = |plan: &Plan| {
+            let claims = Claims::new(vec![Claim::of(plan).expect("a claim")]);
+            claims.leaving(&tree, 1)
+        };
+        let merged = |to| {
+            let mut plan = merge(&[(place(1, 1), "a-c")], to);
+            let Plan::Merge(merge) = &mut plan else { unreachable!("a merge") };
+            merge.inputs[0].parts = vec![part(5, "a-c")];
+            leaves(&plan)
+        };
+        assert_eq!(merged(place(2, 1)), ByteCount(10));
+        assert_eq!(merged(place(1, 2)), ByteCount(0), "it stays on its level");
+        let moved = |to| {
+            let one = Move { from: place(1, 1), to, part: part(5, "a-c") };
+            leaves(&Plan::TrivialMove(vec![one]))
+        };
+        assert_eq!(moved(None), ByteCount(10), "a drop");
+        assert_eq!(moved(Some(place(2, 1))), ByteCount(10));
+        assert_eq!(moved(Some(place(1, 2))), ByteCount(0));
     }
 }
