@@ -76,7 +76,7 @@ impl DevicePlan {
             }
             Some(DeviceDescription::DriveManaged { drive, band }) => Self::DriveManaged {
                 drive: drive.clone(),
-                hash: hash_of(&Drive::find(drive)?),
+                hash: hash_of(&drive_managed(drive)?),
                 band: band.map(|band| band.0),
             },
             Some(DeviceDescription::Tracks { track, overlap }) => {
@@ -197,6 +197,21 @@ fn disk(name: &str) -> Result<Drive, PlanError> {
     })
 }
 
+/// The drive-managed disk of this name.
+fn drive_managed(name: &str) -> Result<Drive, PlanError> {
+    let drive = Drive::find(name)?;
+    if drive.is_drive_managed() {
+        return Ok(drive);
+    }
+    let found =
+        if drive.media() == Media::Disk { "one without a translation layer" } else { "flash" };
+    Err(PlanError::Impossible {
+        what: format!("drive {name} of a drive-managed device"),
+        expected: "a disk that hides shingled bands".into(),
+        found: found.into(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +278,20 @@ mod tests {
         for (name, found) in [("wd-zn540", "flash"), ("seagate-st8000as0022", "shingled bands")] {
             let error = named(name).unwrap_err().to_string();
             assert!(error.contains("an ordinary disk") && error.contains(found), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_drive_managed_disk_has_a_translation_layer() {
+        let named = |name: &str| {
+            let kind = format!("kind = \"drive-managed\", drive = \"{name}\"");
+            plan(&LOAD.replace("kind = \"plain\"", &kind), "bluefs", "plain")
+        };
+        named("seagate-st8000as0022").unwrap();
+        for (name, found) in [("wd-zn540", "flash"), ("hitachi-hua72303", "without a translation")]
+        {
+            let error = named(name).unwrap_err().to_string();
+            assert!(error.contains("hides shingled bands") && error.contains(found), "{error}");
         }
     }
 

@@ -102,8 +102,8 @@ impl Metrics {
         values
     }
 
-    /// A metric by its name; `None` where the run does not have it. Nothing was done for a cause,
-    /// or on a level, that does not appear.
+    /// A metric by its name; `None` where the run does not have it, or nothing is called so.
+    /// Nothing was done for a cause, or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
         let zero_where_absent: [(&str, &BTreeMap<String, f64>); 16] = [
@@ -127,7 +127,11 @@ impl Metrics {
         if let Some((map, cause)) = name.split_once('.')
             && let Some((_, values)) = zero_where_absent.iter().find(|(known, _)| *known == map)
         {
-            return Some(values.get(cause).copied().unwrap_or(0.0));
+            let known = || {
+                let deep_level = map.ends_with("_by_level") && cause.parse::<u8>().is_ok();
+                deep_level || Self::names().iter().any(|known| known == name)
+            };
+            return values.get(cause).copied().or_else(|| known().then_some(0.0));
         }
         self.values().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
@@ -174,6 +178,10 @@ mod tests {
         assert_eq!(metrics.value("latency_seconds.p50"), None);
         assert_eq!(metrics.value("seconds_by_cause.reclaim"), Some(0.0));
         assert_eq!(metrics.value("read_amplification"), None);
+        assert_eq!(metrics.value("written_by_level.9"), Some(0.0));
+        for unknown in ["seconds_by_cause.reclaims", "written_by_level.top", "no_metric.total"] {
+            assert_eq!(metrics.value(unknown), None, "{unknown}");
+        }
         assert!(Sample::names().iter().any(|name| name == "reclaim_share"));
     }
 }

@@ -36,8 +36,7 @@ pub(super) struct Occupancy {
     pub(super) fragments: u64,
     /// A free run that is shorter is a fragment.
     pub(super) fragment: u64,
-    /// Where the last free run begins, which reaches to the end of such a device; the capacity if
-    /// nothing is free.
+    /// Where the free run begins that reaches to the end of such a device; the end if it is in use.
     pub(super) span: u64,
     /// Sorted runs.
     pub(super) runs: u64,
@@ -57,7 +56,9 @@ impl Occupancy {
         let tables: u64 = stats.levels.iter().map(|level| level.segments).sum();
         let zones = fs.zones()?;
         if zones.is_empty() {
-            found.count_runs(&fs.free_runs(), tables);
+            let end =
+                fs.devices().iter().find(|device| device.holds_tables).map(|it| it.capacity.0);
+            found.count_runs(&fs.free_runs(), tables, end.unwrap_or(found.capacity));
         }
         if let Some(offload) = fs.offload_space() {
             found.used += offload.live.0 + offload.pinned.0;
@@ -69,13 +70,13 @@ impl Occupancy {
         Ok(found)
     }
 
-    /// Of a device without zones. If it is full, it has no free run.
-    fn count_runs(&mut self, free: &[Range<u64>], tables: u64) {
+    /// Of a device without zones, of `end` bytes. If it is full, it has no free run.
+    fn count_runs(&mut self, free: &[Range<u64>], tables: u64, end: u64) {
         let space = FreeSpace::of(free, tables, self.valid);
         self.fragment = space.fragment_below.0;
         self.fragments = space.fragments.0;
         self.used += self.capacity.saturating_sub(space.bytes.0) + self.fragments;
-        self.span = free.last().map_or(self.capacity, |run| run.start);
+        self.span = free.last().filter(|run| run.end >= end).map_or(end, |run| run.start);
     }
 
     pub(super) fn used_share(&self) -> f64 {
@@ -137,10 +138,12 @@ mod tests {
     fn a_device_without_zones_is_used_but_for_its_free_runs_and_wholly_if_there_are_none() {
         let count = |free: &[Range<u64>]| {
             let mut found = Occupancy { capacity: 1000, valid: 600, ..Occupancy::default() };
-            found.count_runs(free, 60);
+            found.count_runs(free, 60, 1010);
             (found.used, found.span, found.used_share(), found.valid_efficiency())
         };
-        assert_eq!(count(&[]), (1000, 1000, 1.0, 0.6));
-        assert_eq!(count(&[100..200, 300..1000]), (200, 300, 0.2, 3.0));
+        assert_eq!(count(&[]), (1000, 1010, 1.0, 0.6));
+        assert_eq!(count(&[110..210, 310..1010]), (200, 310, 0.2, 3.0));
+        let last_in_use = count(&[110..210, 310..1000]);
+        assert_eq!(last_in_use.1, 1010, "what lies behind the last free run is in use");
     }
 }

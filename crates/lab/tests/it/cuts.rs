@@ -77,10 +77,11 @@ fn second_lives_of(setup: &Setup, batches: usize, step: usize, seed: u64) -> Res
 }
 
 /// Runs the seeds. Every kind of work must have been under way at some cut: one proves nothing
-/// about work that was never done.
+/// about work that was never done. That is not asked of a single seed that is repeated.
 fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
     let total = Cell::new(Tally::default());
-    for seed in test_seeds(default) {
+    let seeds = test_seeds(default);
+    for seed in seeds.clone() {
         let tally = runner::simulate(seed, || run(seed)).unwrap_or_else(|wrong| {
             panic!("seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
         });
@@ -90,6 +91,9 @@ fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
     }
     let Tally { trials, activity } = total.get();
     println!("{trials} cuts under {activity:?}");
+    if seeds.end - seeds.start < default {
+        return;
+    }
     assert!(trials > 1_000, "a run of only {trials} cuts proves little");
     assert!(activity.is_complete(), "a kind of work was never cut: {activity:?}");
 }
