@@ -69,16 +69,17 @@ mod tests {
     fn nothing_is_answered_after_the_cut_and_what_was_under_way_is_on_the_device() {
         let geometry = Geometry::uniform(ByteCount::mib(1), 4);
         let below: Arc<dyn Device> = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
-        let device = CutOff::new(Arc::clone(&below));
-        let write = |device: &CutOff, lba| {
+        let cut_off = CutOff::new(Arc::clone(&below));
+        let device: &dyn Device = &cut_off;
+        let write = |lba| {
             let data = IoBuf::copy_of(&[7; 4096]);
             let op = Op::Write { lba: Lba(lba), data, fua: false };
             device.submit(Request { op, cause: Cause::Client })
         };
-        device.wait(write(&device, 0)).unwrap();
-        let (before, flush) = (write(&device, 1), Op::Flush);
-        device.cut();
-        let late = [write(&device, 2), device.submit(Request { op: flush, cause: Cause::Client })];
+        device.wait(write(0)).unwrap();
+        let (before, flush) = (write(1), Op::Flush);
+        cut_off.cut();
+        let late = [write(2), device.submit(Request { op: flush, cause: Cause::Client })];
         for ticket in std::iter::once(before).chain(late) {
             let answer = device.wait(ticket);
             assert!(matches!(answer, Err(DeviceError::PowerLost)), "{answer:?}");
