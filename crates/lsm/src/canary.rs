@@ -34,6 +34,8 @@ pub enum Rule {
     CopiedLogsAsRead,
     /// No two plans that are under way may change the same part of the tree.
     ClaimsDoNotMeet,
+    /// A job that finds no space is no news for another one that waits for space.
+    LackIsNoNews,
     /// A merge's table ends where a table of its run stays.
     TablesEndAtBarriers,
     /// A table's bytes are counted in its level.

@@ -39,6 +39,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
     let mut retry = Retry::new();
     while let Some((task, choosing)) = shared.board.await_task(shared) {
+        let news = shared.space.news();
         let result = match &task {
             Task::Request(request) => shared.manual_compaction(request, choosing),
             Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree, choosing),
@@ -66,7 +67,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
                 if let Task::Request(request) = &task {
                     shared.board.note_no_space(request, error, REQUEST_TRIES);
                 }
-                retry.wait(shared);
+                retry.wait(shared, news);
             }
             Err(error) => shared.fail("a compaction", error),
         }

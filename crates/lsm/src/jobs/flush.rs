@@ -38,12 +38,13 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let mut retry = Retry::new();
     while let Some(immutable) = shared.memtables.await_next(&shared.lifecycle) {
         let memory = ByteCount(immutable.memtable.bytes() as u64);
+        let news = shared.space.news();
         match shared.tell_of_job(Job::Flush { memory }, || shared.flush(&immutable)) {
             Ok(()) => retry = Retry::new(),
             Err(error) if error.is_space() => {
                 shared.space.count_flush_error();
                 shared.note_no_space(&error);
-                retry.wait(shared);
+                retry.wait(shared, news);
             }
             Err(error) => shared.fail("a flush", error),
         }

@@ -17,8 +17,11 @@
 //! 4. When the oldest snapshot ends, the notes of step 3 are taken back, because jobs may drop
 //!    more.
 //!
-//! A job that found no space waits in [`Retry`] for a change here, but for a limited time: space
-//! can also come free without a change of the tree. Example: a reader ends.
+//! # Another try
+//! A job that found no space waits in [`Retry`] for *news*: a change of the tree, the end of the
+//! oldest snapshot, or a change of the lifecycle. It waits for a limited time, because space can
+//! also come free without news. Example: a reader ends. A lack of space is no news, whoever notes
+//! it: otherwise two jobs that find no space would wake each other without a pause.
 //!
 //! Any thread. One lock and one condition.
 
@@ -30,6 +33,7 @@ use terrace_env::{ByteCount, Time, runner};
 use terrace_policy::{Pressure, WriteRule};
 
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::shared::Shared;
 use crate::writing::Throttle;
 
@@ -53,6 +57,8 @@ struct State {
     compactions: usize,
     /// How often the tree has changed.
     changes: u64,
+    /// How often something has happened after which a job may find space that found none.
+    news: u64,
     /// Somebody found no space, and the tree has not changed since.
     lack: Option<Error>,
     /// How often a job has found no space.
@@ -74,6 +80,7 @@ impl SpacePressure {
             throttle: Throttle::default(),
             compactions: 0,
             changes: 0,
+            news: 0,
             lack: None,
             errors: 0,
             flush_errors: 0,
@@ -96,6 +103,7 @@ impl SpacePressure {
         self.change(|state| {
             state.lack = Some(error.clone());
             state.errors += 1;
+            state.news += u64::from(canary::is_broken(Rule::LackIsNoNews));
         });
     }
 
@@ -116,7 +124,10 @@ impl SpacePressure {
 
     /// The tree has changed for the `changes`th time: there may be space now.
     pub(crate) fn tree_has_changed(&self, changes: u64, rule: WriteRule) {
-        self.change(|state| (state.changes, state.rule, state.lack) = (changes, rule, None));
+        self.change(|state| {
+            (state.changes, state.rule, state.lack) = (changes, rule, None);
+            state.news += 1;
+        });
     }
 
     /// A snapshot has ended: what it kept can be dropped now. Whether anybody needs that.
@@ -124,13 +135,19 @@ impl SpacePressure {
         self.change(|state| {
             // What was tried in vain may succeed now, without a change of the tree.
             (state.exhausted_at, state.refused_at) = (None, None);
+            state.news += 1;
             state.lack.is_some()
         })
     }
 
-    /// Wakes all who wait, because of something they must look at.
+    /// Wakes all who wait, after a change of the lifecycle.
     pub(crate) fn wake(&self) {
-        self.change(|_| ());
+        self.change(|state| state.news += 1);
+    }
+
+    /// How much news there has been. A job asks before a try: see [`Retry::wait`].
+    pub(crate) fn news(&self) -> u64 {
+        self.state.lock().news
     }
 
     /// The lack of space that somebody noted last, unless it has ended.
@@ -221,6 +238,7 @@ impl SpacePressure {
     pub(crate) fn compaction_ends(&self, burden: bool) {
         self.change(|state| {
             state.compactions -= usize::from(burden);
+            state.news += u64::from(canary::is_broken(Rule::LackIsNoNews));
             if burden && state.compactions == 0 {
                 state.throttle.compaction_ends(runner::now());
             }
@@ -249,8 +267,12 @@ impl SpacePressure {
         true
     }
 
-    fn await_change(&self, state: &mut MutexGuard<'_, State>, limit: Duration) {
-        let _ = self.changed.wait_for(state, limit);
+    /// Waits for news since `news`, for no longer than `limit`.
+    fn await_news(&self, state: &mut MutexGuard<'_, State>, news: u64, limit: Duration) {
+        let end = runner::now() + limit;
+        while state.news == news && runner::now() < end {
+            let _ = self.changed.wait_until(state, end);
+        }
     }
 }
 
@@ -263,12 +285,13 @@ impl Retry {
         Self(RETRY_FIRST)
     }
 
-    /// Waits until space may have come free, but not for ever.
-    pub(crate) fn wait(&mut self, shared: &Shared) {
+    /// Waits until space may have come free, but not for ever. `news`: what
+    /// [`SpacePressure::news`] returned before the try that found no space.
+    pub(crate) fn wait(&mut self, shared: &Shared, news: u64) {
         let mut state = shared.space.state.lock();
         if !shared.lifecycle.must_stop() {
             shared.counters.waits.during(WaitCause::Retry, || {
-                shared.space.await_change(&mut state, self.0);
+                shared.space.await_news(&mut state, news, self.0);
             });
         }
         self.0 = (self.0 * 2).min(RETRY_MAX);

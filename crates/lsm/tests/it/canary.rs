@@ -10,9 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_lsm::canary::{Rule, set};
 
+use crate::{full, plans, unlogged, versions};
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
-use crate::{plans, unlogged, versions};
 
 /// The first of the seeds at which a suite notices that a rule is broken; `None`: it does not.
 fn noticed_at(rule: Rule, seeds: u64, suite: impl Fn(u64)) -> Option<u64> {
@@ -69,6 +69,11 @@ fn the_canary_of_a_sync_that_leaves_out_what_is_in_no_log_is_noticed() {
     });
     println!("seed {noticed:?}");
     assert!(noticed.is_some());
+}
+
+#[test]
+fn the_canary_of_jobs_that_wake_each_other_for_lack_of_space_is_noticed() {
+    assert!(noticed_at(Rule::LackIsNoNews, 1, full::lack_of_space).is_some());
 }
 
 #[test]

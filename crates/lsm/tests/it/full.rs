@@ -1,10 +1,10 @@
 //! A full store: puts are refused, reads and deletes go on, and space that is freed is used again.
 //! A refusal is an error of space and stops nothing: the same put succeeds later. Most of the
-//! stores hold a MiB at most, and keep a part of it for jobs: flushes and compactions. In one test
-//! the store has space, and refuses to commit new logs as if it had none.
+//! stores hold a MiB at most, and keep a part of it for jobs: flushes and compactions. In two tests
+//! the store has space, and refuses to commit new logs, or to create tables, as if it had none.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_env::random::{Random, Rng, RngCore};
@@ -13,7 +13,7 @@ use terrace_env::store::{
     Rank, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, FileId, runner, test_seeds};
+use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId};
 use terrace_policy::{Compaction, Cut, Route};
 
@@ -293,4 +293,89 @@ fn a_log_that_cannot_be_committed_for_lack_of_space_is_begun_again() {
             assert_eq!(contents(&try_open(&survivor).unwrap()), model.now);
         });
     }
+}
+
+/// A store that refuses to create tables for flushes, for compactions or for both, as if it were
+/// full.
+#[derive(Default)]
+struct RefusesTables {
+    store: MemoryStore,
+    flushes: Tries,
+    compactions: Tries,
+}
+
+/// Whether tries are refused, and how many were.
+#[derive(Default)]
+struct Tries {
+    refusing: AtomicBool,
+    refused: AtomicU64,
+}
+
+impl Layer for RefusesTables {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let tries = match options.cause {
+            Cause::Flush => &self.flushes,
+            Cause::Compaction => &self.compactions,
+            _ => return self.store.create(options),
+        };
+        if !tries.refusing.load(Ordering::Relaxed) {
+            return self.store.create(options);
+        }
+        // A try takes a while, or an endless row of them would never let the clock go on.
+        runner::sleep(Duration::from_millis(1));
+        tries.refused.fetch_add(1, Ordering::Relaxed);
+        let (needed, available) = (ByteCount::kib(4), ByteCount(0));
+        let (rank, on_host, device) = (options.rank, false, None);
+        Err(StoreError::NoSpace { rank, needed, available, on_host, device })
+    }
+}
+
+/// Lets a flush and a compaction find no space for a while. Neither may be tried more than about
+/// twice a second.
+pub(crate) fn lack_of_space(seed: u64) {
+    runner::simulate(seed, || {
+        let layer = Arc::new(RefusesTables::default());
+        let last = Route { end: None, to: to(2), stream: 18, cut: Cut::at(ByteCount::mib(8)) };
+        let decider = Routed::new(vec![last]) as Arc<dyn Compaction>;
+        let engine = Engine::open(Arc::clone(&layer) as _, decider, routed::options()).unwrap();
+        let (mut model, mut random) = (Model::default(), Random::seeded(seed));
+        let mut put = |number| {
+            routed::write(&engine, &mut model, vec![routed::put(&mut random, number, 300)]);
+        };
+        layer.compactions.refusing.store(true, Ordering::Relaxed);
+        for number in 0..routed::RUNS as u32 {
+            put(number);
+            engine.flush().unwrap();
+        }
+        layer.flushes.refusing.store(true, Ordering::Relaxed);
+        put(100);
+        assert!(engine.flush().unwrap_err().is_space());
+        runner::sleep(Duration::from_secs(5));
+        let refused = || {
+            let tries = [&layer.flushes, &layer.compactions];
+            tries.map(|tries| tries.refused.load(Ordering::Relaxed))
+        };
+        let before = refused();
+        runner::sleep(Duration::from_secs(10));
+        let tries = [0, 1].map(|job| refused()[job] - before[job]);
+        println!("{tries:?} tries in 10 seconds");
+        assert!(tries.iter().all(|tries| (10..=22).contains(tries)), "{tries:?} in 10 seconds");
+        // A flush that succeeds is news for the compaction, and each finds space within its time.
+        layer.compactions.refusing.store(false, Ordering::Relaxed);
+        layer.flushes.refusing.store(false, Ordering::Relaxed);
+        runner::sleep(Duration::from_millis(600));
+        let stats = engine.stats();
+        assert_eq!((stats.flushes, stats.compactions), (routed::RUNS as u64 + 1, 1));
+        engine.wait_idle().unwrap();
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
+#[test]
+fn a_flush_and_a_compaction_that_find_no_space_do_not_wake_each_other() {
+    (0..3).for_each(lack_of_space);
 }
