@@ -26,8 +26,15 @@
 //!    at most `r S / 2`, or if it drops many tombstones. A row whose tables overlap in every level
 //!    has no optional merges.
 //!
-//! Manual compactions are the row's. [`LoadRule::Eager`] is the thesis's checker for any row, for
-//! comparisons: whatever the row would do for space is carried out at once.
+//! Manual compactions are the row's.
+//!
+//! # Two rules that do not weigh
+//! - [`LoadRule::Eager`] is the thesis's checker as it works at low rates, for any row and for
+//!   comparisons: whatever the row would do for space is carried out at once.
+//! - [`LoadRule::Idle`] is a checker that heeds writers (thesis, section 5.3: merges are more
+//!   aggressive when there are fewer writes). While anybody writes, it carries out what the row has
+//!   due. At rest, it also carries out whatever the row would do for space, so that the next burst
+//!   finds empty buffers. A merge at rest ends early when a write comes.
 //!
 //! # What it costs
 //! - *Bytes written.* A byte goes down a level by a merge that writes `1 + M / N` bytes for it. By
@@ -78,11 +85,13 @@ pub enum LoadRule {
     Aware,
     /// As long as there is anything to merge.
     Eager,
+    /// When the row has them due, and at rest as long as there is anything to merge.
+    Idle,
 }
 
 impl LoadRule {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Off, Self::Aware, Self::Eager];
+    pub const ALL: [Self; 4] = [Self::Off, Self::Aware, Self::Eager, Self::Idle];
 }
 
 /// A row's decider, and when its choices are carried out. See the [module](self).
@@ -191,8 +200,10 @@ impl Compaction for LoadAware {
     ) -> Option<Choice> {
         match (self.rule, urgency) {
             (LoadRule::Aware, _) => self.pick_aware(tree, state, urgency, load),
-            (LoadRule::Eager, _) => self.row.pick(tree, state, Urgency::Space),
-            (LoadRule::Off, _) => self.row.pick(tree, state, urgency),
+            (LoadRule::Eager, _) | (LoadRule::Idle, Urgency::Rest) => {
+                self.row.pick(tree, state, Urgency::Space)
+            }
+            (LoadRule::Off | LoadRule::Idle, _) => self.row.pick(tree, state, urgency),
         }
     }
 

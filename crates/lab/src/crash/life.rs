@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use terrace::fs::Role;
-use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, System};
+use terrace::{
+    Batch, Bounds, Db, Durability, FormatOptions, LoadRule, Options, Row, System, Throttle,
+};
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
@@ -101,6 +103,19 @@ impl Setup {
     #[must_use]
     pub fn with_jobs(mut self, jobs: u16) -> Self {
         self.options.system = self.options.system.map(|system| System { jobs, ..system });
+        self
+    }
+
+    /// The same with the thesis's buffers, smaller: three levels over a last one, writers that are
+    /// never held back, and a checker that compacts at rest.
+    #[must_use]
+    pub fn with_buffers(mut self) -> Self {
+        self.options.system = self.options.system.map(|system| System {
+            levels: 4,
+            throttle: Some(Throttle::Off),
+            load: LoadRule::Idle,
+            ..system
+        });
         self
     }
 

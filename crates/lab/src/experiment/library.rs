@@ -10,7 +10,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 81] = [
+const FILES: [(&str, &str); 83] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -84,6 +84,8 @@ const FILES: [(&str, &str); 81] = [
     ("arrivals/delays", include_str!("../../experiments/arrivals/delays.toml")),
     ("offload/fig5-5", include_str!("../../experiments/offload/fig5-5.toml")),
     ("offload/fig5-6", include_str!("../../experiments/offload/fig5-6.toml")),
+    ("offload/buffers", include_str!("../../experiments/offload/buffers.toml")),
+    ("offload/buffers-arrivals", include_str!("../../experiments/offload/buffers-arrivals.toml")),
     ("offload/poisson", include_str!("../../experiments/offload/poisson.toml")),
     ("offload/bursts", include_str!("../../experiments/offload/bursts.toml")),
     ("offload/throttle", include_str!("../../experiments/offload/throttle.toml")),

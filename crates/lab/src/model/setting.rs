@@ -202,14 +202,15 @@ fn any_system(random: &mut Random) -> Option<System> {
         // Rows without these parameters ignore them.
         .map(|system| System {
             jobs: [1, 2, 4][usize::from(system.level0_runs) % 3],
-            throttle: [None, Some(Throttle::Paced), Some(Throttle::Leveldb)]
-                [usize::from(system.factor) / 2 % 3],
+            throttle: [None, Some(Throttle::Paced), Some(Throttle::Leveldb), Some(Throttle::Off)]
+                [usize::from(system.factor) / 2 % 4],
             growth: [None, Some(5), Some(25)][usize::from(system.level0_runs) % 3],
             check_moves: system.factor > 5,
             // Small trees hardly come to the overlaps that a store of many bands allows.
             overlap_bands: [None, Some(1), Some(2)][usize::from(system.factor) % 3],
-            load: LoadRule::ALL[usize::from(system.factor + system.level0_runs) % 3],
+            load: LoadRule::ALL[usize::from(system.factor + system.level0_runs) % 4],
             flush_level: [0, 2, 6][usize::from(system.factor) % 3],
+            levels: [4, 3, 7][usize::from(system.factor) % 3],
             variant: [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1]
                 [usize::from(system.factor + system.level0_runs) % 3],
             ..system

@@ -33,10 +33,11 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 52] = [
+const NAMED: [(&str, &str, Unit); 54] = [
     ("offloaded", "use of the offload device", Unit::Factor),
     ("offloaded.share", "flushes that are offloaded", Unit::Share),
     ("offloaded.written", "written to the offload device", Unit::Factor),
+    ("offloaded.held", "tables on the offload device", Unit::Share),
     ("offloaded.wear", "times the offload device is written over", Unit::Factor),
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
@@ -49,6 +50,7 @@ const NAMED: [(&str, &str, Unit); 52] = [
     ("written_by_level", "written into levels per byte", Unit::Factor),
     ("read_by_level", "read out of levels per byte", Unit::Factor),
     ("moved_by_level", "moved into levels per byte", Unit::Factor),
+    ("held_by_level", "tables by level", Unit::Share),
     ("merges_by_level", "merges from levels", Unit::Count),
     ("tables_per_merge_by_level", "tables of a merge", Unit::Count),
     ("jobs_by_kind", "jobs", Unit::Count),
@@ -91,7 +93,7 @@ const NAMED: [(&str, &str, Unit); 52] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 31] = [
+const FAMILIES: [(&str, &str, &str, Unit); 32] = [
     ("merge_mib.", "", "MiB of a merge, …", Unit::Count),
     ("rewrites.", "", "bands written again, …", Unit::Count),
     ("waits.", "", "waiting at once, …", Unit::Jobs),
@@ -122,6 +124,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 31] = [
     ("written_by_level.", "", "written into level … per byte", Unit::Factor),
     ("read_by_level.", "", "read out of level … per byte", Unit::Factor),
     ("moved_by_level.", "", "moved into level … per byte", Unit::Factor),
+    ("held_by_level.", "", "tables in level …", Unit::Share),
     ("merges_by_level.", "", "merges from level …", Unit::Count),
     ("tables_per_merge_by_level.", "", "tables of a merge from level …", Unit::Count),
     ("jobs_by_kind.", "", "jobs, …", Unit::Count),

@@ -68,8 +68,9 @@ pub struct Metrics {
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
     /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that
-    /// went there; `written`, all bytes written to it per byte of keys and values; and `wear`, how
-    /// many times its size these bytes are.
+    /// went there; `written`, all bytes written to it per byte of keys and values; `wear`, how many
+    /// times its size these bytes are; and `held`, the part of the tables' bytes that lies on it at
+    /// the end.
     #[serde(default)]
     pub offloaded: BTreeMap<String, f64>,
     /// Bytes of tables written into each level per byte of keys and values, by level: `0`, `1` and
@@ -82,6 +83,9 @@ pub struct Metrics {
     /// Bytes of tables that came into each level by metadata alone, over the same.
     #[serde(default)]
     pub moved_by_level: BTreeMap<String, f64>,
+    /// The part of the tables' bytes that lies in each level at the end; empty without tables.
+    #[serde(default)]
+    pub held_by_level: BTreeMap<String, f64>,
     /// Merges by the uppermost level of their inputs. As many as on the full drive: the scale
     /// shrinks tables, too.
     #[serde(default)]
@@ -253,10 +257,10 @@ pub(super) const MERGE_MIB: [&str; 3] = ["read", "written", "set"];
 pub(super) const REWRITES: [&str; 3] = ["count", "mib", "per_merge"];
 
 /// Names of the metrics of `offloaded`.
-pub(super) const OFFLOADED: [&str; 3] = ["share", "written", "wear"];
+pub(super) const OFFLOADED: [&str; 4] = ["share", "written", "wear", "held"];
 
 /// Use of the offload device.
-fn offloaded(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
+fn offloaded(scene: &Scene, interval: &Interval<'_>, held: &Occupancy) -> BTreeMap<String, f64> {
     let devices = scene.fs.devices();
     let Some(device) = devices.iter().find(|device| device.holds_offloaded) else {
         return BTreeMap::new();
@@ -267,7 +271,8 @@ fn offloaded(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
     let readings = interval.of_log_device();
     let (_, bytes) = readings.1.since(&readings.0).moved();
     let wear = bytes as f64 / device.capacity.0 as f64;
-    OFFLOADED.map(str::to_owned).into_iter().zip([share, written, wear]).collect()
+    let values = [share, written, wear, held.offloaded_share()];
+    OFFLOADED.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 /// Metrics of a phase.
@@ -316,10 +321,11 @@ pub(super) fn metrics(
         written_gib: gib(written_bytes),
         write_amplification: interval.amplification(),
         log_device_amplification: interval.log_device_amplification(),
-        offloaded: offloaded(scene, interval),
+        offloaded: offloaded(scene, interval, end),
         written_by_level: per_byte(&written, |level| level.bytes_written),
         read_by_level: per_byte(&written, |level| level.bytes_read),
         moved_by_level: per_byte(&written, |level| level.bytes_moved),
+        held_by_level: held_by_level(scene),
         merges_by_level: by_level(&written, |level| Some(level.merges as f64)),
         tables_per_merge_by_level: by_level(&written, LevelWork::tables_per_merge),
         jobs_by_kind: jobs_by_kind(&written),
@@ -407,6 +413,14 @@ fn by_level(written: &Written, of: impl Fn(&LevelWork) -> Option<f64>) -> BTreeM
 fn per_byte(written: &Written, of: fn(&LevelWork) -> u64) -> BTreeMap<String, f64> {
     let user_bytes = written.user_bytes;
     by_level(written, |level| (user_bytes > 0).then(|| of(level) as f64 / user_bytes as f64))
+}
+
+/// The part of the tables' bytes that lies in each level.
+fn held_by_level(scene: &Scene) -> BTreeMap<String, f64> {
+    let levels = scene.db.stats().levels;
+    let all: u64 = levels.iter().map(|level| level.bytes).sum();
+    let shares = levels.iter().map(|level| level.bytes as f64 / all.max(1) as f64).enumerate();
+    shares.filter(|_| all > 0).map(|(level, share)| (level.to_string(), share)).collect()
 }
 
 fn merge_seconds(merges: &[f64]) -> BTreeMap<String, f64> {

@@ -59,6 +59,7 @@ impl Metrics {
             written_by_level: levels().into(),
             read_by_level: levels().into(),
             moved_by_level: levels().into(),
+            held_by_level: levels().into(),
             merges_by_level: levels().into(),
             tables_per_merge_by_level: levels().into(),
             merge_seconds: MERGE_SECONDS.map(|name| (name.to_owned(), 0.0)).into(),
@@ -106,7 +107,7 @@ impl Metrics {
     /// Nothing was done for a cause, or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 16] = [
+        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 17] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
@@ -117,6 +118,7 @@ impl Metrics {
             ("written_by_level", &self.written_by_level),
             ("read_by_level", &self.read_by_level),
             ("moved_by_level", &self.moved_by_level),
+            ("held_by_level", &self.held_by_level),
             ("merges_by_level", &self.merges_by_level),
             ("log_device_seconds_by_cause", &self.log_device_seconds_by_cause),
             ("log_device_queued_by_cause", &self.log_device_queued_by_cause),

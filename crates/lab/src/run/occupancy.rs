@@ -38,6 +38,8 @@ pub(super) struct Occupancy {
     pub(super) fragment: u64,
     /// Where the free run begins that reaches to the end of such a device; the end if it is in use.
     pub(super) span: u64,
+    /// Live bytes on an offload device.
+    pub(super) offloaded: u64,
     /// Sorted runs.
     pub(super) runs: u64,
 }
@@ -62,6 +64,7 @@ impl Occupancy {
         }
         if let Some(offload) = fs.offload_space() {
             found.used += offload.live.0 + offload.pinned.0;
+            found.offloaded = offload.live.0;
         }
         for zone in zones.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;
@@ -85,6 +88,10 @@ impl Occupancy {
 
     pub(super) fn valid_share(&self) -> f64 {
         share(self.valid, self.capacity)
+    }
+
+    pub(super) fn offloaded_share(&self) -> f64 {
+        share(self.offloaded, self.valid)
     }
 
     pub(super) fn fragments_share(&self) -> f64 {

@@ -7,7 +7,7 @@
 //! scale asked for, or at the experiment's smallest scale if that is larger.
 
 use serde::{Deserialize, Serialize};
-use terrace::{ByteCount, Options, System};
+use terrace::{ByteCount, LoadRule, Options, System};
 use terrace_fs::superblock::Role;
 use terrace_zone::Geometry;
 use terrace_zone::timing::{Drive, Scale, ScaleMode};
@@ -255,8 +255,9 @@ impl RunPlan {
     /// How the store is opened.
     pub(super) fn options(&self) -> Result<Options, PlanError> {
         let store = &self.store;
+        let system = store.system.parse::<System>()?;
         Ok(Options::default()
-            .system(store.system.parse::<System>()?)
+            .system(system)
             .durability(store.durability())
             .memtable_size(ByteCount(store.memtable_size))
             .memtables_max(store.memtables_max)
@@ -267,8 +268,8 @@ impl RunPlan {
             .io_size(ByteCount(store.io_size))
             .workers(store.workers)
             .file_cache(ByteCount(store.file_cache))
-            // The papers' systems do not.
-            .compact_at_rest(false))
+            // The papers' systems do not, but for the thesis's checker.
+            .compact_at_rest(system.load == LoadRule::Idle))
     }
 }
 

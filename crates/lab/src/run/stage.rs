@@ -434,6 +434,7 @@ mod tests {
             let offloaded = stage.phase(0, &mut |_| ()).unwrap().unwrap().metrics.offloaded;
             let bytes = written().0 - before;
             let user = stage.scene.db.stats().user_bytes as f64;
+            assert!(offloaded["held"] > 0.0 && offloaded["held"] < 1.0, "{offloaded:?}");
             assert_eq!(size, (2_u64 << 30) as f64 / 64.0);
             assert!(offloaded["share"] > 0.0 && offloaded["share"] <= 1.0, "{offloaded:?}");
             let near =

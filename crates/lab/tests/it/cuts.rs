@@ -124,6 +124,18 @@ fn a_store_survives_a_power_cut_with_several_compactions_at_once() {
     }
 }
 
+/// Seed 1 has an offload drive, which fails and loses its power by itself.
+#[test]
+fn a_store_survives_a_power_cut_with_buffers_over_a_last_level() {
+    let row = Row::SmrdbLeveled;
+    let setup = Setup::small(1).under(row).with_buffers();
+    let tally = cut_short_life(&setup, row, 1, short_life);
+    assert!(tally.activity.offloaded_bytes > 0, "{:?}", tally.activity);
+    for seed in test_seeds(1) {
+        cut_short_life(&Setup::small(seed).under(row).with_buffers(), row, seed, short_life);
+    }
+}
+
 #[test]
 fn a_store_survives_a_power_cut_on_plain_drives_and_on_raw_tracks() {
     on_drives_without_zones(short_life);

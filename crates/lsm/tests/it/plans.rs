@@ -125,7 +125,7 @@ fn the_decider_of_every_row_agrees_with_an_ordered_map() {
 
 #[test]
 fn so_does_it_where_merges_are_held_back_or_never_end() {
-    for rule in [LoadRule::Aware, LoadRule::Eager] {
+    for rule in [LoadRule::Aware, LoadRule::Eager, LoadRule::Idle] {
         agrees_with_an_ordered_map(rows_under(2, rule));
     }
 }

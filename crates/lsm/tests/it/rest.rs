@@ -73,6 +73,27 @@ fn a_load_aware_decider_merges_level_0_for_scans_alone() {
 }
 
 #[test]
+fn an_idle_checker_empties_every_buffer_once_writers_rest_and_none_before() {
+    runner::simulate(1, || {
+        let decider = LoadAware::new(model::decider(), LoadRule::Idle, 4, ByteCount::gib(1));
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let engine = Engine::open(store, Arc::new(decider), at_rest()).expect("an engine");
+        let mut model = Model::default();
+        for _ in 0..3 {
+            write_memtables(&engine, 12, &mut model);
+            let held = |engine: &Engine| {
+                let levels = engine.stats().levels;
+                levels.iter().filter(|level| level.runs > 0).count()
+            };
+            assert!(held(&engine) > 1, "{:?}", engine.stats().levels);
+            runner::sleep(Duration::from_secs(3));
+            assert_eq!(held(&engine), 1, "{:?}", engine.stats().levels);
+            assert_eq!(contents(&engine), model.now);
+        }
+    });
+}
+
+#[test]
 fn waiting_until_idle_does_not_wait_for_the_rest_to_be_long_enough() {
     runner::simulate(1, || {
         let (engine, mut model) = (open_at_rest(&MemoryStore::new()), Model::default());

@@ -1,4 +1,4 @@
-//! The parameters of leveled compaction, and the two rules for slowing writers ([`Throttle`]).
+//! The parameters of leveled compaction, and the rules for slowing writers ([`Throttle`]).
 //!
 //! [`LeveledOptions`] says what each parameter does. By default, the limits and the factor are
 //! LevelDB's, with tables of 16 MiB and a level 1 of 64 MiB. Writers are slowed by
@@ -17,6 +17,14 @@ pub enum Throttle {
     /// By the runs of level 0 alone, as LevelDB does it: a millisecond a write from `level0_slow`
     /// runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their targets.
     Leveldb,
+    /// Never, however many runs level 0 has: it takes the bursts. Every read looks into all of
+    /// them, and what waits in level 0 takes space.
+    Off,
+}
+
+impl Throttle {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Paced, Self::Leveldb, Self::Off];
 }
 
 impl Throttle {
@@ -32,7 +40,7 @@ impl Throttle {
             Self::Paced => WriteRule::Paced(pressure()),
             Self::Leveldb if runs >= level0_stop => WriteRule::Stopped,
             Self::Leveldb if runs >= level0_slow => WriteRule::Delayed,
-            Self::Leveldb => WriteRule::Free,
+            Self::Leveldb | Self::Off => WriteRule::Free,
         }
     }
 }

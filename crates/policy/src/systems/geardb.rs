@@ -103,6 +103,7 @@ fn compaction(
         throttle: system.throttle.unwrap_or(throttle),
         growth: system.growth.unwrap_or(growth).into(),
         moves_together: system.moves_together.map_or(moves_together, usize::from),
+        levels: LeveledOptions::default().levels,
         ..system.leveled(store, leveldb::level1_size(store))
     };
     let options = GearOptions {

@@ -42,6 +42,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     parameters::LEVEL0_SLOW,
     parameters::LEVEL0_STOP,
     parameters::LEVEL1_SIZE,
+    parameters::LEVELS,
     parameters::MOVES_TOGETHER,
     parameters::TABLE_SIZE,
     parameters::THROTTLE,

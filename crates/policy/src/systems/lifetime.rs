@@ -27,7 +27,7 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
-use crate::{ByLifetime, Compaction, LastResort, Sweep, SweepOptions, ZonesSource};
+use crate::{ByLifetime, Compaction, LastResort, LeveledOptions, Sweep, SweepOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "lifetime",
@@ -51,8 +51,10 @@ pub(super) const PARTS: RowParts = RowParts {
 };
 
 fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+    let levels = LeveledOptions::default().levels;
+    let leveled = system.leveled(store, leveldb::level1_size(store));
     Arc::new(Sweep::new(SweepOptions {
-        leveled: system.leveled(store, leveldb::level1_size(store)),
+        leveled: LeveledOptions { levels, ..leveled },
         extra_tables: usize::from(system.extra_tables),
         tzone: system.tzone,
         in_order: system.in_order,

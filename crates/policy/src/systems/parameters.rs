@@ -239,10 +239,23 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     get: |system| system.level1_size.map(|size| size.0),
 };
 
+/// See [`System::levels`](super::System::levels).
+pub(super) const LEVELS: Parameter = Parameter {
+    limit: Limit {
+        option: "levels",
+        least: 2,
+        most: 7,
+        reason: "level 0 overlaps and the last level does not, and LevelDB has seven",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.levels = value as u8,
+    get: |system| Some(system.levels.into()),
+};
+
 /// See [`System::load`](super::System::load).
 pub(super) const LOAD: Parameter = Parameter {
-    limit: Limit { option: "load", least: 0, most: 2, reason: "it is one of three words" },
-    kind: Kind::Word(&["off", "aware", "eager"]),
+    limit: Limit { option: "load", least: 0, most: 3, reason: "it is one of four words" },
+    kind: Kind::Word(&["off", "aware", "eager", "idle"]),
     set: |system, value| system.load = LoadRule::ALL[value as usize],
     get: |system| LoadRule::ALL.iter().position(|rule| *rule == system.load).map(|at| at as u64),
 };
@@ -355,12 +368,13 @@ pub(super) const TABLE_SIZE: Parameter = Parameter {
 
 /// See [`System::throttle`](super::System::throttle).
 pub(super) const THROTTLE: Parameter = Parameter {
-    limit: Limit { option: "throttle", least: 0, most: 1, reason: "it is one of two words" },
-    kind: Kind::Word(&["paced", "leveldb"]),
-    set: |system, value| {
-        system.throttle = Some(if value > 0 { Throttle::Leveldb } else { Throttle::Paced });
+    limit: Limit { option: "throttle", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["paced", "leveldb", "off"]),
+    set: |system, value| system.throttle = Some(Throttle::ALL[value as usize]),
+    get: |system| {
+        let throttle = system.throttle?;
+        Throttle::ALL.iter().position(|rule| *rule == throttle).map(|at| at as u64)
     },
-    get: |system| system.throttle.map(|throttle| (throttle == Throttle::Leveldb).into()),
 };
 
 /// See [`System::tier_runs`](super::System::tier_runs).

@@ -84,7 +84,7 @@ pub struct System {
     pub level0_stop: Option<u16>,
     /// How writers are slowed when compactions are behind; `None`: as the row has it. By LevelDB's
     /// rule a load that the drive limits keeps 8 to 12 runs in level 0, and all levels grow to two
-    /// or three times their targets.
+    /// or three times their targets. Off: never slowed; level 0 grows as long as there is space.
     pub throttle: Option<Throttle>,
     /// How many tables' worth a compaction may take when it grows by neighbours that meet nothing
     /// more in the next level; LevelDB has 25. 0: it does not grow. `None`: as the row has it.
@@ -108,6 +108,11 @@ pub struct System {
     /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
     /// level. Range: 2 to 1000.
     pub factor: u16,
+    /// How many levels there are, level 0 included, where levels have sizes. The last one has no
+    /// limit, so with fewer levels less is rewritten until it is large, and each merge into it
+    /// meets more. A store that has more levels keeps them. Range: 2 to 7, and more than
+    /// `flush_level`.
+    pub levels: u8,
     /// The size of a table; `None`: as the row has it. Larger: fewer files, longer sequential
     /// writes; smaller: compactions go in smaller bites and need less free space. Range: 2 KiB to
     /// 16 GiB, and at most an eighth of the device.
@@ -184,6 +189,7 @@ pub struct System {
     pub whole_inputs: bool,
     /// When compactions are carried out. Off: when the row has them due. Aware: when they pay, or
     /// must be; see [`LoadAware`]. Eager: as long as there is anything to merge, for comparisons.
+    /// Idle: when they are due, and as long as there is anything to merge once writers rest.
     pub load: LoadRule,
     /// The most older bytes that a compaction may rewrite for each newer one, where `load` is
     /// aware. More: scans meet fewer bytes that wait, and more is written. Range: 1 to 100.
@@ -271,6 +277,7 @@ impl System {
             carry_overlap: false,
             level1_size: None,
             factor: 10,
+            levels: 7,
             table_size: None,
             free_min,
             gain_min,
@@ -385,6 +392,16 @@ impl System {
                 "writers that are stopped wait for a compaction, which begins at that many";
             return relation("level0_stop", stop, expected, reason);
         }
+        let last = self.levels.saturating_sub(1);
+        if self.flush_level > last {
+            let expected = format!("at most {last}, which is the last of {} levels", self.levels);
+            return relation(
+                "flush_level",
+                self.flush_level.into(),
+                expected,
+                "a flush goes to a level that there is",
+            );
+        }
         let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);
         match self.table_size.filter(|size| *size > most) {
             Some(size) => Err(OutOfRange::relation(
@@ -432,6 +449,7 @@ impl System {
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),
+            levels: usize::from(self.levels.max(2)),
             aligned_from: self.aligned_from,
             flush_level: usize::from(self.flush_level),
             jobs: usize::from(self.jobs.max(1)),

@@ -16,9 +16,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::parameter::Parameter;
-use super::parameters::REWRITE_MAX;
+use super::parameters::{LEVEL0_SLOW, LEVEL0_STOP, REWRITE_MAX};
 use super::{Row, System};
-use crate::LoadRule;
+use crate::{LoadRule, Throttle};
 
 /// A system that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,21 +87,31 @@ impl fmt::Display for System {
 
 impl System {
     /// Reads what a user asks for: like `parse`, and refuses a parameter that has no effect beside
-    /// the others, `rewrite_max` without `load=aware`.
+    /// the others: `rewrite_max` without `load=aware`; and with `throttle=off` `level0_stop`, and
+    /// `level0_slow` where it does nothing but slow writers.
     pub fn asked(text: &str) -> Result<Self, ParseSystemError> {
         let system: Self = text.parse()?;
         let assignments = text.split_once(':').map_or("", |(_, rest)| rest).split(',');
-        let mut pairs = assignments.filter_map(|part| part.split_once('='));
-        let without_effect = pairs.find(|(name, _)| *name == REWRITE_MAX.name());
-        match without_effect.filter(|_| system.load != LoadRule::Aware) {
-            None => Ok(system),
-            Some((_, value)) => Err(ParseSystemError::Value {
-                system: system.name(),
-                parameter: REWRITE_MAX.name(),
-                expected: "load=aware beside it".into(),
-                got: value.to_owned(),
-            }),
+        let pairs = assignments.filter_map(|part| part.split_once('='));
+        let is_unslowed = system.throttle == Some(Throttle::Off);
+        let needed = |name: &str| {
+            let (parameter, needed, is_idle) = [
+                (REWRITE_MAX, "load=aware beside it", system.load != LoadRule::Aware),
+                (LEVEL0_SLOW, "another throttle", is_unslowed && system.row != Row::Smrdb),
+                (LEVEL0_STOP, "another throttle", is_unslowed),
+            ]
+            .into_iter()
+            .find(|(parameter, ..)| parameter.name() == name)?;
+            is_idle.then_some((parameter.name(), needed))
+        };
+        for (name, value) in pairs {
+            if let Some((parameter, needed)) = needed(name) {
+                let (expected, got) = (needed.into(), value.to_owned());
+                let system = system.name();
+                return Err(ParseSystemError::Value { system, parameter, expected, got });
+            }
         }
+        Ok(system)
     }
 }
 
@@ -243,7 +253,17 @@ mod tests {
             assert!(error.contains("rewrite_max of bluefs: expected load=aware beside"), "{error}");
             assert!(text.parse::<System>().is_ok(), "{text}");
         }
-        for text in ["bluefs", "bluefs:jobs=2", "bluefs:rewrite_max=5,load=aware"] {
+        for text in ["bluefs:throttle=off,level0_stop=20", "bluefs:level0_slow=8,throttle=off"] {
+            let error = System::asked(text).unwrap_err().to_string();
+            assert!(error.contains("of bluefs: expected another throttle, found"), "{error}");
+        }
+        for text in [
+            "bluefs",
+            "bluefs:jobs=2",
+            "bluefs:rewrite_max=5,load=aware",
+            "bluefs:level0_stop=20,throttle=paced",
+            "smrdb:level0_slow=8,throttle=off",
+        ] {
             assert_eq!(System::asked(text), text.parse());
         }
     }

@@ -185,6 +185,36 @@ fn leveldb_grows_its_compactions_and_checks_its_moves() {
     check("compaction-leveldb", |input| decide(&leveldb(), input));
 }
 
+/// The thesis's buffers of ten, ten and a hundred bands before the last level, a tenth as large:
+/// bands of ten bytes.
+fn buffers() -> Leveled {
+    let (level0_runs, levels, table_size) = (10, 4, ByteCount(10));
+    let (throttle, level1_size) = (Throttle::Off, ByteCount(100));
+    Leveled::new(LeveledOptions {
+        level0_runs,
+        levels,
+        table_size,
+        throttle,
+        level1_size,
+        ..LeveledOptions::default()
+    })
+}
+
+#[test]
+fn three_levels_of_buffers_lie_over_a_last_one_without_a_limit() {
+    let pick = |input: &str| buffers().pick(&tree(input), &state(input), Urgency::Shape);
+    check("compaction-buffers", |input| describe(pick(input)));
+}
+
+#[test]
+fn writers_over_buffers_are_never_held_back() {
+    for count in [0, 10, 100, 1000] {
+        let runs: String = (0..count).map(|run| format!("level=0 run={run} a-m:10\n")).collect();
+        let rule = buffers().write_rule(&tree(&(runs + "level=1 run=1 a-m:4000\n")));
+        assert_eq!(rule, WriteRule::Free, "{count} runs");
+    }
+}
+
 #[test]
 fn leveldb_slows_and_stops_writers_by_the_runs_of_level_0_alone() {
     let with_runs = |count: usize| {

@@ -113,9 +113,10 @@ fn play(system: &str, rule: LoadRule) -> f64 {
 #[test]
 fn under_any_row_plans_are_legal_and_an_eager_one_writes_most() {
     for row in Row::ALL {
-        let [own, aware, eager] = LoadRule::ALL.map(|rule| play(row.name(), rule));
+        let [own, aware, eager, idle] = LoadRule::ALL.map(|rule| play(row.name(), rule));
         println!("{row:?}: {own:.1}, aware {aware:.1}, eager {eager:.1}");
         assert!(eager > 2.0 * own && eager > 4.0 * aware, "{row:?}: {own} {aware} {eager}");
+        assert_eq!(idle.to_bits(), own.to_bits(), "{row:?}: nobody rests here");
         // Five for each of four levels, besides the flush; bands have a limit of their own.
         let most = if row == Row::Smrdb { own } else { 1.0 + 4.0 * 5.0 };
         assert!(aware < most, "{row:?}: {aware}");
@@ -144,11 +145,13 @@ fn leveled_compaction_is_carried_out_once_it_pays() {
         let load = Load { written, scans: number(first, "scans").unwrap_or(0), seek };
         let rule = match field(first, "load") {
             Some("eager") => LoadRule::Eager,
+            Some("idle") => LoadRule::Idle,
             _ => LoadRule::Aware,
         };
         let capacity = ByteCount(number(first, "capacity").unwrap_or(100_000));
         let decider = LoadAware::new(leveled(), rule, 4, capacity);
-        let choice = decider.pick_under(&tree(input), &[], Urgency::Shape, &load);
+        let urgency = if first.contains("rest") { Urgency::Rest } else { Urgency::Shape };
+        let choice = decider.pick_under(&tree(input), &[], urgency, &load);
         choice.map_or("nothing".into(), |choice| describe_plan(&choice.plan))
     });
 }
