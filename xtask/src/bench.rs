@@ -1,9 +1,9 @@
 //! `cargo xtask bench NAME`: runs a benchmark and prints its numbers on standard output. They
 //! depend on the machine, so run nothing else meanwhile.
 //!
-//! `depth`, `mount` and `pick` are examples of the crates that they measure, run in a release
-//! build. Words after `--` are handed to the example. `reference` and `rocksdb` are in files of
-//! their own.
+//! `append`, `depth`, `mount` and `pick` are examples of the crates that they measure, run in a
+//! release build. Words after `--` are handed to the example. `reference` and `rocksdb` are in
+//! files of their own.
 
 use crate::workspace::Workspace;
 use crate::{reference, rocksdb, step};
@@ -11,6 +11,9 @@ use crate::{reference, rocksdb, step};
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
+    /// Small appends to one zone, many under way, against writes: on the model of a drive, or on a
+    /// zoned block device, whose data are lost
+    Append(Rest),
     /// Random reads of a block device by one thread, by `io_uring` and by blocking calls
     Depth(Rest),
     /// Mount time and memory of 14 TB of 256 MiB zones, empty and with a million files
@@ -34,6 +37,7 @@ pub(crate) struct Rest {
 /// Runs one benchmark.
 pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> anyhow::Result<()> {
     let (package, example, Rest { rest }) = match bench {
+        Bench::Append(rest) => ("terrace-zone", "append", rest),
         Bench::Depth(rest) => ("terrace-zone", "depth", rest),
         Bench::Mount(rest) => ("terrace-fs", "mount", rest),
         Bench::Pick(rest) => ("terrace-policy", "pick", rest),

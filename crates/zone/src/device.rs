@@ -5,6 +5,9 @@
 //!   pointer moves by what was written; at the capacity the zone is full. A write that does not
 //!   fill the zone opens it implicitly, unless it is open already. A conventional zone is written
 //!   anywhere, in whole logical blocks.
+//! - *Append.* A device may offer appends, which go to the write pointer wherever it is by then.
+//!   Appends to one zone that are under way together land one behind the other, in an order that
+//!   the device chooses.
 //! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
 //!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
 //!   closes all open zones.
@@ -36,8 +39,9 @@
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in
-//! which they were submitted. No lock may be held over a report, a submission or a wait. Each
-//! ticket must be waited for once, by any actor.
+//! which they were submitted; appends that are under way together have no order among themselves.
+//! No lock may be held over a report, a submission or a wait. Each ticket must be waited for once,
+//! by any actor.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};

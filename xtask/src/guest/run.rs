@@ -64,6 +64,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_program(built.tests("terrace")?, "guest/store_tests")?;
     image.add_program(built.tests("terrace-lab")?, "guest/model_tests")?;
     image.add_program(built.terrace()?, "guest/terrace")?;
+    let append = built.examples("terrace-zone").into_iter().find(|(name, _)| *name == "append");
+    let (_, append) = append.context("cargo: expected an example of the name append")?;
+    image.add_program(append, "guest/append")?;
     image.add_program(&find("busybox")?, "bin/busybox")?;
     image.add_program(Path::new(packages::DMSETUP), "bin/dmsetup")?;
     image.add_modules(&kernel)?;

@@ -13,7 +13,7 @@
 //! | part | content |
 //! |---|---|
 //! | `rules` | the list of rules, and what tries them |
-//! | `shape`, `writing`, `zones`, `limits`, `plain`, `tracks` | the rules |
+//! | `shape`, `writing`, `appends`, `zones`, `limits`, `plain`, `tracks` | the rules |
 //! | `shapes` | the shapes of devices that [`run`] tries |
 //! | `subject` | the device under test, with short methods for requests |
 //!
@@ -33,6 +33,7 @@
 //! A broken rule is a panic. Its name, and what device it was tried on, is printed to standard
 //! error.
 
+mod appends;
 mod limits;
 mod plain;
 mod rules;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::shapes::geometries;
 use super::subject::{Reopen, Rule, Subject};
-use super::{limits, plain, shape, tracks, writing, zones};
+use super::{appends, limits, plain, shape, tracks, writing, zones};
 use crate::{Device, Geometry, Layout};
 
 /// Rules with their names.
@@ -25,6 +25,7 @@ const ZONED: Rules = &[
     ("a write off the pointer changes nothing", writing::off_the_pointer),
     ("a zone takes its capacity and no more", writing::capacity_and_no_more),
     ("an append goes to the pointer", writing::append_goes_to_the_pointer),
+    ("appends under way together land one behind the other", appends::together),
     ("requests to one zone keep their order", writing::order_within_a_zone),
     ("a conventional zone is written anywhere", writing::conventional),
     ("open and close", zones::open_and_close),

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use terrace_env::sync::{self, Mutex};
 use terrace_env::{Lba, Users, ZoneId};
 
+use super::append::AppendNode;
 use super::engine::{Engine, IoEngine};
 use super::failure::Failed;
 use super::ioctl::{self, SECTOR};
@@ -98,7 +99,7 @@ impl BlockDevice {
         let failed = |operation: &str, error| {
             DeviceError::host(format!("cannot {operation} {}", path.display()), error)
         };
-        let (geometry, zones) = if queue.zoned == ZoneModel::None {
+        let (mut geometry, zones) = if queue.zoned == ZoneModel::None {
             let bytes = node.seek(SeekFrom::End(0)).map_err(|error| failed("measure", error))?;
             (shape::plain(&queue, bytes)?, Vec::new())
         } else {
@@ -106,6 +107,15 @@ impl BlockDevice {
             let zones = zones.map_err(|error| failed("report the zones of", error))?;
             (shape::zoned(&queue, &zones)?, zones)
         };
+        let append_max = queue.append_blocks(geometry.logical_block, geometry.physical_step());
+        let append_max = append_max.filter(|_| access == Access::ReadWrite);
+        let append = || {
+            let _: u32 = append_max?;
+            AppendNode::find(&queue::folder(number), geometry.logical_block)
+        };
+        let engine = Engine::new(&node, append, engine);
+        let engine = engine.map_err(|error| failed("use io_uring for", error))?;
+        geometry.max_append = append_max.filter(|_| engine.appends());
         let geometry = Arc::new(geometry);
         let mut table = ZoneTable::new(Arc::clone(&geometry));
         for (zone, raw) in geometry.zone_ids().zip(&zones) {
@@ -113,8 +123,6 @@ impl BlockDevice {
                 table.set(zone, shape::status(&shape::report(&geometry, zone, raw)));
             }
         }
-        let engine = Engine::new(&node, engine);
-        let engine = engine.map_err(|error| failed("use io_uring for", error))?;
         let device = Self {
             path: path.to_owned(),
             node,
@@ -138,7 +146,7 @@ impl BlockDevice {
         let table = ZoneTable::new(Arc::clone(&geometry));
         Self {
             path: PathBuf::from("a file"),
-            engine: Engine::new(&node, Some(engine)).expect("an engine that is permitted"),
+            engine: Engine::new(&node, || None, Some(engine)).expect("a permitted engine"),
             node,
             geometry,
             piece,
@@ -160,7 +168,7 @@ impl BlockDevice {
         self.engine.kind()
     }
 
-    /// The most reads, writes and flushes that have been under way at once.
+    /// The most reads, writes, appends and flushes that have been under way at once.
     #[must_use]
     pub fn depth_max(&self) -> usize {
         self.state.lock().under_way_max()
@@ -220,6 +228,13 @@ impl Device for BlockDevice {
             op @ (Op::Read { .. } | Op::Flush) => Ticket(self.submit_transfer(op)),
             op @ Op::Write { .. } if self.access == Access::ReadWrite => {
                 Ticket(self.submit_transfer(op))
+            }
+            Op::Append { zone, data, fua }
+                if self.access == Access::ReadWrite
+                    && self.engine.appends()
+                    && zone.0 < self.geometry.zones =>
+            {
+                Ticket(self.submit_transfer(Op::Append { zone, data, fua }))
             }
             op => {
                 let result = if is_write {

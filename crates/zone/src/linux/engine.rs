@@ -14,7 +14,8 @@ use rustix::io::ReadWriteFlags;
 use serde::Serialize;
 use terrace_env::IoBuf;
 
-use super::ring::Ring;
+use super::append::AppendNode;
+use super::ring::{Moved, Ring};
 use super::transfer::{Call, Command};
 
 /// A way to carry out requests. Both keep the same rules.
@@ -33,7 +34,7 @@ impl IoEngine {
     /// # Errors
     /// The reason if it does not. A [`BlockDevice`](super::BlockDevice) then blocks.
     pub fn check_io_uring() -> io::Result<()> {
-        Ring::new(&File::open("/dev/null")?).map(drop)
+        Ring::new(&File::open("/dev/null")?, None).map(drop)
     }
 }
 
@@ -49,39 +50,65 @@ impl fmt::Display for IoEngine {
 /// An engine in use.
 pub(super) enum Engine {
     IoUring(Box<Ring>),
-    Blocking,
+    /// With the node for appends, if the device has one.
+    Blocking(Option<AppendNode>),
 }
 
 impl Engine {
     /// The engine for a file: the one that is asked for, or else `io_uring` where it is permitted.
-    pub(super) fn new(file: &File, wanted: Option<IoEngine>) -> io::Result<Self> {
+    /// `append` opens the node for appends, if the device has one.
+    pub(super) fn new(
+        file: &File,
+        append: impl Fn() -> Option<AppendNode>,
+        wanted: Option<IoEngine>,
+    ) -> io::Result<Self> {
         match wanted {
-            Some(IoEngine::Blocking) => Ok(Self::Blocking),
-            Some(IoEngine::IoUring) => Ok(Self::IoUring(Box::new(Ring::new(file)?))),
-            None => {
-                Ok(Ring::new(file).map_or(Self::Blocking, |ring| Self::IoUring(Box::new(ring))))
-            }
+            Some(IoEngine::Blocking) => Ok(Self::Blocking(append())),
+            Some(IoEngine::IoUring) => Ok(Self::IoUring(Box::new(Ring::new(file, append())?))),
+            None => Ok(match Ring::new(file, append()) {
+                Ok(ring) => Self::IoUring(Box::new(ring)),
+                Err(_) => Self::Blocking(append()),
+            }),
+        }
+    }
+
+    /// Whether it takes appends.
+    pub(super) fn appends(&self) -> bool {
+        match self {
+            Self::IoUring(ring) => ring.appends(),
+            Self::Blocking(node) => node.is_some(),
         }
     }
 
     pub(super) fn kind(&self) -> IoEngine {
         match self {
             Self::IoUring(_) => IoEngine::IoUring,
-            Self::Blocking => IoEngine::Blocking,
+            Self::Blocking(_) => IoEngine::Blocking,
         }
     }
 }
 
-/// Carries a command out by a call that blocks; returns how many bytes it moved.
-pub(super) fn carry_out(file: &File, command: &Command, buf: &mut IoBuf) -> io::Result<usize> {
+/// Carries a command out by a call that blocks.
+pub(super) fn carry_out(
+    file: &File,
+    append: Option<&AppendNode>,
+    command: &Command,
+    buf: &mut IoBuf,
+) -> io::Result<Moved> {
     let Command { call, bytes, offset, .. } = command;
+    let moved = |bytes| Moved { bytes, placed: 0 };
     match call {
-        Call::Read => file.read_at(&mut buf[bytes.clone()], *offset),
+        Call::Read => file.read_at(&mut buf[bytes.clone()], *offset).map(moved),
         Call::Write { dsync } => {
             let flags = if *dsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
             let data = [IoSlice::new(&buf[bytes.clone()])];
-            Ok(rustix::io::pwritev2(file, &data, *offset, flags)?)
+            Ok(moved(rustix::io::pwritev2(file, &data, *offset, flags)?))
         }
-        Call::Sync => file.sync_data().map(|()| 0),
+        Call::Append { fua } => {
+            let node = append.expect("an append on an engine that takes appends");
+            let placed = node.call(node.append(*offset, bytes.len(), *fua), &buf[bytes.clone()])?;
+            Ok(Moved { bytes: bytes.len(), placed })
+        }
+        Call::Sync => file.sync_data().map(|()| moved(0)),
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `EOVERFLOW` | too many active zones |
 //! | `ETOOMANYREFS` | too many open zones |
+//! | `ENOSPC` of an append | it does not fit, in the zone or behind the appends under way |
 //! | `EIO`, `EREMOTEIO` | the device refused the command: the zone's report tells why |
 //! | `ENODATA`, `EILSEQ`, `EBADE`, `ETIMEDOUT` | the medium failed |
 //! | others | the host failed: the device is gone, no memory, no permission |
@@ -51,6 +52,9 @@ impl Failed<'_> {
             Some(ZoneState::Offline) => return DeviceError::ZoneOffline { zone },
             Some(ZoneState::ReadOnly) if !reads => return DeviceError::ZoneReadOnly { zone },
             _ => {}
+        }
+        if operation == "append to" && number == Some(Errno::NOSPC) {
+            return DeviceError::ZoneFull { zone };
         }
         let of_medium =
             [Errno::IO, Errno::REMOTEIO, Errno::NODATA, Errno::ILSEQ, Errno::BADE, Errno::TIMEDOUT];
@@ -109,6 +113,9 @@ mod tests {
             (Errno::IO, "read", Some((ZoneState::ReadOnly, 0)), "Medium"),
             (Errno::IO, "read", Some((ZoneState::Offline, 0)), "ZoneOffline"),
             (Errno::NODATA, "read", open, "Medium"),
+            (Errno::IO, "append to", open, "Medium"),
+            (Errno::NOSPC, "append to", open, "ZoneFull"),
+            (Errno::NOSPC, "write", open, "Host"),
             (Errno::NODEV, "write", None, "Host"),
             (Errno::PERM, "open", open, "Host"),
         ] {

@@ -4,13 +4,16 @@
 //! | part | content |
 //! |---|---|
 //! | `block_device` | [`BlockDevice`]: the [`Device`](crate::Device) |
-//! | `requests` | reads, writes and flushes, from submission to completion |
+//! | `requests` | reads, writes, appends and flushes, from submission to completion |
 //! | `zone_operations` | zone operations and reports |
 //! | `order` | which requests wait for which |
 //! | `transfer` | a request as a sequence of commands to the kernel |
 //! | `engine` | [`IoEngine`]: `io_uring`, or calls that block |
 //! | `engine_tests` | tests of both |
 //! | `ring` | commands by `io_uring`; unsafe code |
+//! | `queues` | the queues of a ring, with entries of two sizes; unsafe code |
+//! | `appending` | in which zones appends are under way |
+//! | `append` | zone append by the character node of NVMe; unsafe code |
 //! | `node` | opens the device's node, and keeps other users out |
 //! | `shape` | the geometry, from the kernel's report and from `queue` |
 //! | `queue` | [`Queue`]: limits that sysfs shows |
@@ -36,7 +39,8 @@
 //!   not depend on the kernel. Writes to different zones, and reads, are under way together.
 //! - A zone operation waits for earlier requests to its zone, and blocks until it is done.
 //! - A flush does not wait for writes under way. It covers those that have completed.
-//! - Zone append is not offered: the kernel has it for programs on the character node of NVMe only.
+//! - Zone append is offered where this program may use the character node of an NVMe namespace: the
+//!   kernel has it there only. Appends to one zone are under way together, and wait for all others.
 //! - After an error, and after each zone operation, the zone is reported anew, and the table takes
 //!   over what the device says. The table also takes over what a caller asks to have reported.
 //! - A pointer is taken from empty, open and closed zones only. In others its value differs from
@@ -51,6 +55,8 @@
 //!   device is opened for writing.
 //! - When a device is opened for writing, all open zones are closed, as after power-on.
 
+mod append;
+mod appending;
 mod block_device;
 mod content;
 mod engine;
@@ -62,6 +68,7 @@ mod listed;
 mod node;
 mod order;
 mod queue;
+mod queues;
 mod requests;
 mod ring;
 mod shape;

@@ -4,10 +4,12 @@
 //! conflict
 //!
 //! - if their blocks overlap, unless both only read;
-//! - if both move the write pointer of a sequential zone, wherever their blocks lie.
+//! - if both move the write pointer of a sequential zone, wherever their blocks lie, unless both
+//!   are appends: the device puts those one behind the other, in an order of its own.
 //!
-//! All others are under way at the same time. Each request is compared with all requests to its
-//! zone that have not ended, when it is added and when it ends.
+//! Where an append goes is not known before, so its blocks are those of the whole zone. All others
+//! are under way at the same time. Each request is compared with all requests to its zone that have
+//! not ended, when it is added and when it ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -23,6 +25,8 @@ pub(super) enum Effect {
     Writes,
     /// The write pointer of a sequential zone moves: a write, or a zone operation.
     MovesPointer,
+    /// The write pointer moves, and the device decides where the data go.
+    Appends,
 }
 
 #[derive(Debug)]
@@ -38,8 +42,10 @@ impl Entry {
     fn conflicts(&self, other: &Self) -> bool {
         let overlap = self.blocks.start < other.blocks.end && other.blocks.start < self.blocks.end;
         match (self.effect, other.effect) {
-            (Effect::Reads, Effect::Reads) => false,
-            (Effect::MovesPointer, Effect::MovesPointer) => true,
+            (Effect::Reads, Effect::Reads) | (Effect::Appends, Effect::Appends) => false,
+            (Effect::MovesPointer | Effect::Appends, Effect::MovesPointer | Effect::Appends) => {
+                true
+            }
             _ => overlap,
         }
     }
@@ -128,7 +134,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Effect::{MovesPointer, Reads, Writes};
+    use Effect::{Appends, MovesPointer, Reads, Writes};
 
     const ZONE: ZoneId = ZoneId(3);
 
@@ -146,6 +152,22 @@ mod tests {
         let (order, begun) = order(&[(0, 4, Writes), (4, 4, Writes), (8, 1, Reads), (8, 9, Reads)]);
         assert_eq!(begun, [true; 4]);
         assert!(order.has_changes());
+    }
+
+    #[test]
+    fn appends_are_under_way_together_and_with_nothing_else() {
+        let (mut order, begun) = order(&[
+            (0, 256, Appends),
+            (0, 256, Appends),
+            (8, 1, Reads),
+            (9, 1, MovesPointer),
+            (0, 256, Appends),
+        ]);
+        assert_eq!(begun, [true, true, false, false, false]);
+        assert_eq!(order.end(1, ZONE), []);
+        assert_eq!(order.end(0, ZONE), [2, 3], "other blocks than those that are read");
+        assert_eq!(order.end(3, ZONE), []);
+        assert_eq!(order.end(2, ZONE), [4]);
     }
 
     #[test]

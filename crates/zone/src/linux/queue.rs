@@ -37,6 +37,8 @@ pub struct Queue {
     pub max_active: Option<u32>,
     /// The longest command.
     pub request_max: u64,
+    /// The longest zone append of the kernel itself; `None` without zones, and before Linux 5.8.
+    pub append_max: Option<u64>,
     /// The most pieces of memory of a command.
     pub segments_max: u64,
     /// Whether the medium turns.
@@ -74,9 +76,18 @@ impl Queue {
             max_open: limit("max_open_zones")?.map(narrow),
             max_active: limit("max_active_zones")?.map(narrow),
             request_max: needed("max_sectors_kb")? * 1024,
+            append_max: limit("zone_append_max_bytes")?,
             segments_max: number("max_segments")?.unwrap_or(1),
             rotational: number("rotational")? == Some(1),
         })
+    }
+
+    /// The longest zone append, in logical blocks: whole steps of so many.
+    pub(super) fn append_blocks(&self, logical_block: u32, step: u64) -> Option<u32> {
+        // A command names the number of blocks with 16 bits.
+        let most = (self.append_max? / u64::from(logical_block)).min(1 << 15);
+        let most = u32::try_from(most / step * step).ok()?;
+        (most > 0).then_some(most)
     }
 
     /// The longest write, in bytes, of which the kernel makes one command wherever the pages of
@@ -157,6 +168,17 @@ mod tests {
         assert_eq!((disk.max_open, disk.max_active), (Some(8), None));
         assert_eq!(disk.zone_size, Some(16 << 20));
         assert_eq!(disk.piece(), 512 << 10);
+    }
+
+    #[test]
+    fn an_append_has_whole_blocks() {
+        let append = |text: &str| {
+            let files = [&DISK[..], &[("zone_append_max_bytes", text)]].concat();
+            queue(&files).unwrap().append_blocks(512, 8)
+        };
+        assert_eq!((append("131072"), append("135000")), (Some(256), Some(256)));
+        assert_eq!(append("1073741824"), Some(1 << 15));
+        assert_eq!((append("0"), append("4095")), (None, None));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Reads, writes and flushes of a [`BlockDevice`], from their submission to their completion.
+//! Reads, writes, appends and flushes of a [`BlockDevice`], from their submission to their
+//! completion.
 //!
 //! 1. A request is put in [`Order`] behind the earlier requests to its zone. If it conflicts with
 //!    one of them, it waits until that one has ended.
@@ -7,6 +8,8 @@
 //! 3. When a command has completed, the [`Transfer`] tells what follows: the next command, the end,
 //!    or an error. After an error of a write to a sequential zone, the zone is reported, and the
 //!    table is set to the report.
+//!    After the error of an append, the zone is reported when no other append is under way there:
+//!    see [`Appending`].
 //! 4. It ends: its result is kept for its ticket, and the requests that waited for it begin.
 //!
 //! # Whose thread does it
@@ -31,10 +34,11 @@ use std::sync::Arc;
 use terrace_env::sync::Condvar;
 use terrace_env::{IoBuf, Lba, ZoneId};
 
+use super::appending::Appending;
 use super::block_device::BlockDevice;
 use super::engine::{self, Engine};
 use super::order::{Effect, Order};
-use super::ring::{Finished, Ring};
+use super::ring::{Finished, Moved, Ring};
 use super::transfer::{Command, Kind, Step, Transfer};
 use crate::{Completion, DeviceError, Op, ZoneTable, ZoneType};
 
@@ -44,7 +48,8 @@ pub(super) struct State {
     pub(super) order: Order,
     /// Changes begun and ended: a report is taken over only if there were none meanwhile.
     pub(super) changes: u64,
-    /// Reads, writes and flushes that have not ended.
+    appending: Appending,
+    /// Reads, writes, appends and flushes that have not ended.
     pending: BTreeMap<u64, Pending>,
     done: BTreeMap<u64, Result<Completion, DeviceError>>,
     next_id: u64,
@@ -85,6 +90,7 @@ impl State {
             table,
             order: Order::default(),
             changes: 0,
+            appending: Appending::default(),
             pending: BTreeMap::new(),
             done: BTreeMap::new(),
             next_id: 0,
@@ -137,19 +143,24 @@ impl State {
             };
             let bytes = pending.len as u64;
             let planned = match (pending.kind, pending.zone) {
-                (Kind::Flush, _) => Ok(()),
+                (Kind::Flush, _) => Ok(None),
                 (Kind::Read, _) => {
                     let blocks = bytes / u64::from(self.table.geometry().logical_block);
-                    self.table.plan_read(pending.lba, blocks).map(drop)
+                    self.table.plan_read(pending.lba, blocks).map(|_| None)
                 }
-                (Kind::Write { .. }, _) => {
-                    let planned = self.table.plan_write(pending.lba, bytes);
-                    planned.map(|transition| {
-                        self.table.apply(transition);
-                        self.changes += 1;
-                    })
+                (Kind::Write { .. }, _) => self.table.plan_write(pending.lba, bytes).map(Some),
+                (Kind::Append { .. }, zone) => {
+                    let zone = zone.expect("an append is in the order of its zone");
+                    let planned = self.table.plan_append(zone, bytes);
+                    planned.inspect(|_| self.appending.begin(zone)).map(Some)
                 }
             };
+            let planned = planned.map(|transition| {
+                if let Some(transition) = transition {
+                    self.table.apply(transition);
+                    self.changes += 1;
+                }
+            });
             if let Err(error) = planned {
                 requests.extend(self.end(id, Err(error)));
                 continue;
@@ -179,6 +190,9 @@ impl BlockDevice {
                 (Kind::Read, lba, blocks as usize * block, IoBuf::default())
             }
             Op::Write { lba, data, fua } => (Kind::Write { fua }, lba, data.len(), data),
+            Op::Append { zone, data, fua } => {
+                (Kind::Append { fua }, self.geometry.zone_start(zone), data.len(), data)
+            }
             _ => (Kind::Flush, Lba(0), 0, IoBuf::default()),
         };
         let zone = if kind == Kind::Flush { None } else { self.geometry.zone_of(lba) };
@@ -186,6 +200,7 @@ impl BlockDevice {
         let (effect, is_cut) = match (kind, zone) {
             (Kind::Write { .. }, Some(zone)) if moves_pointer(zone) => (Effect::MovesPointer, true),
             (Kind::Write { .. }, _) => (Effect::Writes, false),
+            (Kind::Append { .. }, _) => (Effect::Appends, false),
             _ => (Effect::Reads, false),
         };
         let transfer = Transfer::new(kind, self.offset(lba), len, self.piece, is_cut);
@@ -193,7 +208,10 @@ impl BlockDevice {
         let mut state = self.state.lock();
         let id = state.new_id();
         state.pending.insert(id, Pending { kind, lba, len, zone, transfer, buf });
-        let blocks = len.div_ceil(block) as u64;
+        let blocks = match (kind, zone) {
+            (Kind::Append { .. }, Some(zone)) => self.geometry.zone_size(zone),
+            _ => len.div_ceil(block) as u64,
+        };
         if zone.is_none_or(|zone| state.order.add(id, zone, lba, blocks, effect)) {
             state.begin(vec![id], &mut issues);
         }
@@ -222,10 +240,10 @@ impl BlockDevice {
                 ring.submit();
                 self.state.lock().wake_a_reaper();
             }
-            Engine::Blocking => {
+            Engine::Blocking(append) => {
                 while let Some(Issue { id, buf, room, command }) = issues.pop_front() {
                     let mut buf = if buf.len() < room { IoBuf::zeroed(room) } else { buf };
-                    let result = engine::carry_out(&self.node, &command, &mut buf);
+                    let result = engine::carry_out(&self.node, append.as_ref(), &command, &mut buf);
                     self.advance(Finished { id, buf, result }, &mut issues);
                 }
             }
@@ -238,7 +256,8 @@ impl BlockDevice {
         let mut state = self.state.lock();
         let pending = state.pending.get_mut(&id).expect("a request that has not ended");
         let (kind, lba, zone, len) = (pending.kind, pending.lba, pending.zone, pending.len);
-        let step = pending.transfer.step(result);
+        let Moved { placed, .. } = result.as_ref().copied().unwrap_or_default();
+        let step = pending.transfer.step(result.map(|moved| moved.bytes));
         let again = pending.transfer.command();
         drop(state);
         let result = match step {
@@ -253,14 +272,35 @@ impl BlockDevice {
             Step::Done => Ok(match kind {
                 Kind::Read => Completion::Read(buf),
                 Kind::Write { .. } => Completion::Written { lba, data: buf },
+                Kind::Append { .. } => Completion::Written { lba: Lba(placed), data: buf },
                 Kind::Flush => Completion::Done,
             }),
         };
+        let is_append = matches!(kind, Kind::Append { .. });
+        if let Some(zone) = zone.filter(|_| is_append) {
+            self.end_append(zone, result.is_err());
+        }
         let mut state = self.state.lock();
         state.under_way -= 1;
-        state.changes += u64::from(matches!(kind, Kind::Write { .. }));
+        state.changes += u64::from(kind.changes());
         let ready = state.end(id, result);
         state.begin(ready, issues);
+    }
+
+    /// One of the appends to a zone ends. A zone that is unsettled is reported.
+    fn end_append(&self, zone: ZoneId, has_failed: bool) {
+        let mut state = self.state.lock();
+        state.appending.end(zone, has_failed);
+        while let Some(pause) = state.appending.pause(zone) {
+            drop(state);
+            let report = self.look(zone).ok();
+            state = self.state.lock();
+            if state.appending.settle(zone, pause)
+                && let Some(report) = report
+            {
+                state.take_over(&report);
+            }
+        }
     }
 
     /// The error of a request that the kernel has failed, after a look at the zone.
@@ -285,6 +325,9 @@ impl BlockDevice {
             return self.failed(zone, lba, None, "write").error(error, None);
         }
         let report = self.look_again(zone);
+        if let Kind::Append { .. } = kind {
+            return self.failed(zone, lba, None, "append to").error(error, report.as_ref());
+        }
         let blocks = len as u64 / u64::from(self.geometry.logical_block);
         self.failed(zone, lba, Some(blocks), "write").error(error, report.as_ref())
     }

@@ -3,7 +3,8 @@
 //!
 //! [`push`](Ring::push) takes a command with its buffer, [`submit`](Ring::submit) hands to the
 //! kernel what was pushed, and [`reap`](Ring::reap) gives back the commands that have completed,
-//! with their buffers. At most [`ENTRIES`] commands are in the kernel; others wait in the ring for
+//! with their buffers. A ring whose device has an [`AppendNode`] has large [`Queues`], and takes
+//! appends. At most [`ENTRIES`] commands are in the kernel; others wait in the ring for
 //! a completion. A ring that is dropped waits for the commands in the kernel.
 //!
 //! # Why the unsafe code is sound
@@ -13,9 +14,9 @@
 //!   nothing is freed: the ring still has the buffer. When the ring is dropped, it first waits for
 //!   all completions. If it cannot, it leaks the buffers. A ring that is leaked leaks its buffers.
 //! - *Bounds.* The range of a command is checked against its buffer before a pointer is made.
-//! - *The file.* The ring has its own handle, which is open as long as the ring.
+//! - *The files.* The ring has its own handles, which are open as long as the ring.
 //! - *The queues.* Both are used under the lock of the slots only. So there is one user at a time,
-//!   as `submission_shared` and `completion_shared` demand. The kernel takes its side of the queues
+//!   as [`Queues`] demand. The kernel takes its side of the queues
 //!   by atomic loads and stores, whichever thread calls it.
 //! - *Completions.* A completion names a slot. A slot that is taken is given back by its completion
 //!   only, and the kernel completes each command once.
@@ -30,13 +31,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use io_uring::opcode;
 use io_uring::squeue::Flags;
 use io_uring::types::{Fd, FsyncFlags};
-use io_uring::{IoUring, Probe, opcode};
 use rustix::io::{Errno, ReadWriteFlags};
 use terrace_env::sync::Mutex;
 use terrace_env::{IoBuf, runner};
 
+use super::append::{self, AppendNode};
+use super::queues::{Completed, Entry, Queues};
 use super::transfer::{Call, Command};
 
 /// The most commands of a ring in the kernel. The queue has twice as many entries: the kernel gives
@@ -47,8 +50,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// See the [module](self).
 pub(super) struct Ring {
-    uring: IoUring,
+    queues: Queues,
     file: File,
+    append: Option<AppendNode>,
     slots: Mutex<Slots>,
 }
 
@@ -56,13 +60,28 @@ pub(super) struct Ring {
 pub(super) struct Finished {
     pub(super) id: u64,
     pub(super) buf: IoBuf,
-    /// Bytes moved.
-    pub(super) result: io::Result<usize>,
+    pub(super) result: io::Result<Moved>,
+}
+
+/// Effect of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) bytes: usize,
+    /// Where an append has begun: the first block.
+    pub(super) placed: u64,
+}
+
+/// A command in the kernel.
+struct Taken {
+    id: u64,
+    buf: IoBuf,
+    /// Bytes of an append: its completion does not tell them.
+    appended: Option<usize>,
 }
 
 struct Slots {
-    /// Commands in the kernel, with their buffers.
-    taken: Vec<Option<(u64, IoBuf)>>,
+    /// Commands in the kernel.
+    taken: Vec<Option<Taken>>,
     free: Vec<usize>,
     /// Commands for which there is no slot yet.
     backlog: VecDeque<(u64, IoBuf, Command)>,
@@ -75,19 +94,24 @@ impl Slots {
 }
 
 impl Ring {
-    /// A ring for a file.
+    /// A ring for a file. With a node for appends it takes appends, if the kernel has what they
+    /// need (since 5.19); [`appends`](Self::appends) tells.
     ///
     /// # Errors
     /// If the kernel has no rings, lacks one of the operations that are needed, or does not permit
     /// a ring to this program.
-    pub(super) fn new(file: &File) -> io::Result<Self> {
-        let uring = IoUring::new(2 * ENTRIES)?;
-        let mut probe = Probe::new();
-        uring.submitter().register_probe(&mut probe)?;
+    pub(super) fn new(file: &File, append: Option<AppendNode>) -> io::Result<Self> {
         let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE];
-        if !needed.iter().all(|code| probe.is_supported(*code))
-            || !uring.params().is_feature_nodrop()
-        {
+        let large = || {
+            let queues = Queues::large(2 * ENTRIES).ok()?;
+            let needed = [&needed[..], &[opcode::UringCmd80::CODE]].concat();
+            queues.supports(&needed).is_ok_and(|supports| supports).then_some(queues)
+        };
+        let (queues, append) = match append.and_then(|node| Some((large()?, Some(node)))) {
+            Some(large) => large,
+            None => (Queues::usual(2 * ENTRIES)?, None),
+        };
+        if !queues.supports(&needed)? {
             let text = "io_uring of this kernel lacks an operation";
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
@@ -97,8 +121,13 @@ impl Ring {
             backlog: VecDeque::new(),
         };
         // A filter may permit the set-up of a ring and refuse its use: an empty call shows it.
-        uring.submit()?;
-        Ok(Self { uring, file: file.try_clone()?, slots: Mutex::new(slots) })
+        queues.submit_and_wait(0)?;
+        Ok(Self { queues, file: file.try_clone()?, append, slots: Mutex::new(slots) })
+    }
+
+    /// Whether it takes appends.
+    pub(super) fn appends(&self) -> bool {
+        self.append.is_some()
     }
 
     /// Takes a command. It is not in the kernel before [`submit`](Self::submit).
@@ -118,32 +147,42 @@ impl Ring {
         if slots.backlog.is_empty() {
             return;
         }
-        // SAFETY: the caller has the lock of the slots: there is no other user of the queue.
-        let mut queue = unsafe { self.uring.submission_shared() };
         while !slots.backlog.is_empty()
             && let Some(at) = slots.free.pop()
         {
-            let Some((id, buf, command)) = slots.backlog.pop_front() else { break };
-            let (_, buf) = slots.taken[at].insert((id, buf));
-            let file = Fd(self.file.as_raw_fd());
-            let bytes = &mut buf[command.bytes.clone()];
-            let (pointer, len) = (bytes.as_mut_ptr(), bytes.len() as u32);
-            let entry = match command.call {
-                Call::Read => opcode::Read::new(file, pointer, len).offset(command.offset).build(),
-                Call::Write { dsync } => {
-                    let flags = if dsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
-                    let write = opcode::Write::new(file, pointer, len).offset(command.offset);
-                    write.rw_flags(flags.bits() as _).build()
-                }
-                Call::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            };
-            let flags = if command.may_wait { Flags::ASYNC } else { Flags::empty() };
-            let entry = entry.flags(flags).user_data(at as u64);
-            // SAFETY: the file is open, and the buffer is in its slot, until the completion. The
-            // pointer is to `len` bytes of it, which nobody else uses meanwhile.
-            let pushed = unsafe { queue.push(&entry) };
-            pushed.expect("twice as many entries in the queue as there are slots");
+            let Some((id, mut buf, command)) = slots.backlog.pop_front() else { break };
+            let entry = self.entry(&mut buf, &command, at as u64);
+            let appended = matches!(command.call, Call::Append { .. });
+            let appended = appended.then_some(command.bytes.len());
+            slots.taken[at] = Some(Taken { id, buf, appended });
+            // SAFETY: the caller has the lock of the slots: there is no other user of the queue.
+            // The files are open, and the buffer is in its slot, until the completion. The entry
+            // names a part of the buffer, which nobody else uses meanwhile.
+            unsafe { self.queues.push(entry) };
         }
+    }
+
+    /// The entry for a command to a part of a buffer.
+    fn entry(&self, buf: &mut IoBuf, command: &Command, user_data: u64) -> Entry {
+        let file = Fd(self.file.as_raw_fd());
+        let bytes = &mut buf[command.bytes.clone()];
+        let (pointer, len) = (bytes.as_mut_ptr(), bytes.len() as u32);
+        let entry = match command.call {
+            Call::Read => opcode::Read::new(file, pointer, len).offset(command.offset).build(),
+            Call::Write { dsync } => {
+                let flags = if dsync { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
+                let write = opcode::Write::new(file, pointer, len).offset(command.offset);
+                write.rw_flags(flags.bits() as _).build()
+            }
+            Call::Append { fua } => {
+                let node = self.append.as_ref().expect("an append on a ring that takes appends");
+                let append = node.append(command.offset, len as usize, fua);
+                let entry = node.entry(append, pointer, len as usize);
+                return Entry::Large(entry.flags(flags_of(command)).user_data(user_data));
+            }
+            Call::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+        };
+        Entry::Usual(entry.flags(flags_of(command)).user_data(user_data))
     }
 
     /// Hands to the kernel what was pushed. It does not wait for a completion.
@@ -156,7 +195,7 @@ impl Ring {
     fn is_submitted(&self) -> bool {
         let _slots = self.slots.lock();
         // SAFETY: the lock of the slots is held: there is no other user of the queue.
-        unsafe { self.uring.submission_shared() }.is_empty()
+        unsafe { self.queues.is_submitted() }
     }
 
     /// Returns when a command has completed that was not reaped, or at once if none is under way.
@@ -174,7 +213,7 @@ impl Ring {
     /// empty call when the ring was made, and it gives the errors of commands with their
     /// completions, so that only a call with wrong arguments is left.
     fn enter(&self, completions: usize) {
-        match self.uring.submit_and_wait(completions) {
+        match self.queues.submit_and_wait(completions) {
             Ok(_) => {}
             Err(error) => match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::INTR) => {}
@@ -194,7 +233,7 @@ impl Ring {
     pub(super) fn has_completions(&self) -> bool {
         let slots = self.slots.lock();
         // SAFETY: the lock of the slots is held: there is no other user of the queue.
-        slots.in_kernel() > 0 && !unsafe { self.uring.completion_shared() }.is_empty()
+        slots.in_kernel() > 0 && unsafe { self.queues.has_completions() }
     }
 
     /// The commands that have completed. Commands that have waited for a slot take theirs; they are
@@ -203,13 +242,16 @@ impl Ring {
         let mut slots = self.slots.lock();
         let mut finished = Vec::new();
         // SAFETY: the lock of the slots is held: there is no other user of the queue.
-        for entry in unsafe { self.uring.completion_shared() } {
-            let at = entry.user_data() as usize;
-            let (id, buf) = slots.taken[at].take().expect("a completion of a slot that is taken");
+        for Completed { user_data, result, of_command } in unsafe { self.queues.completions() } {
+            let at = user_data as usize;
+            let taken = slots.taken[at].take().expect("a completion of a slot that is taken");
+            let Taken { id, buf, appended } = taken;
             slots.free.push(at);
-            let result = match entry.result() {
-                moved @ 0.. => Ok(moved as usize),
-                error => Err(io::Error::from_raw_os_error(-error)),
+            let result = match (result, appended) {
+                (0, Some(bytes)) => Ok(Moved { bytes, placed: of_command }),
+                (status @ 1.., Some(_)) => Err(append::error(status as u32)),
+                (moved @ 0.., None) => Ok(Moved { bytes: moved as usize, placed: 0 }),
+                (error, _) => Err(io::Error::from_raw_os_error(-error)),
             };
             finished.push(Finished { id, buf, result });
         }
@@ -223,7 +265,7 @@ impl Drop for Ring {
         self.slots.lock().backlog.clear();
         while self.is_busy() {
             if self
-                .uring
+                .queues
                 .submit_and_wait(1)
                 .is_err_and(|error| error.raw_os_error() != Some(Errno::INTR.raw_os_error()))
             {
@@ -234,6 +276,10 @@ impl Drop for Ring {
             drop(self.reap());
         }
     }
+}
+
+fn flags_of(command: &Command) -> Flags {
+    if command.may_wait { Flags::ASYNC } else { Flags::empty() }
 }
 
 #[cfg(test)]
@@ -248,7 +294,7 @@ mod tests {
 
     /// A ring, or none where the kernel does not permit it.
     fn ring(file: &File) -> Option<Ring> {
-        match Ring::new(file) {
+        match Ring::new(file, None) {
             Ok(ring) => Some(ring),
             Err(error) => {
                 eprintln!("left out, there is no io_uring here: {error}");
@@ -277,7 +323,7 @@ mod tests {
         while ring.is_busy() {
             ring.wait();
             for Finished { id, buf, result } in ring.reap() {
-                assert_eq!(result.unwrap(), 512);
+                assert_eq!(result.unwrap().bytes, 512);
                 assert_eq!(buf[..8], id.to_le_bytes());
                 assert!(!std::mem::replace(&mut seen[id as usize], true), "{id} twice");
             }
@@ -313,7 +359,9 @@ mod tests {
         while ring.is_busy() {
             ring.wait();
             let finished = ring.reap().into_iter();
-            results.extend(finished.map(|it| (it.id, it.result.map_err(|error| error.kind()))));
+            results.extend(finished.map(|it| {
+                (it.id, it.result.map(|moved| moved.bytes).map_err(|error| error.kind()))
+            }));
         }
         assert_eq!(results[&1], Ok(0), "beyond the end of the file");
         assert_eq!(results[&2], Ok(512));

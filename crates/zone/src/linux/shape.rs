@@ -29,7 +29,7 @@ pub(super) fn plain(queue: &Queue, bytes: u64) -> Result<Geometry, GeometryError
     Ok(geometry)
 }
 
-/// The geometry of a zoned device.
+/// The geometry of a zoned device. What an append may carry is told only where there is append.
 pub(super) fn zoned(queue: &Queue, zones: &[RawZone]) -> Result<Geometry, GeometryError> {
     let logical_block = queue.logical_block;
     let physical_block = queue.write_granularity.unwrap_or(queue.physical_block).max(logical_block);
@@ -139,6 +139,7 @@ mod tests {
             max_open: Some(9),
             max_active: Some(7),
             request_max: 1 << 20,
+            append_max: None,
             segments_max: 128,
             rotational: true,
         }

@@ -1,5 +1,5 @@
-//! [`Transfer`]: a read, a write or a flush as a sequence of commands to the kernel. It does no
-//! I/O: it gives the next command, and takes the result of the last one.
+//! [`Transfer`]: a read, a write, an append or a flush as a sequence of commands to the kernel. It
+//! does no I/O: it gives the next command, and takes the result of the last one.
 //!
 //! - A write to a sequential zone goes out in pieces, one after another. Each piece is short enough
 //!   that the kernel makes one command to the device of it. Other transfers are not cut.
@@ -8,6 +8,8 @@
 //! - A command that moved fewer bytes than it was asked for is followed by one for the rest.
 //! - A command that the kernel has cancelled or interrupted is issued again. It has moved nothing.
 //!   When a thread ends, the kernel cancels those of its commands that have not begun.
+//! - An append is one command. One that was interrupted has failed: it may have been done, and a
+//!   second one would leave the data twice. One that was cancelled has not begun.
 //! - A command that would have had to wait (`EAGAIN`) is issued again as one that may wait.
 
 use std::io;
@@ -27,14 +29,28 @@ const ROOM_TRIES: u32 = 16;
 pub(super) enum Kind {
     Read,
     Write { fua: bool },
+    Append { fua: bool },
     Flush,
+}
+
+impl Kind {
+    /// Whether it changes what is stored.
+    pub(super) fn changes(self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Append { .. })
+    }
 }
 
 /// A call of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Read,
-    Write { dsync: bool },
+    Write {
+        dsync: bool,
+    },
+    /// Its offset is that of the zone.
+    Append {
+        fua: bool,
+    },
     Sync,
 }
 
@@ -109,6 +125,7 @@ impl Transfer {
         let offset = self.offset + self.done as u64;
         let call = match self.kind {
             Kind::Write { fua } => Call::Write { dsync: fua && !self.syncs_late },
+            Kind::Append { fua } => Call::Append { fua },
             Kind::Read | Kind::Flush => Call::Read,
         };
         Command { call, bytes, offset, may_wait }
@@ -124,6 +141,7 @@ impl Transfer {
             Err(error) => error,
         };
         match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::INTR) if matches!(self.kind, Kind::Append { .. }) => Step::Failed(error),
             Some(Errno::INTR | Errno::CANCELED) => Step::Issue(self.command()),
             Some(Errno::AGAIN) if self.again_tries > 0 => {
                 self.again_tries -= 1;
@@ -219,6 +237,17 @@ mod tests {
             "Write { dsync: false } 4..8 at 4",
         ];
         assert_eq!((commands, end.as_str()), (expected.map(String::from).to_vec(), "done"));
+    }
+
+    #[test]
+    fn an_append_is_one_command_and_is_not_repeated_where_it_may_have_been_done() {
+        let append = || Transfer::new(Kind::Append { fua: true }, 4096, 8192, 8192, true);
+        let command = "Append { fua: true } 0..8192 at 4096".to_owned();
+        let once = vec![command.clone()];
+        assert_eq!(run(append(), &[Ok(8192)]), (once.clone(), "done".into()));
+        assert_eq!(run(append(), &[Err(Errno::INTR)]), (once, "Interrupted".into()));
+        let twice = vec![command.clone(), command];
+        assert_eq!(run(append(), &[Err(Errno::CANCELED), Ok(8192)]), (twice, "done".into()));
     }
 
     #[test]

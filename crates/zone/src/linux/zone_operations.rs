@@ -30,7 +30,7 @@ impl State {
     /// Sets the table to a report. A zone that the table had closed for another one, and that the
     /// device has left implicitly open, stays closed: the device has closed another one in its
     /// place, and the number of open zones is right only if both or none are taken over.
-    fn take_over(&mut self, report: &ZoneReport) {
+    pub(super) fn take_over(&mut self, report: &ZoneReport) {
         let mut status = shape::status(report);
         let open = ZoneState::ImplicitlyOpen;
         if status.state == open && self.table.status(report.zone).state != open {
@@ -53,7 +53,8 @@ impl BlockDevice {
                 return Err(DeviceError::ReadOnlyDevice { operation: "append to" });
             }
             Op::Append { zone, data, .. } => {
-                // No device of this kind has append: the limit is 0, so this is an error.
+                // There is no such zone, or the device has no append: the limit is 0 then. Both are
+                // errors of the table.
                 return match self.state.lock().table.plan_append(*zone, data.len() as u64) {
                     Err(error) => Err(error),
                     Ok(_) => Err(DeviceError::AppendTooLarge { zone: *zone, blocks: 0, limit: 0 }),

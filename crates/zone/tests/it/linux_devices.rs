@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::OFlags;
-use terrace_env::{Cause, IoBuf, Lba, ZoneId, test_seeds};
-use terrace_zone::linux::{BlockDevice, Listed, Usage, ZoneModel, foreign_content};
-use terrace_zone::{Access, Device, DeviceError, Emulator, Op, ZoneState, ZoneType, conformance};
+use terrace_env::{Cause, IoBuf, Lba, ZoneId, runner, test_seeds};
+use terrace_zone::linux::{BlockDevice, IoEngine, Listed, Usage, ZoneModel, foreign_content};
+use terrace_zone::{
+    Access, Completion, Device, DeviceError, Emulator, Op, Request, ZoneState, ZoneType,
+    conformance,
+};
 
 use crate::replay::{GUEST_STEPS, Model, Replay, assert_met};
 
@@ -227,6 +230,100 @@ fn a_zone_that_fails_is_told_by_the_error() {
                 turn(&path, &device, zone, state);
                 assert_eq!(device.report(zone, 1).unwrap()[0].state, ZoneState::Empty);
             }
+        }
+    }
+}
+
+/// The character node of NVMe offers appends, to one zone under way together.
+#[test]
+#[ignore = "needs block devices, whose data are lost"]
+fn appends_of_several_writers_fill_a_zone() {
+    for path in zoned() {
+        let limit = open(&path).geometry().max_append;
+        // `zoned.zasl=5`: 32 pages.
+        assert_eq!(limit, (model(&path) == Model::Nvme).then_some(32), "{path:?}");
+        if limit.is_none() {
+            continue;
+        }
+        for engine in [IoEngine::IoUring, IoEngine::Blocking] {
+            let device =
+                Arc::new(BlockDevice::open_with(&path, Access::ReadWrite, engine).unwrap());
+            let (zone, start, _) = emptied(&device);
+            let geometry = device.geometry().clone();
+            let block = geometry.logical_block as usize;
+            let blocks = geometry.zone_capacity(zone);
+            assert!(blocks.is_multiple_of(4));
+            let writers = (0..4).map(|writer| {
+                let (device, appends) = (Arc::clone(&device), blocks / 4);
+                runner::spawn("writer", move || {
+                    let op = |mark: u64| {
+                        let mark = writer << 32 | mark;
+                        let data = IoBuf::copy_of(&mark.to_le_bytes().repeat(block / 8));
+                        Op::Append { zone, data, fua: mark.is_multiple_of(16) }
+                    };
+                    let submit = |mark| device.submit(Request { op: op(mark), cause: CAUSE });
+                    let tickets: Vec<_> = (0..appends).map(submit).collect();
+                    let placed = tickets.into_iter().map(|ticket| device.wait(ticket).unwrap());
+                    let placed = placed.map(|completion| match completion {
+                        Completion::Written { lba, .. } => lba,
+                        other => panic!("an append completed as {other:?}"),
+                    });
+                    (0..).map(|mark| writer << 32 | mark).zip(placed).collect::<Vec<_>>()
+                })
+            });
+            let writers: Vec<_> = writers.collect();
+            let placed: Vec<(u64, Lba)> = writers.into_iter().flat_map(|it| it.join()).collect();
+            println!("{}, {engine}: {} under way", path.display(), device.depth_max());
+            assert!(engine == IoEngine::Blocking || device.depth_max() > 8);
+            assert_eq!(device.report(zone, 1).unwrap()[0].state, ZoneState::Full);
+            let read = device.read(start, blocks as u32, CAUSE).unwrap();
+            for (mark, lba) in placed {
+                let at = (lba.0 - start.0) as usize * block;
+                assert_eq!(read[at..][..8], mark.to_le_bytes(), "the append at {lba}");
+            }
+        }
+    }
+}
+
+/// Another program has moved the pointer: the appends that no longer fit fail, and no others.
+#[test]
+#[ignore = "needs block devices, whose data are lost"]
+fn appends_that_do_not_fit_fail_alone() {
+    let nvme = |path: &PathBuf| model(path) == Model::Nvme;
+    let paths: Vec<PathBuf> = zoned().into_iter().filter(nvme).collect();
+    assert!(!paths.is_empty(), "TERRACE_DEVICES: expected an NVMe namespace, found none");
+    for path in paths {
+        for engine in [IoEngine::IoUring, IoEngine::Blocking] {
+            let device = BlockDevice::open_with(&path, Access::ReadWrite, engine).unwrap();
+            let (zone, start, data) = emptied(&device);
+            let geometry = device.geometry().clone();
+            let mut other = OpenOptions::new();
+            other.write(true).custom_flags(OFlags::DIRECT.bits() as i32);
+            let other = other.open(&path).unwrap();
+            let left = 3;
+            for block in 0..geometry.zone_capacity(zone) - left {
+                let at = (start.0 + block) * u64::from(geometry.logical_block);
+                other.write_all_at(&data, at).unwrap();
+            }
+            let submit = |_| {
+                let op = Op::Append { zone, data: data.clone(), fua: false };
+                device.submit(Request { op, cause: CAUSE })
+            };
+            let tickets: Vec<_> = (0..8).map(submit).collect();
+            let results: Vec<_> = tickets.into_iter().map(|ticket| device.wait(ticket)).collect();
+            let done = results.iter().filter(|result| result.is_ok()).count() as u64;
+            assert_eq!(done, left, "{results:?}");
+            let is_full = |result: &Result<_, DeviceError>| {
+                matches!(result, Ok(_) | Err(DeviceError::ZoneFull { .. }))
+            };
+            assert!(results.iter().all(is_full), "{results:?}");
+            // The table knows it now.
+            assert_eq!(device.report(zone, 1).unwrap()[0].state, ZoneState::Full);
+            let refused = device.append(zone, data.clone(), false, CAUSE);
+            assert!(matches!(refused, Err(DeviceError::ZoneFull { .. })), "{refused:?}");
+            device.control(Op::Reset(zone), CAUSE).unwrap();
+            let (placed, _) = device.append(zone, data.clone(), true, CAUSE).unwrap();
+            assert_eq!(placed, start);
         }
     }
 }

@@ -180,6 +180,7 @@ mod tests {
                 max_open: is_zoned.then_some(8),
                 max_active: None,
                 request_max: 1 << 20,
+                append_max: None,
                 segments_max: 128,
                 rotational: true,
             },

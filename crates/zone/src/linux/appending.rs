@@ -1,0 +1,101 @@
+//! [`Appending`]: which zones have appends under way, and in which of them the zone table is out of
+//! step. It does no I/O and takes no lock.
+//!
+//! After an append has failed, the table is set to a report of the zone. While other appends are
+//! under way there, the report tells some of them and not others. So the zone stays *unsettled*
+//! until it was reported while no append to it was under way: from before the report to after it.
+
+use std::collections::BTreeMap;
+
+use terrace_env::ZoneId;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Appending(BTreeMap<ZoneId, Zone>);
+
+#[derive(Debug, Default)]
+struct Zone {
+    under_way: usize,
+    /// How many have begun.
+    begun: u64,
+    is_unsettled: bool,
+}
+
+/// A moment without appends to a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pause(u64);
+
+impl Appending {
+    pub(super) fn begin(&mut self, zone: ZoneId) {
+        let zone = self.0.entry(zone).or_default();
+        zone.under_way += 1;
+        zone.begun += 1;
+    }
+
+    /// An append has ended.
+    pub(super) fn end(&mut self, zone: ZoneId, has_failed: bool) {
+        let entry = self.0.get_mut(&zone).expect("an append under way");
+        entry.under_way -= 1;
+        entry.is_unsettled |= has_failed;
+        self.forget(zone);
+    }
+
+    /// Whether a zone is unsettled and can be reported, because no append to it is under way.
+    pub(super) fn pause(&self, zone: ZoneId) -> Option<Pause> {
+        let entry = self.0.get(&zone)?;
+        (entry.under_way == 0 && entry.is_unsettled).then_some(Pause(entry.begun))
+    }
+
+    /// A zone was reported. Returns whether the report tells of all appends: none has begun since
+    /// the pause. The zone is settled then.
+    pub(super) fn settle(&mut self, zone: ZoneId, pause: Pause) -> bool {
+        let Some(entry) = self.0.get_mut(&zone) else { return false };
+        let is_right = entry.under_way == 0 && entry.begun == pause.0;
+        entry.is_unsettled &= !is_right;
+        self.forget(zone);
+        is_right
+    }
+
+    fn forget(&mut self, zone: ZoneId) {
+        let is_over = |zone: &Zone| zone.under_way == 0 && !zone.is_unsettled;
+        if self.0.get(&zone).is_some_and(is_over) {
+            self.0.remove(&zone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZONE: ZoneId = ZoneId(3);
+
+    #[test]
+    fn a_zone_is_settled_by_a_report_without_appends() {
+        let mut appending = Appending::default();
+        (0..3).for_each(|_| appending.begin(ZONE));
+        appending.end(ZONE, true);
+        assert_eq!(appending.pause(ZONE), None, "two are under way");
+        appending.end(ZONE, false);
+        appending.end(ZONE, false);
+        let pause = appending.pause(ZONE).unwrap();
+        // One that begins and ends while the zone is reported.
+        appending.begin(ZONE);
+        assert!(!appending.settle(ZONE, pause));
+        appending.end(ZONE, false);
+        assert!(!appending.settle(ZONE, pause));
+        let pause = appending.pause(ZONE).unwrap();
+        assert!(appending.settle(ZONE, pause));
+        assert_eq!(appending.pause(ZONE), None);
+        assert!(appending.0.is_empty());
+    }
+
+    #[test]
+    fn a_zone_without_failures_needs_no_report() {
+        let mut appending = Appending::default();
+        (0..2).for_each(|_| appending.begin(ZONE));
+        (0..2).for_each(|_| appending.end(ZONE, false));
+        assert_eq!(appending.pause(ZONE), None);
+        assert!(appending.0.is_empty());
+    }
+}
