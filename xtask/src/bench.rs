@@ -22,7 +22,8 @@ pub(crate) enum Bench {
     Pick(Rest),
     /// Cost of operations beside other engines: the tables of docs/benchmarks.md
     Reference(reference::Arguments),
-    /// Processor time of RocksDB on a drive, beside the machine's ordinary file system
+    /// Processor time of RocksDB on a drive, beside the machine's ordinary file system; or its
+    /// space efficiency
     Rocksdb(rocksdb::Compared),
 }
 

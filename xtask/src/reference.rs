@@ -232,7 +232,7 @@ impl Metrics {
     }
 }
 
-fn median(runs: &[f64]) -> f64 {
+pub(crate) fn median(runs: &[f64]) -> f64 {
     let mut runs = runs.to_vec();
     runs.sort_by(f64::total_cmp);
     let middle = runs.len() / 2;

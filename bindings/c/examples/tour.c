@@ -158,7 +158,15 @@ static void tour_of_the_files(const char *path) {
   check(read == 5 && memcmp(bytes, "first", 5) == 0, "a file that is still open");
   must(terrace_reader_read_at(reader, 12, terrace_buffer(bytes, 5), &read), "read");
   check(read == 0, "nothing behind the end");
+
+  // Two reads that are begun together; one of them is given up, the other outlives its reader.
+  TerracePendingRead *first = NULL, *second = NULL;
+  must(terrace_reader_submit(reader, 0, 5, &first), "submit");
+  must(terrace_reader_submit(reader, 6, sizeof bytes, &second), "submit");
+  terrace_pending_read_drop(first);
   terrace_reader_close(reader);
+  must(terrace_pending_read_wait(second, terrace_buffer(bytes, sizeof bytes), &read), "wait");
+  check(read == 6 && memcmp(bytes, "second", 6) == 0, "bytes that were waited for");
 
   must(terrace_fs_append_to(fs, terrace_text("db/2.log"), &writer), "append to");
   must(terrace_writer_append(writer, terrace_text(",third")), "append");

@@ -239,6 +239,12 @@ typedef struct TerraceKeySpace TerraceKeySpace;
 typedef struct TerraceListing TerraceListing;
 
 /**
+ * A read that has been begun. It may outlive its reader, but not the file system. Its bytes are
+ * kept in memory of its own until they are waited for.
+ */
+typedef struct TerracePendingRead TerracePendingRead;
+
+/**
  * A handle for reading a file. It goes on reading a file that is removed meanwhile, and sees what
  * is appended to one that is not finished.
  */
@@ -294,9 +300,10 @@ typedef struct {
    */
   uint32_t durability;
   /**
-   * Not used; 0.
+   * Reclaim begins when fewer zones are free, in percent, and not only when new data needs
+   * space: for more moved bytes, fewer are dead. At most 100. Of file systems only.
    */
-  uint32_t reserved;
+  uint32_t reclaim_below;
   /**
    * Bytes of memory of a store; 0 for what fits its size, 320 MiB at most. Of stores only.
    */
@@ -716,6 +723,27 @@ TerraceSlice terrace_listing_at(const TerraceListing *listing, size_t index, Ter
  * Frees a list. Null is ignored.
  */
 void terrace_listing_free(TerraceListing *listing);
+
+/**
+ * Begins to read at most `len` bytes from `offset` on, fewer at the end of the file, and returns
+ * before they are there, if the device has a queue. A failure of the read is told by the wait. To
+ * be freed by `terrace_pending_read_wait` or `terrace_pending_read_drop`.
+ */
+TerraceCode terrace_reader_submit(const TerraceReader *reader,
+                                  uint64_t offset,
+                                  size_t len,
+                                  TerracePendingRead **read);
+
+/**
+ * Waits for a read, copies its bytes to the start of `into`, says in `*count` how many there were,
+ * and frees the handle, be it with an error. `into` must have room for them.
+ */
+TerraceCode terrace_pending_read_wait(TerracePendingRead *read, TerraceBuffer into, size_t *count);
+
+/**
+ * Frees a read whose bytes nobody needs. It may wait for the device. Null is ignored.
+ */
+void terrace_pending_read_drop(TerracePendingRead *read);
 
 /**
  * Opens a file for reading. To be freed by `terrace_reader_close`.

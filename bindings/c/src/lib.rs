@@ -6,6 +6,7 @@
 //! | [`image`] | emulated drives in files, and formatting them |
 //! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
 //! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
+//! | [`pending_read`] | reads that are begun and waited for later |
 //! | [`code`], [`failure`] | errors: a code that is returned, and a message for each thread |
 //! | `slice` | bytes that the caller lends |
 //!
@@ -31,6 +32,7 @@ pub mod fs;
 pub mod image;
 pub mod key_space;
 pub mod listing;
+pub mod pending_read;
 pub mod reader;
 pub mod slice;
 pub mod store;

@@ -14,7 +14,7 @@ use crate::value::{clear, hand_over};
 
 /// A handle for reading a file. It goes on reading a file that is removed meanwhile, and sees what
 /// is appended to one that is not finished.
-pub struct TerraceReader(Arc<dyn FileReader>);
+pub struct TerraceReader(pub(crate) Arc<dyn FileReader>);
 
 /// Opens a file for reading. To be freed by `terrace_reader_close`.
 #[unsafe(no_mangle)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use terrace::device::Access;
 use terrace::fs::{self, MountOptions};
 use terrace::{Bounds, ByteCount, Db, Durability, Fs, Options, Store};
+use terrace_policy::Greedy;
 
 use crate::TerraceCode;
 use crate::batch::TerraceBatch;
@@ -50,8 +51,9 @@ pub struct TerraceOptions {
     pub unsynced: u32,
     /// A `TerraceDurability`: that of writes that do not say. Of stores only.
     pub durability: u32,
-    /// Not used; 0.
-    pub reserved: u32,
+    /// Reclaim begins when fewer zones are free, in percent, and not only when new data needs
+    /// space: for more moved bytes, fewer are dead. At most 100. Of file systems only.
+    pub reclaim_below: u32,
     /// Bytes of memory of a store; 0 for what fits its size, 320 MiB at most. Of stores only.
     pub memory: u64,
     /// The size of memtables in bytes; 0 for what fits the size of the store. Of stores only.
@@ -63,9 +65,9 @@ pub struct TerraceOptions {
 impl TerraceOptions {
     pub(crate) fn of(options: Option<&Self>) -> Result<Self, Failure> {
         let options = options.copied().unwrap_or_default();
-        if options.reserved != 0 {
-            let found = options.reserved;
-            let message = format_args!("options: expected 0 in `reserved`, found {found}");
+        if options.reclaim_below > 100 {
+            let found = options.reclaim_below;
+            let message = format_args!("reclaim_below: expected 0 to 100, found {found}");
             return Err(Failure::invalid(message));
         }
         Ok(options)
@@ -82,7 +84,9 @@ impl TerraceOptions {
             false => (Access::ReadWrite, fs::Access::ReadWrite),
         };
         let drive = image::open(path, of_image, self.unsynced != 0)?;
-        Ok(Fs::mount(drive, &MountOptions { access, ..MountOptions::default() })?)
+        let reclaim = Greedy { free_min: self.reclaim_below as u8, ..Greedy::default() };
+        let reclaim = Arc::new(reclaim);
+        Ok(Fs::mount(drive, &MountOptions { access, reclaim, ..MountOptions::default() })?)
     }
 }
 

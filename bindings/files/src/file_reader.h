@@ -11,6 +11,21 @@
 
 namespace terrace {
 
+// A read that has been begun. It is waited for once, or dropped.
+class PendingRead {
+ public:
+  explicit PendingRead(TerracePendingRead* read) : read_(read) {}
+  ~PendingRead() { terrace_pending_read_drop(read_); }
+  PendingRead(const PendingRead&) = delete;
+  PendingRead& operator=(const PendingRead&) = delete;
+
+  // Waits, and puts at most `n` bytes, as many as were asked for, into `scratch`.
+  Outcome wait(size_t n, char* scratch, size_t* read);
+
+ private:
+  TerracePendingRead* read_;
+};
+
 class FileReader {
  public:
   // Opens a file; `*reader` is null if that fails.
@@ -22,6 +37,9 @@ class FileReader {
 
   // Reads at most `n` bytes into `scratch`, fewer at the end of the file; `*read` says how many.
   Outcome read(uint64_t offset, size_t n, char* scratch, size_t* read) const;
+
+  // Begins to read at most `n` bytes; `*pending` is null if that fails.
+  Outcome submit(uint64_t offset, size_t n, std::unique_ptr<PendingRead>* pending) const;
 
   const std::string& name() const { return name_; }
 

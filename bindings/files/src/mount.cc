@@ -34,8 +34,8 @@ uint64_t usual_reserve(const TerraceFs* fs) {
   return std::min(space.capacity / kReserveShare, kReserveMost);
 }
 
-// Reads a number of bytes; false if the text is none.
-bool parse_bytes(const std::string& text, uint64_t* bytes) {
+// Reads a number; false if the text is none.
+bool parse_number(const std::string& text, uint64_t* bytes) {
   char* end = nullptr;
   *bytes = std::strtoull(text.c_str(), &end, 10);
   return !text.empty() && *end == '\0';
@@ -60,15 +60,18 @@ bool parse(const std::string& uri, Request* request, std::string* error) {
       request->options.unsynced = 1;
     } else if (word == "written") {
       request->writes_logs_out = true;
+    } else if (uint64_t percent = 0; word.rfind("reclaim_below=", 0) == 0 &&
+                                     parse_number(word.substr(14), &percent) && percent <= 100) {
+      request->options.reclaim_below = static_cast<uint32_t>(percent);
     } else if (word.rfind("cache=", 0) == 0 &&
-               parse_bytes(word.substr(6), &request->options.file_cache)) {
+               parse_number(word.substr(6), &request->options.file_cache)) {
       continue;
     } else if (uint64_t bytes = 0;
-               word.rfind("reserve=", 0) == 0 && parse_bytes(word.substr(8), &bytes)) {
+               word.rfind("reserve=", 0) == 0 && parse_number(word.substr(8), &bytes)) {
       request->reserve = bytes;
     } else {
-      *error = uri + ": expected read_only, unsynced, written, cache=BYTES or reserve=BYTES" +
-               ", found " + word;
+      *error = uri + ": expected read_only, unsynced, written, cache=BYTES, reserve=BYTES or " +
+               "reclaim_below=PERCENT, found " + word;
       return false;
     }
   }

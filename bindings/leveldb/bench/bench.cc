@@ -6,8 +6,8 @@
 // A place is a URI of Terrace, `terrace://IMAGE`, or an ordinary directory, which must be there;
 // the database in it is made anew. In each round, each place does all benchmarks, one place after
 // the other. Names and loads are those of LevelDB's db_bench: fillseq, fillrandom and fillsync
-// begin with an empty database, and fillsync does a hundredth of the operations. Each read is
-// checked against what was written.
+// begin with an empty database, and fillsync does a hundredth of the operations. An operation of
+// readseq is an entry that it finds. Each read is checked against what was written.
 //
 // A result is the median of the rounds: microseconds of time and of processor time (of all threads,
 // user and system) for each operation, and operations per second. The ratio is the
@@ -124,9 +124,9 @@ class Place {
     if (name.rfind("fill", 0) == 0) {
       begin();
     }
-    const int operations = name == "fillsync" ? std::max(options_.num / 100, 1)
-                           : name == "compact" ? 1
-                                               : options_.num;
+    int operations = name == "fillsync" ? std::max(options_.num / 100, 1)
+                     : name == "compact" ? 1
+                                         : options_.num;
     const double processor = processor_micros();
     const auto start = std::chrono::steady_clock::now();
     if (name == "fillseq" || name == "fillsync") {
@@ -150,7 +150,7 @@ class Place {
         get(options_.num + any());
       }
     } else if (name == "readseq") {
-      scan();
+      operations = std::max(scan(), 1);
     } else if (name == "compact") {
       db_->CompactRange(nullptr, nullptr);
     } else {
@@ -217,7 +217,8 @@ class Place {
     check(number, value_);
   }
 
-  void scan() {
+  // Reads all entries, and returns how many there are.
+  int scan() {
     const std::unique_ptr<leveldb::Iterator> entries(db_->NewIterator(leveldb::ReadOptions()));
     int found = 0;
     for (entries->SeekToFirst(); entries->Valid(); entries->Next(), found++) {
@@ -233,6 +234,7 @@ class Place {
       die("scan: expected " + std::to_string(expected) + " entries, found " +
           std::to_string(found));
     }
+    return found;
   }
 
   const Options& options_;

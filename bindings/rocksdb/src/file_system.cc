@@ -285,4 +285,18 @@ IOStatus TerraceFileSystem::GetFreeSpace(const std::string& path, const IOOption
   return status_of(outcome, path);
 }
 
+IOStatus TerraceFileSystem::Poll(std::vector<void*>& handles, size_t) {
+  for (void* handle : handles) {
+    static_cast<AsyncRead*>(handle)->poll();
+  }
+  return IOStatus::OK();
+}
+
+IOStatus TerraceFileSystem::AbortIO(std::vector<void*>& handles) {
+  for (void* handle : handles) {
+    static_cast<AsyncRead*>(handle)->abort();
+  }
+  return IOStatus::OK();
+}
+
 }  // namespace terrace

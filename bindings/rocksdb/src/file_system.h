@@ -97,6 +97,10 @@ class TerraceFileSystem : public rocksdb::FileSystem {
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions&,
                                  uint64_t* free, rocksdb::IODebugContext*) override;
 
+  // Waits for all reads that RandomAccessFile::ReadAsync has begun under these handles.
+  rocksdb::IOStatus Poll(std::vector<void*>& handles, size_t) override;
+  rocksdb::IOStatus AbortIO(std::vector<void*>& handles) override;
+
  private:
   const std::string uri_;
   const std::shared_ptr<Mount> mount_;

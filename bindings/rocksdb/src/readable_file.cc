@@ -4,7 +4,9 @@
 
 namespace terrace {
 
+using rocksdb::FSReadRequest;
 using rocksdb::IODebugContext;
+using rocksdb::IOHandleDeleter;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
@@ -35,6 +37,39 @@ IOStatus SequentialFile::Skip(uint64_t n) {
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const IOOptions&, Slice* result,
                                 char* scratch, IODebugContext*) const {
   return read_at(*file_, offset, n, result, scratch);
+}
+
+IOStatus RandomAccessFile::ReadAsync(FSReadRequest& request, const IOOptions&,
+                                     AsyncRead::Callback callback, void* argument, void** handle,
+                                     IOHandleDeleter* destroy, IODebugContext*) {
+  std::unique_ptr<PendingRead> read;
+  const Outcome outcome = file_->submit(request.offset, request.len, &read);
+  if (!outcome.ok()) {
+    return status_of(outcome, file_->name());
+  }
+  *handle = new AsyncRead(std::move(read), file_->name(), request, std::move(callback), argument);
+  *destroy = [](void* begun) { delete static_cast<AsyncRead*>(begun); };
+  return IOStatus::OK();
+}
+
+AsyncRead::AsyncRead(std::unique_ptr<PendingRead> read, std::string name,
+                     const FSReadRequest& request, Callback callback, void* argument)
+    : read_(std::move(read)), name_(std::move(name)), offset_(request.offset), len_(request.len),
+      scratch_(request.scratch), callback_(std::move(callback)), argument_(argument) {}
+
+void AsyncRead::poll() {
+  if (read_ == nullptr) {
+    return;
+  }
+  size_t found = 0;
+  FSReadRequest done;
+  done.offset = offset_;
+  done.len = len_;
+  done.scratch = scratch_;
+  done.status = status_of(read_->wait(len_, scratch_, &found), name_);
+  done.result = Slice(scratch_, found);
+  read_.reset();
+  callback_(done, argument_);
 }
 
 }  // namespace terrace

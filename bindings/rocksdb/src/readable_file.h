@@ -1,9 +1,14 @@
 // SequentialFile and RandomAccessFile: files that RocksDB reads. Both read through Terrace, which
 // may keep blocks that were written in its cache; RocksDB's own block cache comes first.
+//
+// AsyncRead: a read that RandomAccessFile::ReadAsync has begun. RocksDB polls it, or aborts it, and
+// destroys it then. Its callback runs in the poll, and not at all once it is aborted.
 
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "file_reader.h"
 #include "rocksdb/file_system.h"
@@ -31,8 +36,36 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
                          rocksdb::Slice* result, char* scratch,
                          rocksdb::IODebugContext*) const override;
 
+  rocksdb::IOStatus ReadAsync(rocksdb::FSReadRequest& request, const rocksdb::IOOptions&,
+                              std::function<void(const rocksdb::FSReadRequest&, void*)> callback,
+                              void* argument, void** handle, rocksdb::IOHandleDeleter* destroy,
+                              rocksdb::IODebugContext*) override;
+
  private:
   const std::unique_ptr<FileReader> file_;
+};
+
+class AsyncRead {
+ public:
+  using Callback = std::function<void(const rocksdb::FSReadRequest&, void*)>;
+
+  AsyncRead(std::unique_ptr<PendingRead> read, std::string name,
+            const rocksdb::FSReadRequest& request, Callback callback, void* argument);
+
+  // Waits for the bytes and calls back; nothing the second time.
+  void poll();
+
+  // Gives the read up.
+  void abort() { read_.reset(); }
+
+ private:
+  std::unique_ptr<PendingRead> read_;
+  const std::string name_;
+  const uint64_t offset_;
+  const size_t len_;
+  char* const scratch_;
+  const Callback callback_;
+  void* const argument_;
 };
 
 }  // namespace terrace

@@ -18,6 +18,39 @@ static std::string get(FileSystem* fs, const std::string& path) {
   return read.ToString();
 }
 
+// Reads that are begun, and polled or aborted.
+static void begun(FileSystem* fs, rocksdb::FSRandomAccessFile* file) {
+  std::vector<std::string> found;
+  const auto callback = [](const rocksdb::FSReadRequest& read, void* argument) {
+    must(read.status, "read");
+    static_cast<std::vector<std::string>*>(argument)->push_back(read.result.ToString());
+  };
+  char scratch[3][16];
+  std::vector<void*> handles(3);
+  std::vector<rocksdb::IOHandleDeleter> destroy(3);
+  for (size_t read = 0; read < 3; read++) {
+    rocksdb::FSReadRequest request;
+    request.offset = 3 * read;
+    request.len = 5;
+    request.scratch = scratch[read];
+    must(file->ReadAsync(request, IOOptions(), callback, &found, &handles[read], &destroy[read],
+                         nullptr),
+         "begin of a read");
+    CHECK(handles[read] != nullptr);
+  }
+  CHECK(found.empty());
+  std::vector<void*> given_up = {handles[0]}, waited = {handles[1], handles[2]};
+  must(fs->AbortIO(given_up), "abort");
+  must(fs->Poll(given_up, 1), "poll of a read that was aborted");
+  must(fs->Poll(waited, 2), "poll");
+  must(fs->Poll(waited, 2), "second poll");
+  // The second one is cut by the end of the file.
+  CHECK(found == std::vector<std::string>({"le/mo", "more"}));
+  for (size_t read = 0; read < 3; read++) {
+    destroy[read](handles[read]);
+  }
+}
+
 void files(const std::string& uri) {
   const IOOptions io;
   auto fs = file_system(uri);
@@ -82,6 +115,7 @@ void files(const std::string& uri) {
   Slice read;
   must(random->Read(6, 8, io, &read, scratch, nullptr), "read of a file that was deleted");
   CHECK(read == "more");
+  begun(fs.get(), random.get());
 
   rocksdb::FileLock* lock = nullptr;
   rocksdb::FileLock* second = nullptr;

@@ -2,8 +2,9 @@
 //! `db_bench` on the machine's ordinary file system.
 //!
 //! Each benchmark is a process of its own, and takes turns: on the one, on the other, round after
-//! round. Its time is what the process used, in user and system mode, divided by the operations;
-//! the smallest of the rounds counts, as noise only adds. Both write to the directory of the build.
+//! round; who begins changes with the round. Its time is what the process used, in user and system
+//! mode, divided by the operations. The medians of all rounds count. The plug-in is that of a
+//! release build. Both write to the directory of the build.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,18 +12,25 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use super::plugin::Tests;
+use super::space::{self, Space};
 use crate::plugin::Plugin;
+use crate::reference::median;
 use crate::workspace::Workspace;
 
 /// How much is measured.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Compared {
     /// Rounds, each of all benchmarks on both
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Entries of the database; synced inserts are a 200th of them
     #[arg(long, default_value_t = 1_000_000)]
     entries: u64,
+    /// Measures space efficiency on a drive instead
+    #[arg(long)]
+    space: bool,
+    #[command(flatten)]
+    of_space: Space,
 }
 
 /// A benchmark of `db_bench`, and its further options.
@@ -46,30 +54,36 @@ const BENCHMARKS: [Benchmark; 4] = [
 
 /// Measures, and prints a table.
 pub(crate) fn run(workspace: &Workspace, compared: Compared) -> anyhow::Result<()> {
+    if compared.space {
+        return space::run(workspace, compared.of_space);
+    }
     let tests = Tests(Plugin::release(workspace, "rocksdb"));
     tests.0.build(&["all"])?;
     let ordinary = tests.0.place().join("ordinary");
-    let mut least = [[f64::INFINITY; 2]; BENCHMARKS.len()];
-    for _ in 0..compared.rounds {
+    let mut all = [const { [const { Vec::new() }; 2] }; BENCHMARKS.len()];
+    for round in 0..compared.rounds {
         let uri = tests.0.drive("compared.img", "4GiB", "16MiB")?;
         if ordinary.exists() {
             std::fs::remove_dir_all(&ordinary)
                 .with_context(|| format!("removing {}", ordinary.display()))?;
         }
-        for (benchmark, least) in BENCHMARKS.iter().zip(&mut least) {
+        for (benchmark, all) in BENCHMARKS.iter().zip(&mut all) {
             let operations = compared.entries / benchmark.part;
-            let on_drive = tests.tool("db_bench", &uri);
-            let on_host = Command::new("db_bench");
-            let places = [(on_drive, PathBuf::from("/db")), (on_host, ordinary.clone())];
-            for ((tool, place), least) in places.into_iter().zip(least) {
+            for turn in [round, round + 1].map(|turn| turn % 2) {
+                let (tool, place) = match turn {
+                    0 => (tests.tool("db_bench", &uri), PathBuf::from("/db")),
+                    _ => (Command::new("db_bench"), ordinary.clone()),
+                };
                 let micros = micros(tool, &place, benchmark, operations)?;
-                *least = least.min(micros);
+                eprintln!("{} {}: {micros:.2}", benchmark.name, ["drive", "host"][turn as usize]);
+                all[turn as usize].push(micros);
             }
         }
     }
     println!("| `db_bench` | on a drive, µs of processor time | on the host | ratio |");
     println!("|---|---|---|---|");
-    for (benchmark, [drive, host]) in BENCHMARKS.iter().zip(least) {
+    for (benchmark, all) in BENCHMARKS.iter().zip(all) {
+        let [drive, host] = all.map(|runs| median(&runs));
         println!("| {} | {drive:.2} | {host:.2} | {:.2} |", benchmark.name, drive / host);
     }
     Ok(())
@@ -105,7 +119,8 @@ fn micros(
 
 /// Seconds of processor time, user and system, that the shell has printed.
 fn used(said: &str) -> Option<f64> {
-    let line = said.lines().find_map(|line| line.strip_prefix("processor "))?;
+    // It may stand behind the progress of the benchmark, which ends no line.
+    let (_, line) = said.rsplit_once("processor ")?;
     let seconds: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
     let seconds = seconds.ok().filter(|seconds| seconds.len() == 2)?;
     Some(seconds.iter().sum())
@@ -118,6 +133,7 @@ mod tests {
     #[test]
     fn times_of_the_shell_are_added_up() {
         assert_eq!(used("Keys: 16 bytes\nprocessor 1.250 0.500\n"), Some(1.75));
+        assert_eq!(used("... finished 100 ops\rprocessor 1.250 0.500\n\n"), Some(1.75));
         assert_eq!(used("processor 1.250\n"), None);
         assert_eq!(used("no times"), None);
     }

@@ -5,7 +5,7 @@
 //! a prefix of the history leaves, with each operation that was acknowledged as durable. In every
 //! third life the log is written out at each write, and all writes that have returned must be
 //! there. In two of three, flushes stay in the host's memory, which a kill leaves alone: so a life
-//! gets further. `ldb checkconsistency` must find nothing wrong after each life; every few lives, a
+//! gets further. `ldb checkconsistency` must find nothing wrong after each life. Every few lives, a
 //! checkpoint and a backup are made and compared, and `sst_dump --command=verify` runs.
 //!
 //! The seed decides the history and when the kills come; where they hit depends on the machine.
@@ -22,9 +22,6 @@ const LIFE_MAX: u64 = 450;
 const LIFE_MIN: u64 = 15;
 /// Lives with one drive. The history that is computed anew grows with them.
 const LIVES: usize = 20;
-/// Copies are made, and tables verified, after every so many lives.
-const CHECKED: usize = 7;
-
 /// Kills of processes, as the command line asks for them.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Arguments {
@@ -34,11 +31,19 @@ pub(crate) struct Arguments {
     /// Seed of what is written and of when it is killed
     #[arg(long, default_value_t = Self::default().seed)]
     pub(crate) seed: u64,
+    /// Copies are made, and tables verified, after every so many kills
+    #[arg(long, default_value_t = 7, value_parser = at_least_one)]
+    pub(crate) check_every: usize,
+}
+
+fn at_least_one(word: &str) -> Result<usize, String> {
+    let number = word.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| format!("expected a number from 1 on, found {word}"))
 }
 
 impl Default for Arguments {
     fn default() -> Self {
-        Self { kills: 20, seed: 1 }
+        Self { kills: 20, seed: 1, check_every: 7 }
     }
 }
 
@@ -53,12 +58,13 @@ impl Arguments {
                 drive = tests.0.drive("kills.img", "256MiB", "1MiB")?;
                 (seed, next) = (self.seed.wrapping_add((round / LIVES) as u64), 0);
             }
-            let life = Life { tests, drive: &drive, seed, round };
+            let checked = round % self.check_every == self.check_every - 1;
+            let life = Life { tests, drive: &drive, seed, round, checked };
             next = life.live(next).with_context(|| {
-                let Self { kills, seed: first } = self;
+                let Self { kills, seed: first, check_every } = self;
                 format!(
                     "life {round} with seed {seed}, operations from {next} on; \
-                     cargo xtask rocksdb --kills {kills} --seed {first}"
+                     cargo xtask rocksdb --kills {kills} --seed {first} --check-every {check_every}"
                 )
             })?;
         }
@@ -72,6 +78,8 @@ struct Life<'a> {
     drive: &'a str,
     seed: u64,
     round: usize,
+    /// Copies are made after it, and tables verified.
+    checked: bool,
 }
 
 impl Life<'_> {
@@ -81,15 +89,17 @@ impl Life<'_> {
         // What the last life left was read, and so is durable.
         let told = told.or(next.checked_sub(1));
         let told = told.map_or_else(|| "-1".to_owned(), |number| number.to_string());
-        let checked = self.round % CHECKED == CHECKED - 1;
-        let what = if checked { "copied" } else { "verify" };
+        let what = if self.checked { "copied" } else { "verify" };
         let mut program = self.tests.0.program("contract");
         let said = step::output(program.args([what, self.drive, &self.seed.to_string(), &told]))?;
+        let left: u64 =
+            said.trim().parse().with_context(|| format!("expected a number, found {said}"))?;
         self.tests.check_consistency(self.drive, "/db")?;
-        if checked {
+        // The open before wrote tables of whatever was left.
+        if self.checked && left > 0 {
             self.tests.check(self.drive, "/db")?;
         }
-        said.trim().parse().with_context(|| format!("expected a number, found {said}"))
+        Ok(left)
     }
 
     /// The last operation that the process has told of.

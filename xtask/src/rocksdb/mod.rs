@@ -18,10 +18,12 @@
 //! | `plugin` | the first four of these |
 //! | `kills` | the kills |
 //! | `compare` | `cargo xtask bench rocksdb`: processor time beside an ordinary file system |
+//! | `space` | `cargo xtask bench rocksdb --space`: space efficiency under overwrites |
 
 mod compare;
 mod kills;
 mod plugin;
+mod space;
 
 pub(crate) use self::compare::{Compared, run as compare};
 pub(crate) use self::kills::Arguments;

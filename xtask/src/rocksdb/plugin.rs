@@ -86,6 +86,10 @@ impl Tests<'_> {
         for name in benchmarks.split(',') {
             result_of(&said, name)?;
         }
+        let mut ahead = self.tool("db_bench", &uri);
+        ahead.args(["--db=/random", "--benchmarks=seekrandom", "--use_existing_db=1"]);
+        ahead.args(["--async_io=1", "--seek_nexts=1000", "--num=200", "--stats_interval=0"]);
+        result_of(&step::output(&mut ahead)?, "seekrandom")?;
         result_of(&run("/synced", "fillsync", SYNCED)?, "fillsync")?;
         // Too little for a table: its entries are in the log.
         self.check_consistency(&uri, "/synced")?;

@@ -1,0 +1,330 @@
+// Space efficiency of RocksDB on an emulated drive with zones:
+//
+//   space [--scale=N] [--full=PERCENT] [--overwrites=N] [--value_size=BYTES] [--dynamic=0|1]
+//         [--seed=N] URI
+//
+// What shapes RocksDB's tree has its default, divided by the scale: tables and memtables of 64 MB,
+// a first level of 256 MB. At scale 1 the drive should have zones of 256 MB. Compression is off.
+//
+// 1. Loads all keys in random order: so many that the newest versions of their entries come to
+//    this share of what files can occupy.
+// 2. Overwrites keys that are chosen at random, so many times as there are keys. A sample is taken
+//    64 times for as many writes as there are keys.
+// 3. Prints averages and extremes of the samples.
+//
+// Bytes of zones in use are those of all zones that hold anything, whole zones, without those of
+// superblock and journal. They are counted in the image's zone table, not by what the file system
+// says. Space efficiency is the bytes of files divided by them. A write that is refused for want of
+// space is counted, the database is opened again, and the write repeated; the run ends at the 20th.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "rocksdb/convenience.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
+
+namespace {
+
+using rocksdb::DB;
+using rocksdb::Status;
+
+constexpr int kSamples = 64;
+constexpr int kRefusalsMax = 20;
+constexpr size_t kKey = 16;
+
+struct Arguments {
+  uint64_t scale = 16;
+  uint64_t full = 80;
+  uint64_t overwrites = 2;
+  uint64_t value_size = 1000;
+  uint64_t dynamic = 0;
+  uint64_t seed = 1;
+  std::string uri;
+};
+
+[[noreturn]] void die(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::exit(1);
+}
+
+void must(const Status& status, const std::string& what) {
+  if (!status.ok()) {
+    die(what + ": " + status.ToString());
+  }
+}
+
+Arguments parse(int count, char** words) {
+  Arguments found;
+  const std::pair<const char*, uint64_t*> known[] = {
+      {"--scale=", &found.scale},           {"--full=", &found.full},
+      {"--overwrites=", &found.overwrites}, {"--value_size=", &found.value_size},
+      {"--dynamic=", &found.dynamic},       {"--seed=", &found.seed},
+  };
+  for (int index = 1; index < count; index++) {
+    const std::string word = words[index];
+    const auto* option = std::find_if(std::begin(known), std::end(known), [&](const auto& one) {
+      return word.rfind(one.first, 0) == 0;
+    });
+    if (option != std::end(known)) {
+      *option->second = std::strtoull(word.c_str() + std::strlen(option->first), nullptr, 10);
+    } else if (word.rfind("--", 0) == 0) {
+      die(word + ": expected --scale, --full, --overwrites, --value_size, --dynamic or --seed");
+    } else {
+      found.uri = word;
+    }
+  }
+  if (found.uri.rfind("terrace://", 0) != 0 || found.scale == 0 || found.full > 100) {
+    die("usage: space [OPTION...] terrace://IMAGE");
+  }
+  return found;
+}
+
+// The zone table of an image; docs/format/image.md.
+class Image {
+ public:
+  explicit Image(const std::string& uri) {
+    const std::string path = uri.substr(10, uri.find('?') - 10);
+    file_ = open(path.c_str(), O_RDONLY);
+    unsigned char header[4096];
+    if (file_ < 0 || pread(file_, header, sizeof header, 0) != sizeof header) {
+      die(path + ": expected an image");
+    }
+    std::memcpy(&block_, header + 32, sizeof block_);
+    std::memcpy(&zone_, header + 48, sizeof zone_);
+    std::memcpy(&zones_, header + 64, sizeof zones_);
+    zone_ *= block_;
+  }
+
+  uint64_t capacity() const { return zone_ * zones_; }
+
+  uint64_t zone() const { return zone_; }
+
+  // Bytes that each zone holds, from its start to its write pointer.
+  std::vector<uint64_t> written() const {
+    std::vector<unsigned char> table(16 * size_t{zones_});
+    if (pread(file_, table.data(), table.size(), 4096) != static_cast<ssize_t>(table.size())) {
+      die("expected a zone table");
+    }
+    std::vector<uint64_t> written(zones_);
+    for (size_t zone = 0; zone < zones_; zone++) {
+      std::memcpy(&written[zone], &table[16 * zone + 8], sizeof written[zone]);
+      written[zone] *= block_;
+    }
+    return written;
+  }
+
+  // Bytes of zones that hold anything, whole zones.
+  uint64_t in_use() const {
+    const std::vector<uint64_t> all = written();
+    return zone_ * static_cast<uint64_t>(all.end() - all.begin() -
+                                         std::count(all.begin(), all.end(), uint64_t{0}));
+  }
+
+  // Bytes that all zones hold.
+  uint64_t held() const {
+    const std::vector<uint64_t> all = written();
+    return std::accumulate(all.begin(), all.end(), uint64_t{0});
+  }
+
+ private:
+  int file_ = -1;
+  uint64_t zone_ = 0;
+  uint32_t block_ = 0, zones_ = 0;
+};
+
+// Results of all samples of one figure.
+struct Figure {
+  const char* name;
+  std::vector<double> values = {};
+
+  void print() const {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    std::printf("%-48s %8.1f %8.1f %8.1f\n", name, sum / static_cast<double>(values.size()),
+                *least, *most);
+  }
+};
+
+class Run {
+ public:
+  explicit Run(const Arguments& arguments)
+      : arguments_(arguments), image_(arguments.uri), random_(arguments.seed) {
+    rocksdb::ConfigOptions config;
+    config.ignore_unsupported_options = false;
+    must(rocksdb::FileSystem::CreateFromString(config, arguments.uri, &fs_), arguments.uri);
+    env_ = rocksdb::NewCompositeEnv(fs_);
+    capacity_ = count("capacity");
+    metadata_ = image_.capacity() - capacity_;
+    held_ = image_.held();
+    keys_ = capacity_ / 100 * arguments.full / (kKey + arguments.value_size);
+    pool_.resize((1 << 20) + arguments.value_size);
+    std::generate(pool_.begin(), pool_.end(), [&] { return static_cast<char>(random_()); });
+    options_.env = env_.get();
+    options_.create_if_missing = true;
+    options_.compression = rocksdb::kNoCompression;
+    options_.write_buffer_size /= arguments.scale;
+    options_.target_file_size_base /= arguments.scale;
+    options_.max_bytes_for_level_base /= arguments.scale;
+    options_.level_compaction_dynamic_level_bytes = arguments.dynamic != 0;
+    open();
+  }
+
+  void load() {
+    std::vector<uint32_t> keys(keys_);
+    std::iota(keys.begin(), keys.end(), 0);
+    std::shuffle(keys.begin(), keys.end(), random_);
+    for (const uint32_t key : keys) {
+      put(key);
+    }
+    loaded_ = count("reclaim_bytes");
+    written_ = count("written_bytes");
+    std::printf("loaded: files %.1f %% of what they can occupy, newest versions %llu %%, moved "
+                "%.1f MB of %.1f MB written, %d refusals\n",
+                percent(count("live"), capacity_),
+                static_cast<unsigned long long>(arguments_.full), loaded_ / 1e6, written_ / 1e6,
+                refusals_);
+    std::fflush(stdout);
+  }
+
+  void overwrite() {
+    const uint64_t writes = keys_ * arguments_.overwrites, step = keys_ / kSamples;
+    for (uint64_t write = 1; write <= writes; write++) {
+      put(static_cast<uint32_t>(random_() % keys_));
+      if (write % step == 0) {
+        sample();
+      }
+    }
+  }
+
+  void report() {
+    const uint64_t moved = count("reclaim_bytes") - loaded_;
+    const uint64_t written = count("written_bytes") - written_;
+    const double given = static_cast<double>(keys_ * arguments_.overwrites) *
+                         static_cast<double>(kKey + arguments_.value_size);
+    std::printf("%-48s %8s %8s %8s\n", "percent", "average", "least", "most");
+    for (const Figure& figure : figures_) {
+      figure.print();
+    }
+    std::printf("given by the program: %.1f MB; written to the drive: %.1f MB, %.2f times that; "
+                "moved by reclaim: %.1f MB, %.2f %% of it\n",
+                given / 1e6, written / 1e6, static_cast<double>(written) / given, moved / 1e6,
+                percent(moved, written));
+    // What was written and is in no zone any more was erased.
+    const uint64_t resets = count("zones_reset");
+    const uint64_t erased = held_ + count("written_bytes") - image_.held();
+    std::printf("zones reset: %llu, %.1f %% full on average; finished early: %llu; writes refused: "
+                "%d\n",
+                static_cast<unsigned long long>(resets),
+                percent(erased, std::max(resets, uint64_t{1}) * image_.zone()),
+                static_cast<unsigned long long>(count("zones_finished")), refusals_);
+  }
+
+ private:
+  static double percent(uint64_t part, uint64_t of) {
+    return 100.0 * static_cast<double>(part) / static_cast<double>(of);
+  }
+
+  uint64_t count(const std::string& name) {
+    std::string value;
+    must(fs_->GetOption(rocksdb::ConfigOptions(), name, &value), name);
+    return std::strtoull(value.c_str(), nullptr, 10);
+  }
+
+  void open() {
+    DB* db = nullptr;
+    must(DB::Open(options_, "/space", &db), "open");
+    db_.reset(db);
+  }
+
+  void put(uint32_t key) {
+    char name[kKey + 1];
+    std::snprintf(name, sizeof name, "%016u", key);
+    const rocksdb::Slice value(&pool_[random_() % (1 << 20)], arguments_.value_size);
+    for (;;) {
+      const Status status = db_->Put(rocksdb::WriteOptions(), name, value);
+      if (status.ok()) {
+        return;
+      }
+      if (!status.IsNoSpace()) {
+        must(status, "put");
+      }
+      describe();
+      if (++refusals_ == kRefusalsMax) {
+        report();
+        die("refused too often");
+      }
+      db_.reset();
+      open();
+    }
+  }
+
+  // Tells what the space is used for when a write was refused.
+  void describe() {
+    uint64_t tables = 0, live = 0;
+    db_->GetIntProperty("rocksdb.total-sst-files-size", &tables);
+    db_->GetIntProperty("rocksdb.live-sst-files-size", &live);
+    std::printf("refused: files %.1f %%, RocksDB's tables %.1f %% and of its newest version %.1f "
+                "%%, dead %.1f %%, free %.1f %%, zones in use %.1f %%\n",
+                percent(count("live"), capacity_), percent(tables, capacity_),
+                percent(live, capacity_), percent(count("dead"), capacity_),
+                percent(count("free"), capacity_), percent(image_.in_use() - metadata_, capacity_));
+    std::fflush(stdout);
+  }
+
+  void sample() {
+    const uint64_t live = count("live"), dead = count("dead");
+    const uint64_t in_use = image_.in_use() - metadata_;
+    uint64_t tables = 0;
+    db_->GetIntProperty("rocksdb.live-sst-files-size", &tables);
+    const uint64_t newest = keys_ * (kKey + arguments_.value_size);
+    const double values[] = {percent(live, in_use),     percent(newest, in_use),
+                             percent(live, live + dead), percent(in_use, capacity_),
+                             percent(live, capacity_),  percent(tables, newest)};
+    for (size_t index = 0; index < figures_.size(); index++) {
+      figures_[index].values.push_back(values[index]);
+    }
+  }
+
+  const Arguments arguments_;
+  const Image image_;
+  std::mt19937_64 random_;
+  std::shared_ptr<rocksdb::FileSystem> fs_;
+  std::unique_ptr<rocksdb::Env> env_;
+  rocksdb::Options options_;
+  std::unique_ptr<DB> db_;
+  std::string pool_;
+  uint64_t capacity_ = 0, metadata_ = 0, keys_ = 0;
+  // Bytes in all zones when the file system was mounted.
+  uint64_t held_ = 0;
+  // Counts after the load.
+  uint64_t loaded_ = 0, written_ = 0;
+  int refusals_ = 0;
+  std::vector<Figure> figures_ = {{"bytes of files / zones in use"},
+                                  {"newest versions / zones in use"},
+                                  {"bytes of files / those and dead ones"},
+                                  {"zones in use / what files can occupy"},
+                                  {"bytes of files / what files can occupy"},
+                                  {"tables of RocksDB / newest versions"}};
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  Run run(parse(count, words));
+  run.load();
+  run.overwrite();
+  run.report();
+  return 0;
+}
