@@ -392,15 +392,11 @@ impl System {
                 "writers that are stopped wait for a compaction, which begins at that many";
             return relation("level0_stop", stop, expected, reason);
         }
-        let last = self.levels.saturating_sub(1);
-        if self.flush_level > last {
-            let expected = format!("at most {last}, which is the last of {} levels", self.levels);
-            return relation(
-                "flush_level",
-                self.flush_level.into(),
-                expected,
-                "a flush goes to a level that there is",
-            );
+        if self.levels <= self.flush_level {
+            let least = self.flush_level.saturating_add(1);
+            let expected = format!("at least {least}, as flush_level is {}", self.flush_level);
+            let reason = "a flush goes to a level that there is";
+            return relation("levels", self.levels.into(), expected, reason);
         }
         let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);
         match self.table_size.filter(|size| *size > most) {

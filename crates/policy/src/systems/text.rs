@@ -269,6 +269,23 @@ mod tests {
     }
 
     #[test]
+    fn there_is_a_level_that_flushes_go_to() {
+        let (capacity, zone_capacity) = (ByteCount::gib(64), Some(ByteCount::mib(256)));
+        let (guard, memtable_size) = (ByteCount(0), ByteCount::mib(4));
+        let store = StoreShape { capacity, zone_capacity, guard, memtable_size };
+        let check = |text: &str| text.parse::<System>().unwrap().check(&store);
+        let error = check("leveldb-greedy:levels=2").unwrap_err().to_string();
+        assert!(error.starts_with("levels of leveldb-greedy is 2: "), "{error}");
+        assert!(error.contains("at least 3, as flush_level is 2"), "{error}");
+        for text in ["leveldb-greedy:levels=3", "leveldb-greedy:flush_level=1,levels=2"] {
+            assert!(check(text).is_ok(), "{text}");
+        }
+        for system in System::all() {
+            assert!(system.check(&store).is_ok(), "{system}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_names_the_choices() {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));

@@ -222,6 +222,7 @@ fn every_parameter_of_every_system_works_or_is_refused_with_its_range() {
                             "table_size" => "at most 8 MiB",
                             "level0_slow" => "at most 12, which is level0_stop",
                             "level0_stop" => "at least 4, which is level0_runs",
+                            "levels" => "at least 3, as flush_level is 2",
                             _ => panic!("{system}: {text}"),
                         };
                         assert!(text.starts_with(&format!("{parameter} of ")), "{system}: {text}");
