@@ -85,7 +85,8 @@ Arguments parse(int count, char** words) {
       found.uri = word;
     }
   }
-  if (found.uri.rfind("terrace://", 0) != 0 || found.scale == 0 || found.full > 100) {
+  if (found.uri.rfind("terrace://", 0) != 0 || found.scale == 0 || found.full > 100 ||
+      found.overwrites == 0) {
     die("usage: space [OPTION...] terrace://IMAGE");
   }
   return found;
@@ -150,6 +151,10 @@ struct Figure {
   std::vector<double> values = {};
 
   void print() const {
+    if (values.empty()) {
+      std::printf("%-48s %8s %8s %8s\n", name, "-", "-", "-");
+      return;
+    }
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     const double sum = std::accumulate(values.begin(), values.end(), 0.0);
     std::printf("%-48s %8.1f %8.1f %8.1f\n", name, sum / static_cast<double>(values.size()),
@@ -166,9 +171,14 @@ class Run {
     must(rocksdb::FileSystem::CreateFromString(config, arguments.uri, &fs_), arguments.uri);
     env_ = rocksdb::NewCompositeEnv(fs_);
     capacity_ = count("capacity");
-    metadata_ = image_.capacity() - capacity_;
+    // Nothing else lies there yet. The journal may take or give back a zone later.
+    metadata_ = image_.in_use();
     held_ = image_.held();
     keys_ = capacity_ / 100 * arguments.full / (kKey + arguments.value_size);
+    if (keys_ < kSamples) {
+      die("--full=" + std::to_string(arguments.full) + ": expected at least " +
+          std::to_string(kSamples) + " entries, found room for " + std::to_string(keys_));
+    }
     pool_.resize((1 << 20) + arguments.value_size);
     std::generate(pool_.begin(), pool_.end(), [&] { return static_cast<char>(random_()); });
     options_.env = env_.get();
@@ -224,7 +234,7 @@ class Run {
     // What was written and is in no zone any more was erased.
     const uint64_t resets = count("zones_reset");
     const uint64_t erased = held_ + count("written_bytes") - image_.held();
-    std::printf("zones reset: %llu, %.1f %% full on average; finished early: %llu; writes refused: "
+    std::printf("from the mount on, zones reset: %llu, %.1f %% full on average; finished early: %llu; writes refused: "
                 "%d\n",
                 static_cast<unsigned long long>(resets),
                 percent(erased, std::max(resets, uint64_t{1}) * image_.zone()),

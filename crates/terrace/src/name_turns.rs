@@ -1,8 +1,9 @@
 //! [`NameTurns`]: lets calls change what a name stands for one after the other.
 //!
 //! A call takes a turn for all its names at once, and waits while another call has one for any of
-//! them. So no two calls wait for each other. A turn is no lock: its holder may wait for the
-//! device.
+//! them. So no two calls wait for each other, as long as no holder of a turn asks for another. A
+//! call that waits for all names goes first: calls that come later wait behind it. A turn is no
+//! lock: its holder may wait for the device.
 //!
 //! Any thread. One lock and one condition.
 
@@ -22,6 +23,8 @@ struct Taken {
     names: BTreeSet<String>,
     /// Somebody has a turn for all names.
     all: bool,
+    /// Calls that wait for a turn for all names.
+    waiting: usize,
 }
 
 /// A turn, until it is dropped.
@@ -36,7 +39,7 @@ impl NameTurns {
     pub(crate) fn take<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> NameTurn<'_> {
         let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
         let mut taken = self.taken.lock();
-        while taken.all || !taken.names.is_disjoint(&names) {
+        while taken.all || taken.waiting > 0 || !taken.names.is_disjoint(&names) {
             self.ended.wait(&mut taken);
         }
         taken.names.extend(names.iter().cloned());
@@ -46,9 +49,11 @@ impl NameTurns {
     /// Waits for a turn for all names.
     pub(crate) fn take_all(&self) -> NameTurn<'_> {
         let mut taken = self.taken.lock();
+        taken.waiting += 1;
         while taken.all || !taken.names.is_empty() {
             self.ended.wait(&mut taken);
         }
+        taken.waiting -= 1;
         taken.all = true;
         NameTurn { turns: self, names: None }
     }
@@ -63,5 +68,39 @@ impl Drop for NameTurn<'_> {
         }
         drop(taken);
         self.turns.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use terrace_env::runner;
+
+    use super::*;
+
+    #[test]
+    fn a_call_for_all_names_goes_before_those_that_come_later() {
+        runner::simulate(1, || {
+            let turns = Arc::new(NameTurns::default());
+            let order = Arc::new(Mutex::new(Vec::new()));
+            let first = turns.take(["a"]);
+            let begin = |what: &'static str| {
+                let (turns, order) = (Arc::clone(&turns), Arc::clone(&order));
+                let call = runner::spawn(what, move || {
+                    let turn = if what == "all" { turns.take_all() } else { turns.take([what]) };
+                    order.lock().push(what);
+                    drop(turn);
+                });
+                runner::sleep(Duration::from_millis(1));
+                call
+            };
+            let calls = [begin("b"), begin("all"), begin("c")];
+            assert_eq!(*order.lock(), ["b"]);
+            drop(first);
+            calls.into_iter().for_each(runner::JoinHandle::join);
+            assert_eq!(*order.lock(), ["b", "all", "c"]);
+        });
     }
 }

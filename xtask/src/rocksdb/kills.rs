@@ -22,6 +22,7 @@ const LIFE_MAX: u64 = 450;
 const LIFE_MIN: u64 = 15;
 /// Lives with one drive. The history that is computed anew grows with them.
 const LIVES: usize = 20;
+
 /// Kills of processes, as the command line asks for them.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct Arguments {

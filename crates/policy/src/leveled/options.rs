@@ -25,9 +25,7 @@ pub enum Throttle {
 impl Throttle {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Paced, Self::Leveldb, Self::Off];
-}
 
-impl Throttle {
     /// The rule at so many runs in level 0.
     pub(crate) fn rule(
         self,

@@ -114,7 +114,7 @@ fn play(system: &str, rule: LoadRule) -> f64 {
 fn under_any_row_plans_are_legal_and_an_eager_one_writes_most() {
     for row in Row::ALL {
         let [own, aware, eager, idle] = LoadRule::ALL.map(|rule| play(row.name(), rule));
-        println!("{row:?}: {own:.1}, aware {aware:.1}, eager {eager:.1}");
+        println!("{row:?}: {own:.1}, aware {aware:.1}, eager {eager:.1}, idle {idle:.1}");
         assert!(eager > 2.0 * own && eager > 4.0 * aware, "{row:?}: {own} {aware} {eager}");
         assert_eq!(idle.to_bits(), own.to_bits(), "{row:?}: nobody rests here");
         // Five for each of four levels, besides the flush; bands have a limit of their own.

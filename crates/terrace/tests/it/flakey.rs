@@ -142,6 +142,7 @@ fn fail(path: &Path, fault: Fault, seed: u64) -> Outcome {
     outcome.opened = true;
     let at = last(&db);
     assert!((acknowledged..=begun).contains(&at), "{fault:?}: {acknowledged} to {begun}: {at}");
+    assert!(fault != Fault::WritesVanish || at < begun, "nothing has vanished");
     assert_eq!(contents(&db), expected(seed, at), "{path:?}, {fault:?}, seed {seed}");
     db.verify().expect("clean tables");
     // The store goes on.
