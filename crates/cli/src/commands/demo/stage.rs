@@ -120,7 +120,7 @@ mod tests {
             let zone = DeviceKind::Zoned.usual_zone();
             assert!((data.0 - 2 * zone.0..=data.0).contains(&most.0), "{most}");
         }
-        let small = Geometry::plain(ByteCount::mib(16));
+        let small = Geometry::uniform(ByteCount::mib(1), 16);
         assert_eq!(data_max(&small), ByteCount::mib(4));
     }
 
