@@ -82,10 +82,12 @@ impl Queue {
         })
     }
 
-    /// The longest zone append, in logical blocks: whole steps of so many.
+    /// The longest zone append, in logical blocks: whole steps of so many. The kernel does not
+    /// split the command of a program, and each page of the buffer may be a piece of memory of it.
     pub(super) fn append_blocks(&self, logical_block: u32, step: u64) -> Option<u32> {
+        let bytes = self.append_max?.min(self.segments_max.saturating_mul(4096));
         // A command names the number of blocks with 16 bits.
-        let most = (self.append_max? / u64::from(logical_block)).min(1 << 15);
+        let most = (bytes / u64::from(logical_block)).min(1 << 15);
         let most = u32::try_from(most / step * step).ok()?;
         (most > 0).then_some(most)
     }
@@ -171,14 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn an_append_has_whole_blocks() {
-        let append = |text: &str| {
-            let files = [&DISK[..], &[("zone_append_max_bytes", text)]].concat();
-            queue(&files).unwrap().append_blocks(512, 8)
+    fn an_append_has_whole_blocks_and_no_more_pages_than_a_command_has_pieces_of_memory() {
+        let append = |bytes: &str, segments: &str| {
+            let limits = [("zone_append_max_bytes", bytes), ("max_segments", segments)];
+            queue(&[&DISK[..], &limits].concat()).unwrap().append_blocks(512, 8)
         };
-        assert_eq!((append("131072"), append("135000")), (Some(256), Some(256)));
-        assert_eq!(append("1073741824"), Some(1 << 15));
-        assert_eq!((append("0"), append("4095")), (None, None));
+        assert_eq!((append("131072", "128"), append("135000", "128")), (Some(256), Some(256)));
+        assert_eq!((append("131072", "32"), append("131072", "31")), (Some(256), Some(248)));
+        assert_eq!(append("1073741824", "65535"), Some(1 << 15));
+        assert_eq!((append("0", "128"), append("4095", "128")), (None, None));
     }
 
     #[test]
