@@ -25,7 +25,7 @@ pub(super) fn together(subject: &mut Subject<'_>) {
     subject.write_next(zone, first, 1).unwrap();
     let fitting = UNDER_WAY.min((subject.capacity(zone) - first) / step);
     let tickets: Vec<_> = (0..fitting).map(|mark| append(subject, mark)).collect();
-    // A read and a write behind them find them done.
+    // A read behind them finds them done.
     let all = u32::try_from(first + fitting * step).expect("a short read");
     let read = subject.submit(Op::Read { lba: subject.at(zone, 0), blocks: all });
     let mut placed = BTreeMap::new();

@@ -86,7 +86,7 @@ fn content(file: &File, blocks: u64) -> Vec<u64> {
 }
 
 #[test]
-fn one_thread_has_many_reads_under_way() {
+fn many_reads_of_one_thread_all_answer() {
     for engine in engines() {
         let (device, _) = device(plain(600), engine);
         let read = |at| submit(&device, Op::Read { lba: Lba(at), blocks: 1 });
@@ -99,7 +99,9 @@ fn one_thread_has_many_reads_under_way() {
     }
 }
 
-/// A pipe as the device: no read of it can end before something is written.
+/// A pipe as the device: no read of it can end before something is written. This shows that
+/// submissions do not wait for the device. It does not show how many of the reads are in the
+/// kernel: a ring has fewer slots than there are reads here, and the others wait in it.
 #[test]
 fn reads_are_under_way_until_the_device_answers() {
     if !engines().contains(&IoEngine::IoUring) {

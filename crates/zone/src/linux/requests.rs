@@ -6,10 +6,10 @@
 //! 2. It begins: the zone table checks it, and a write is applied to the table, so that a request
 //!    to another zone finds the slot taken. Its first command goes to the engine.
 //! 3. When a command has completed, the [`Transfer`] tells what follows: the next command, the end,
-//!    or an error. After an error of a write to a sequential zone, the zone is reported, and the
-//!    table is set to the report.
-//!    After the error of an append, the zone is reported when no other append is under way there:
-//!    see [`Appending`].
+//!    or an error. After an error of a write or an append to a sequential zone, the zone is
+//!    reported, and the table is set to the report. While other appends are under way there, that
+//!    report tells some of them and not others, so the zone is reported once more when none is: see
+//!    [`Appending`].
 //! 4. It ends: its result is kept for its ticket, and the requests that waited for it begin.
 //!
 //! # Whose thread does it
@@ -57,12 +57,13 @@ pub(super) struct State {
     waiting: BTreeMap<u64, Arc<Condvar>>,
     /// Whether somebody has the role of the reaper.
     reaping: bool,
-    /// Reads, writes and flushes that have begun and not ended, and the most there have been.
+    /// Reads, writes, appends and flushes that have begun and not ended, and the most there have
+    /// been.
     under_way: usize,
     under_way_max: usize,
 }
 
-/// A read, a write or a flush.
+/// A read, a write, an append or a flush.
 struct Pending {
     kind: Kind,
     lba: Lba,
@@ -71,7 +72,7 @@ struct Pending {
     /// The zone in whose order it stands; none for a flush.
     zone: Option<ZoneId>,
     transfer: Transfer,
-    /// The bytes that are to be written, until it begins.
+    /// The bytes that are to be written or appended, until it begins.
     buf: IoBuf,
 }
 
@@ -173,7 +174,7 @@ impl State {
         }
     }
 
-    /// Ends a read, a write or a flush. Returns the requests that may begin now.
+    /// Ends a read, a write, an append or a flush. Returns the requests that may begin now.
     fn end(&mut self, id: u64, result: Result<Completion, DeviceError>) -> Vec<u64> {
         let pending = self.pending.remove(&id).expect("a request that has not ended");
         self.finish(id, result);
@@ -182,7 +183,7 @@ impl State {
 }
 
 impl BlockDevice {
-    /// Submits a read, a write or a flush; returns its id.
+    /// Submits a read, a write, an append or a flush; returns its id.
     pub(super) fn submit_transfer(&self, op: Op) -> u64 {
         let block = self.geometry.logical_block as usize;
         let (kind, lba, len, buf) = match op {
