@@ -7,7 +7,8 @@
 //!   anywhere, in whole logical blocks.
 //! - *Append.* A device may offer appends, which go to the write pointer wherever it is by then.
 //!   Appends to one zone that are under way together land one behind the other, in an order that
-//!   the device chooses.
+//!   the device chooses. On Linux 6.10 and later, a write after them may fail although the drive is
+//!   sound; [`linux`](crate::linux) has the rule that avoids it.
 //! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
 //!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
 //!   closes all open zones.

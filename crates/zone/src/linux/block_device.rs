@@ -1,8 +1,8 @@
 //! [`BlockDevice`]: a block device of Linux. The head of [`linux`](super) has the rules by which
 //! requests are carried out.
 //!
-//! Here is what opens a device, and the calls of [`Device`]. Reads, writes and flushes are carried
-//! on in `requests`, zone operations and reports in `zone_operations`.
+//! Here is what opens a device, and the calls of [`Device`]. Reads, writes, appends and flushes are
+//! carried on in `requests`, zone operations and reports in `zone_operations`.
 //!
 //! A zone table has the state of each zone. At the open limit the device may close another zone
 //! than the table expects. The numbers of open and of active zones are the same, and the device is
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use terrace_env::sync::{self, Mutex};
 use terrace_env::{Lba, Users, ZoneId};
 
-use super::append::AppendNode;
+use super::append_node::AppendNode;
 use super::engine::{Engine, IoEngine};
 use super::failure::Failed;
 use super::ioctl::{self, SECTOR};
@@ -36,12 +36,13 @@ use crate::{
 /// A block device of Linux, zoned or not.
 pub struct BlockDevice {
     pub(super) path: PathBuf,
+    /// Before the node, so that what it has open is closed before the node is unlocked.
+    pub(super) engine: Engine,
     pub(super) node: File,
     pub(super) geometry: Arc<Geometry>,
     /// Longest write that goes out as one command, in bytes.
     pub(super) piece: usize,
     pub(super) access: Access,
-    pub(super) engine: Engine,
     pub(super) state: Mutex<State>,
     users: Users,
 }

@@ -14,7 +14,7 @@ use rustix::io::ReadWriteFlags;
 use serde::Serialize;
 use terrace_env::IoBuf;
 
-use super::append::AppendNode;
+use super::append_node::AppendNode;
 use super::ring::{Moved, Ring};
 use super::transfer::{Call, Command};
 

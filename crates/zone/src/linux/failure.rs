@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `EOVERFLOW` | too many active zones |
 //! | `ETOOMANYREFS` | too many open zones |
-//! | `ENOSPC` of an append | it does not fit, in the zone or behind the appends under way |
+//! | `EFBIG` of an append | it does not fit, in the zone or behind the appends under way |
+//! | `EACCES` of an append | the program may not append: the message says what is missing |
 //! | `EIO`, `EREMOTEIO` | the device refused the command: the zone's report tells why |
 //! | `ENODATA`, `EILSEQ`, `EBADE`, `ETIMEDOUT` | the medium failed |
-//! | others | the host failed: the device is gone, no memory, no permission |
+//! | others | the host failed: the device or the way to it is gone, no memory, no permission |
 //!
 //! The same number can mean a zone that has failed, a pointer that is elsewhere, or a bad medium.
 //! So the zone is reported after an error, and [`Failed::error`] gets the report.
@@ -19,6 +20,9 @@ use rustix::io::Errno;
 use terrace_env::{Lba, ZoneId};
 
 use crate::{DeviceError, Geometry, ZoneReport, ZoneState};
+
+const NO_RIGHT_TO_APPEND: &str = ": the kernel permits zone append with CAP_SYS_ADMIN, or since \
+    Linux 6.2 if the drive lists the command in its log of commands supported and effects";
 
 /// A request that the kernel has failed.
 pub(super) struct Failed<'a> {
@@ -53,14 +57,17 @@ impl Failed<'_> {
             Some(ZoneState::ReadOnly) if !reads => return DeviceError::ZoneReadOnly { zone },
             _ => {}
         }
-        if operation == "append to" && number == Some(Errno::NOSPC) {
+        if operation == "append to" && number == Some(Errno::FBIG) {
             return DeviceError::ZoneFull { zone };
         }
         let of_medium =
             [Errno::IO, Errno::REMOTEIO, Errno::NODATA, Errno::ILSEQ, Errno::BADE, Errno::TIMEDOUT];
         if !number.is_some_and(|number| of_medium.contains(&number)) {
-            let path = self.path.display();
-            return DeviceError::host(format!("{operation} at block {lba} of {path}"), error);
+            let mut text = format!("{operation} at block {lba} of {}", self.path.display());
+            if operation == "append to" && number == Some(Errno::ACCESS) {
+                text.push_str(NO_RIGHT_TO_APPEND);
+            }
+            return DeviceError::host(text, error);
         }
         if let (Some(blocks), Some(after)) = (self.written, after) {
             let moved = lba.0..=lba.0 + blocks;
@@ -114,7 +121,9 @@ mod tests {
             (Errno::IO, "read", Some((ZoneState::Offline, 0)), "ZoneOffline"),
             (Errno::NODATA, "read", open, "Medium"),
             (Errno::IO, "append to", open, "Medium"),
-            (Errno::NOSPC, "append to", open, "ZoneFull"),
+            (Errno::FBIG, "append to", open, "ZoneFull"),
+            (Errno::NOSPC, "append to", open, "Host"),
+            (Errno::NOLINK, "append to", open, "Host"),
             (Errno::NOSPC, "write", open, "Host"),
             (Errno::NODEV, "write", None, "Host"),
             (Errno::PERM, "open", open, "Host"),
@@ -122,5 +131,13 @@ mod tests {
             let found = error(number, operation, after);
             assert!(found.starts_with(expected), "{number:?} of {operation}: {found}");
         }
+    }
+
+    #[test]
+    fn an_append_without_the_right_to_it_says_what_is_missing() {
+        let refused = |operation| error(Errno::ACCESS, operation, None);
+        assert!(refused("append to").starts_with("Host"), "{}", refused("append to"));
+        assert!(refused("append to").contains("CAP_SYS_ADMIN"), "{}", refused("append to"));
+        assert!(!refused("write").contains("CAP_SYS_ADMIN"), "{}", refused("write"));
     }
 }

@@ -13,7 +13,7 @@
 //! | `ring` | commands by `io_uring`; unsafe code |
 //! | `queues` | the queues of a ring, with entries of two sizes; unsafe code |
 //! | `appending` | in which zones appends are under way |
-//! | `append` | zone append by the character node of NVMe; unsafe code |
+//! | `append_node` | zone append by the character node of NVMe; unsafe code |
 //! | `node` | opens the device's node, and keeps other users out |
 //! | `shape` | the geometry, from the kernel's report and from `queue` |
 //! | `queue` | [`Queue`]: limits that sysfs shows |
@@ -31,16 +31,29 @@
 //! - A long write to a sequential zone goes out in pieces, one after another. Each piece is short
 //!   enough that the kernel makes one command of it, so the order does not depend on an I/O
 //!   scheduler.
-//! - [`submit`](crate::Device::submit) hands a read, a write or a flush to `io_uring`, and does not
-//!   wait. So one thread can have many under way. Where `io_uring` is not permitted, the submission
-//!   carries the request out, and several are under way only if several threads submit.
+//! - [`submit`](crate::Device::submit) hands a read, a write, an append or a flush to `io_uring`,
+//!   and does not wait. So one thread can have many under way. Where `io_uring` is not permitted,
+//!   the submission carries the request out, and several are under way only if several threads
+//!   submit.
 //! - Requests wait for earlier ones to the same zone if they overlap, or if both change the same
 //!   sequential zone. So one write to a sequential zone is under way at a time, and the order does
 //!   not depend on the kernel. Writes to different zones, and reads, are under way together.
 //! - A zone operation waits for earlier requests to its zone, and blocks until it is done.
 //! - A flush does not wait for writes under way. It covers those that have completed.
-//! - Zone append is offered where this program may use the character node of an NVMe namespace: the
-//!   kernel has it there only. Appends to one zone are under way together, and wait for all others.
+//! - Zone append is offered where this program may open the character node of an NVMe namespace:
+//!   the kernel has it there only. Appends to one zone are under way together, and with no other
+//!   request to the zone.
+//! - The kernel may refuse the appends of a program that has opened that node. It permits them with
+//!   `CAP_SYS_ADMIN`, and since Linux 6.2 also without it if the drive lists zone append among the
+//!   commands that it supports. Otherwise each append fails with
+//!   [`Host`](crate::DeviceError::Host), although the geometry offers them.
+//! - Linux 6.10 and later keep a write pointer of their own for a zone that has been written, and
+//!   appends by the character node do not move it. So after writes and then appends, the next write
+//!   to the zone can fail with [`Medium`](crate::DeviceError::Medium): the kernel refuses it before
+//!   the drive sees it. The report after the error sets the kernel's pointer right, and a second
+//!   write at the reported pointer succeeds. To have no such error, a zone that has been written
+//!   takes appends, and then no writes before its reset. (This is from the kernel's source; it was
+//!   not tried on such a kernel.)
 //! - After an error, and after each zone operation, the zone is reported anew, and the table takes
 //!   over what the device says. The table also takes over what a caller asks to have reported.
 //! - A pointer is taken from empty, open and closed zones only. In others its value differs from
@@ -55,7 +68,7 @@
 //!   device is opened for writing.
 //! - When a device is opened for writing, all open zones are closed, as after power-on.
 
-mod append;
+mod append_node;
 mod appending;
 mod block_device;
 mod content;

@@ -4,8 +4,8 @@
 //! [`push`](Ring::push) takes a command with its buffer, [`submit`](Ring::submit) hands to the
 //! kernel what was pushed, and [`reap`](Ring::reap) gives back the commands that have completed,
 //! with their buffers. A ring whose device has an [`AppendNode`] has large [`Queues`], and takes
-//! appends. At most [`ENTRIES`] commands are in the kernel; others wait in the ring for
-//! a completion. A ring that is dropped waits for the commands in the kernel.
+//! appends. At most [`ENTRIES`] commands are in the kernel; others wait in the ring for a
+//! completion. A ring that is dropped waits for the commands in the kernel.
 //!
 //! # Why the unsafe code is sound
 //! - *Memory of commands.* The kernel reads or writes the buffer of a command until it completes.
@@ -16,8 +16,8 @@
 //! - *Bounds.* The range of a command is checked against its buffer before a pointer is made.
 //! - *The files.* The ring has its own handles, which are open as long as the ring.
 //! - *The queues.* Both are used under the lock of the slots only. So there is one user at a time,
-//!   as [`Queues`] demand. The kernel takes its side of the queues
-//!   by atomic loads and stores, whichever thread calls it.
+//!   as [`Queues`] demand. The kernel takes its side of the queues by atomic loads and stores,
+//!   whichever thread calls it.
 //! - *Completions.* A completion names a slot. A slot that is taken is given back by its completion
 //!   only, and the kernel completes each command once.
 //!
@@ -38,7 +38,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use terrace_env::sync::Mutex;
 use terrace_env::{IoBuf, runner};
 
-use super::append::{self, AppendNode};
+use super::append_node::{self, AppendNode};
 use super::queues::{Completed, Entry, Queues};
 use super::transfer::{Call, Command};
 
@@ -51,8 +51,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// See the [module](self).
 pub(super) struct Ring {
     queues: Queues,
-    file: File,
+    /// Before the file, so that it is closed first.
     append: Option<AppendNode>,
+    file: File,
     slots: Mutex<Slots>,
 }
 
@@ -249,7 +250,7 @@ impl Ring {
             slots.free.push(at);
             let result = match (result, appended) {
                 (0, Some(bytes)) => Ok(Moved { bytes, placed: of_command }),
-                (status @ 1.., Some(_)) => Err(append::error(status as u32)),
+                (status @ 1.., Some(_)) => Err(append_node::error(status as u32)),
                 (moved @ 0.., None) => Ok(Moved { bytes: moved as usize, placed: 0 }),
                 (error, _) => Err(io::Error::from_raw_os_error(-error)),
             };

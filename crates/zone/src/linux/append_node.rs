@@ -2,15 +2,20 @@
 //! kernel has no append on block nodes, but this node takes commands of NVMe as they are.
 //!
 //! There are two ways: an entry of `io_uring` with the command in it (`NVME_URING_CMD_IO`), many of
-//! which can be under way, and a call that blocks (`NVME_IOCTL_IO64_CMD`). Before Linux 6.2 both
-//! need `CAP_SYS_ADMIN`.
+//! which can be under way, and a call that blocks (`NVME_IOCTL_IO64_CMD`). Both need
+//! `CAP_SYS_ADMIN`, or Linux 6.2 or later and a drive that lists zone append in its log of commands
+//! supported and effects.
 //!
 //! The node stands beside the block node: nothing that keeps others out of the block node keeps
 //! them out of this one. It is opened when the block node is open and locked, and closed before it.
 //!
-//! Unsafe code: the call for an append gives the kernel the address and the length of a buffer that
-//! is borrowed until the call returns. It reads that buffer, and writes nothing but the result in
-//! the argument of the call.
+//! Unsafe code:
+//! - The call for an append gives the kernel the address and the length of a buffer that is
+//!   borrowed until the call returns. The kernel reads that buffer, and writes nothing but the
+//!   result in the argument of the call.
+//! - [`entry`](AppendNode::entry) puts an address into an entry of a ring. The kernel reads that
+//!   memory until the entry's completion. [`ring`](super::ring) owns it until then, and says why
+//!   that is sound.
 
 use std::ffi::c_void;
 use std::fs::{File, OpenOptions};
@@ -81,7 +86,9 @@ pub(super) struct AppendNode {
 
 impl AppendNode {
     /// The character node of the namespace whose block node has this folder in sysfs; `None` if
-    /// there is none, or this program may not use it.
+    /// there is none, or this program may not open it. The kernel may still refuse each append,
+    /// with `EACCES`: opening the node and asking for the namespace's number need less than an
+    /// append does, and only an append would show it.
     pub(super) fn find(folder: &Path, block: u32) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let name = folder.file_name()?.to_str()?.strip_prefix("nvme")?;
@@ -170,15 +177,21 @@ impl AppendNode {
     }
 }
 
-/// The error that the kernel's block layer makes of a status of NVMe: see `failure`. An append that
-/// does not fit is `ENOSPC`, for which the block layer has no number of its own: a report may still
-/// show room, because the appends that take it are under way.
+/// The error for a status of NVMe: see `failure`. Numbers are those that the kernel's block layer
+/// uses, and what is not listed is `EIO`. Two differ. An append that does not fit in its zone is
+/// `EFBIG`, for which the block layer has no number: a report may still show room, because the
+/// appends that take it are under way. And all errors of the path are `ENOLINK`, where the block
+/// layer has it for one of them.
 pub(super) fn error(status: u32) -> io::Error {
     let number = match status & 0x7ff {
         0x1bd => Errno::OVERFLOW,
         0x1be => Errno::TOOMANYREFS,
         // Beyond the boundary of the zone, and a zone that is full.
-        0x1b8 | 0x1b9 => Errno::NOSPC,
+        0x1b8 | 0x1b9 => Errno::FBIG,
+        // The namespace has no room left, although the zone may have.
+        0x081 => Errno::NOSPC,
+        // The way to the drive has failed, not its medium.
+        0x300..=0x3ff => Errno::NOLINK,
         // A fault of the medium.
         0x280..=0x287 => Errno::NODATA,
         _ => Errno::IO,
@@ -246,15 +259,20 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_the_error_of_the_block_layer() {
+    fn each_status_has_its_error() {
         for (status, expected) in [
             (0x1bd, Errno::OVERFLOW),
             // The bit that forbids another try is set.
             (0x41be, Errno::TOOMANYREFS),
             (0x280, Errno::NODATA),
-            (0x41b8, Errno::NOSPC),
-            (0x1b9, Errno::NOSPC),
+            (0x41b8, Errno::FBIG),
+            (0x1b9, Errno::FBIG),
+            (0x81, Errno::NOSPC),
+            (0x300, Errno::NOLINK),
+            (0x4370, Errno::NOLINK),
+            (0x3ff, Errno::NOLINK),
             (0x1ba, Errno::IO),
+            (0x2ff, Errno::IO),
         ] {
             assert_eq!(error(status).raw_os_error(), Some(expected.raw_os_error()), "{status:#x}");
         }
