@@ -62,7 +62,9 @@ void full(const std::string& uri) {
   std::printf("full after %d writes\n", end);
   must(fs->GetFreeSpace("/full", IOOptions(), &free, nullptr), "space");
   std::printf("free then: %llu bytes\n", static_cast<unsigned long long>(free));
-  CHECK(free < (1 << 20));
+  // A compaction that has ended since gives back what it merged: of level 0 and level 1, each about
+  // a MiB by the options.
+  CHECK(free < (3 << 20));
   for (int round = 0; round < 3; round++) {
     db.reset();
     db = open(options, "/full");
