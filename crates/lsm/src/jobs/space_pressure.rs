@@ -21,8 +21,8 @@
 //! A job that found no space waits in [`Retry`] for *news*: a change of the tree, the end of the
 //! oldest snapshot, or a change of the lifecycle. It waits for a limited time, because space can
 //! also come free without news: a reader ends, or a compaction that found no space deletes its
-//! outputs. A lack of space is no news, whoever notes it: otherwise two jobs that find no space would
-//! wake each other without a pause.
+//! outputs. A lack of space is no news, whoever notes it: otherwise two jobs that find no space
+//! would wake each other without a pause.
 //!
 //! Any thread. One lock and one condition.
 
