@@ -6,7 +6,7 @@ use terrace_env::Cause;
 use terrace_env::store::{PendingRead, ReadBuf};
 
 use crate::TerraceCode;
-use crate::failure::{given, guard};
+use crate::failure::{Failure, given, guard};
 use crate::reader::TerraceReader;
 use crate::slice::TerraceBuffer;
 use crate::value::{clear, hand_over};
@@ -55,7 +55,7 @@ pub extern "C" fn terrace_pending_read_wait(
         let found = read.wait()?;
         let room = into.len();
         let Some(into) = into.get_mut(..found.len()) else {
-            return Err(crate::failure::Failure::invalid(format_args!(
+            return Err(Failure::invalid(format_args!(
                 "into: expected room for {} bytes, found {room}",
                 found.len()
             )));

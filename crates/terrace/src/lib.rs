@@ -121,6 +121,8 @@ mod key_space;
 pub mod limits;
 mod name_turns;
 mod named_files;
+#[cfg(test)]
+mod named_files_tests;
 mod opening;
 mod options;
 mod replacement;

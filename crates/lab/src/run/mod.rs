@@ -16,7 +16,7 @@
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
 //! | `addresses` | where tables lie on a device without zones |
-//! | `metrics`, `outcome`, `names` | what comes of a phase, and its names |
+//! | `metrics`, `work`, `outcome`, `names` | what comes of a phase and of its jobs, and its names |
 //! | `error` | why a plan or a run fails |
 //!
 //! A run is a simulation on one thread. Samples and readings take no virtual time and send no
@@ -45,6 +45,7 @@ mod sampler;
 mod scaling;
 mod stage;
 mod store_plan;
+mod work;
 
 pub use addresses::{Addresses, Piece, Stretch};
 pub use carry_out::{Progress, carry_out, carry_out_traced};

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use terrace_env::Cause;
 
-use super::metrics::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, OFFLOADED, REWRITES};
+use super::metrics::OFFLOADED;
 use super::recorder::TOTAL;
+use super::work::{JOB_KINDS, MERGE_MIB, MERGE_SECONDS, REWRITES};
 use super::{Metrics, Sample};
 
 /// Name of the idle time among metrics that go by cause.

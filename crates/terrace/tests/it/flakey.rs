@@ -2,7 +2,7 @@
 //! the devices that the variable `TERRACE_FLAKEY` names, with spaces between them. All data on them
 //! are lost. `cargo xtask guest` runs the test in a virtual machine.
 //!
-//! What `dm-flakey` can do ([`Fault`]) is less on zones:
+//! On zones `dm-flakey` is less than its faults ([`Fault`]) on other devices:
 //!
 //! - It never fails or drops a reset, an open, a close or a finish. So writes that are dropped are
 //!   like a power cut on a device without zones only: on zones, the reset that follows a dropped

@@ -1,0 +1,198 @@
+//! Tests of [`NamedFiles`]: on a store in memory, and with calls that overlap.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::store::{FileKind, Latency, MemoryStore, PlacementHint, Rank, StoreError};
+use terrace_env::{Cause, runner, test_seeds};
+
+use crate::named_files::{NamedFiles, NewFile, modified};
+
+const NEW: NewFile = NewFile {
+    kind: FileKind::Client,
+    hint: PlacementHint { level: None, stream: 0 },
+    size: None,
+    rank: Rank::Log,
+    modified: 7,
+};
+
+fn files() -> NamedFiles {
+    NamedFiles::new(Arc::new(MemoryStore::new()))
+}
+
+/// Files of a store that takes time, so that calls overlap.
+fn slow_files(seed: u64) -> Arc<NamedFiles> {
+    let latency = Latency::uniform(Duration::from_millis(3));
+    let store = MemoryStore::new().with_latency(seed, latency);
+    Arc::new(NamedFiles::new(Arc::new(store)))
+}
+
+fn write(files: &NamedFiles, name: &str, bytes: &[u8]) {
+    let mut writer = files.create(name, &NEW).unwrap();
+    writer.append(bytes).unwrap();
+    files.seal(&mut *writer, NEW.hint, 9).unwrap();
+}
+
+fn read(files: &NamedFiles, name: &str) -> Vec<u8> {
+    let reader = files.open(name).unwrap();
+    let mut bytes = vec![0; reader.len() as usize];
+    reader.read_at(0, &mut bytes, Cause::Client).unwrap();
+    bytes
+}
+
+#[test]
+fn a_file_created_under_a_name_that_is_taken_replaces_the_other() {
+    let files = files();
+    write(&files, "a", b"old");
+    let reader = files.open("a").unwrap();
+    write(&files, "a", b"newer");
+    assert_eq!(read(&files, "a"), b"newer");
+    assert_eq!(reader.len(), 3, "an open reader keeps the old one");
+    assert_eq!(files.list("").len(), 1);
+    assert_eq!(modified(&files.find("a").unwrap().annotation), 9);
+}
+
+#[test]
+fn a_sealed_file_can_be_appended_to_and_cut() {
+    let files = files();
+    write(&files, "a", b"12345");
+    files.link("a", "b").unwrap();
+    let mut writer = files.append_to("a").unwrap();
+    writer.append(b"67").unwrap();
+    writer.sync().unwrap();
+    drop(writer);
+    let mut writer = files.append_to("a").unwrap();
+    writer.append(b"8").unwrap();
+    files.seal(&mut *writer, NEW.hint, 9).unwrap();
+    assert_eq!(read(&files, "a"), b"12345678");
+    assert_eq!(read(&files, "b"), b"12345", "the other name keeps the old file");
+    files.truncate("a", 2).unwrap();
+    assert_eq!(read(&files, "a"), b"12");
+    assert!(files.truncate("a", 3).is_err());
+    files.truncate("a", 0).unwrap();
+    assert_eq!(read(&files, "a"), b"");
+}
+
+#[test]
+fn a_file_that_is_begun_is_found_when_it_is_published() {
+    let files = files();
+    write(&files, "a", b"old");
+    for open in [false, true] {
+        let mut writer = files.begin(&NEW).unwrap();
+        writer.append(b"new").unwrap();
+        let before = read(&files, "a");
+        assert!(files.open("b").is_err() || open);
+        if open {
+            files.publish_open(&mut *writer, &["a", "b"], &NEW).unwrap();
+            drop(writer);
+            let mut writer = files.append_to("a").unwrap();
+            writer.append(b"er").unwrap();
+            writer.sync().unwrap();
+            assert_eq!(read(&files, "b"), b"newer");
+        } else {
+            files.publish(&mut *writer, &["a", "b"], &NEW).unwrap();
+            assert_eq!(before, b"old");
+            assert_eq!((read(&files, "a"), read(&files, "b")), (b"new".into(), b"new".into()));
+        }
+        assert_eq!(modified(&files.find("a").unwrap().annotation), 7);
+    }
+    files.begin(&NEW).unwrap().append(b"lost").unwrap();
+    assert_eq!(files.store().list().len(), 1);
+    assert!(files.remove_all(["a", "no such file"]).is_err());
+    assert_eq!(files.list("").len(), 2, "all or nothing");
+    files.remove_all(["a", "b"]).unwrap();
+    assert!(files.store().list().is_empty());
+}
+
+#[test]
+fn a_file_that_is_being_written_is_not_cut() {
+    let files = files();
+    let mut writer = files.create("a", &NEW).unwrap();
+    writer.append(b"123").unwrap();
+    assert!(files.truncate("a", 1).is_err());
+    writer.append(b"4").unwrap();
+    drop(writer);
+}
+
+#[test]
+fn names_are_moved_shared_and_taken_away() {
+    let files = files();
+    write(&files, "a", b"1");
+    write(&files, "b", b"2");
+    files.rename("a", "b").unwrap();
+    assert_eq!(read(&files, "b"), b"1");
+    assert!(files.open("a").is_err());
+    files.link("b", "c").unwrap();
+    assert!(files.link("b", "c").is_err());
+    files.remove("b").unwrap();
+    assert_eq!(read(&files, "c"), b"1");
+    assert!(files.remove("b").is_err());
+    assert!(files.rename("b", "d").is_err());
+}
+
+#[test]
+fn all_names_of_one_beginning_are_moved_at_once() {
+    let files = files();
+    for name in ["x/1", "x/2", "xy"] {
+        write(&files, name, name.as_bytes());
+    }
+    files.rename_all("x/", "y/z/").unwrap();
+    let names: Vec<String> = files.list("").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["xy", "y/z/1", "y/z/2"]);
+    assert_eq!(read(&files, "y/z/2"), b"x/2");
+    files.rename_all("none", "some").unwrap();
+    for (from, to) in [("y/", "y/z/"), ("y/z/", "y/")] {
+        assert!(files.rename_all(from, to).is_err(), "{from} to {to}");
+    }
+}
+
+/// Appends bytes to a file, however often another writer is in the way, and seals it.
+fn append(files: &NamedFiles, bytes: &[u8]) {
+    loop {
+        match files.append_to("a") {
+            Ok(mut writer) => {
+                writer.append(bytes).unwrap();
+                return files.seal(&mut *writer, NEW.hint, 9).unwrap();
+            }
+            Err(error) => assert!(matches!(error, StoreError::WrongState { .. }), "{error}"),
+        }
+        runner::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn calls_that_copy_one_sealed_file_at_once_lose_nothing() {
+    for seed in test_seeds(20) {
+        runner::simulate(seed, || {
+            let files = slow_files(seed);
+            write(&files, "a", b"0");
+            let clients: Vec<_> = [b"1", b"2", b"3"]
+                .map(|bytes| {
+                    let files = Arc::clone(&files);
+                    runner::spawn("client", move || append(&files, bytes))
+                })
+                .into();
+            clients.into_iter().for_each(|client| client.join());
+            let mut found = read(&files, "a");
+            found.sort_unstable();
+            assert_eq!(found, b"0123", "seed {seed}");
+            assert_eq!(files.store().list().len(), 1);
+        });
+    }
+}
+
+#[test]
+fn a_file_that_is_removed_while_it_is_copied_is_gone() {
+    for seed in test_seeds(20) {
+        runner::simulate(seed, || {
+            let files = slow_files(seed);
+            write(&files, "a", b"12345");
+            let cutter = Arc::clone(&files);
+            let cut = runner::spawn("client", move || cutter.truncate("a", 1));
+            runner::sleep(Duration::from_millis(seed % 5));
+            files.remove("a").unwrap();
+            let _ = cut.join();
+            assert!(files.find("a").is_err(), "seed {seed}");
+        });
+    }
+}
