@@ -178,10 +178,11 @@ impl AppendNode {
 }
 
 /// The error for a status of NVMe: see `failure`. Numbers are those that the kernel's block layer
-/// uses, and what is not listed is `EIO`. Two differ. An append that does not fit in its zone is
+/// uses, and what is not listed is `EIO`. Some differ. An append that does not fit in its zone is
 /// `EFBIG`, for which the block layer has no number: a report may still show room, because the
-/// appends that take it are under way. And all errors of the path are `ENOLINK`, where the block
-/// layer has it for one of them.
+/// appends that take it are under way. All errors of the path are `ENOLINK`, where the block layer
+/// has it for one of them. And a command that the drive does not know, or finds wrong, is no fault
+/// of the medium: it is not `EIO`.
 pub(super) fn error(status: u32) -> io::Error {
     let number = match status & 0x7ff {
         0x1bd => Errno::OVERFLOW,
@@ -190,6 +191,10 @@ pub(super) fn error(status: u32) -> io::Error {
         0x1b8 | 0x1b9 => Errno::FBIG,
         // The namespace has no room left, although the zone may have.
         0x081 => Errno::NOSPC,
+        // The drive has no append.
+        0x001 => Errno::OPNOTSUPP,
+        // The command is wrong: a field, the namespace, attributes that exclude one another.
+        0x002 | 0x00b | 0x180 => Errno::INVAL,
         // The way to the drive has failed, not its medium.
         0x300..=0x3ff => Errno::NOLINK,
         // A fault of the medium.
@@ -268,6 +273,10 @@ mod tests {
             (0x41b8, Errno::FBIG),
             (0x1b9, Errno::FBIG),
             (0x81, Errno::NOSPC),
+            (0x4001, Errno::OPNOTSUPP),
+            (0x4002, Errno::INVAL),
+            (0x0b, Errno::INVAL),
+            (0x180, Errno::INVAL),
             (0x300, Errno::NOLINK),
             (0x4370, Errno::NOLINK),
             (0x3ff, Errno::NOLINK),

@@ -124,6 +124,8 @@ mod tests {
             (Errno::FBIG, "append to", open, "ZoneFull"),
             (Errno::NOSPC, "append to", open, "Host"),
             (Errno::NOLINK, "append to", open, "Host"),
+            (Errno::OPNOTSUPP, "append to", open, "Host"),
+            (Errno::INVAL, "append to", open, "Host"),
             (Errno::NOSPC, "write", open, "Host"),
             (Errno::NODEV, "write", None, "Host"),
             (Errno::PERM, "open", open, "Host"),

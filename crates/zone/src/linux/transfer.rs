@@ -21,8 +21,8 @@ use rustix::io::Errno;
 const COMMAND_MAX: usize = 1 << 30;
 /// How often a command is issued again after `EAGAIN`.
 const AGAIN_TRIES: u32 = 16;
-/// How often a write closes a zone for its own. Requests to other zones may take the slot.
-const ROOM_TRIES: u32 = 16;
+/// How often a zone is closed for another one. Requests to other zones may take the slot.
+pub(super) const ROOM_TRIES: u32 = 16;
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,10 +21,8 @@ use super::ioctl::{self, ZoneOperation};
 use super::order::Effect;
 use super::requests::State;
 use super::shape;
+use super::transfer::ROOM_TRIES;
 use crate::{Access, DeviceError, Op, Transition, ZoneReport, ZoneState, ZoneTable, ZoneType};
-
-/// How often an operation closes a zone for another one. Requests to other zones may take the slot.
-const ROOM_TRIES: u32 = 16;
 
 impl State {
     /// Sets the table to a report. A zone that the table had closed for another one, and that the
