@@ -440,6 +440,11 @@ impl Store for Fs {
         Some(self.volume.pools.offload()?.room())
     }
 
+    fn offloaded_bytes(&self) -> ByteCount {
+        let medium = self.volume.media.offload();
+        medium.map_or(ByteCount(0), |medium| medium.io().written(Cause::Flush))
+    }
+
     fn is_offloaded(&self, file: FileId) -> bool {
         let Some(medium) = self.volume.media.offload() else { return false };
         let holds = |record: &FileRecord| {

@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_env::store::IoCounts;
+use terrace_env::store::{IoCounts, Store};
 use terrace_policy::LEVELS_MAX;
 
 use crate::counters::LevelCounts;
@@ -150,6 +150,9 @@ pub struct Written {
     pub delete_only_compactions: u64,
     /// Bytes written to the medium.
     pub bytes: WrittenBytes,
+    /// Those of the flushes' bytes that went to an offload device.
+    #[serde(default)]
+    pub offloaded: u64,
     /// Work on each level, from level 0 to the deepest that a job had to do with.
     pub levels: Vec<LevelWork>,
 }
@@ -189,6 +192,7 @@ impl Written {
                 other.delete_only_compactions,
             ),
             bytes: self.bytes.each(&other.bytes, of),
+            offloaded: of(self.offloaded, other.offloaded),
             levels: trimmed(levels.collect()),
         }
     }
@@ -199,6 +203,12 @@ impl Written {
         [flushes, compactions, gear_compactions, trivial_moves, self.delete_only_compactions]
     }
 
+    /// What a store has written since it was mounted, as far as it counts that itself.
+    pub(crate) fn by(store: &dyn Store) -> Self {
+        let (bytes, offloaded) = (WrittenBytes::of(&store.io()), store.offloaded_bytes().0);
+        Self { bytes, offloaded, ..Self::default() }
+    }
+
     pub(crate) fn encode(&self, into: &mut Vec<u8>) {
         [self.user_bytes, self.entries]
             .into_iter()
@@ -207,9 +217,13 @@ impl Written {
             .for_each(|count| into.put_u64(count));
         into.put_u32(u32::try_from(self.levels.len()).expect("at most 64 levels"));
         self.levels.iter().flat_map(LevelWork::counts).for_each(|count| into.put_u64(count));
+        if self.offloaded > 0 {
+            into.put_u64(self.offloaded);
+        }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    /// `has_offloaded`: whether bytes that were offloaded are recorded.
+    pub(crate) fn read(reader: &mut Reader<'_>, has_offloaded: bool) -> Result<Self, DecodeError> {
         let mut written = Self {
             user_bytes: reader.u64("user bytes")?,
             entries: reader.u64("entries written")?,
@@ -226,6 +240,7 @@ impl Written {
                 metadata: reader.u64("bytes of metadata")?,
                 other: reader.u64("other bytes")?,
             },
+            offloaded: 0,
             levels: Vec::new(),
         };
         let count = reader.u32("levels with work")?;
@@ -238,6 +253,12 @@ impl Written {
         if trimmed(written.levels.clone()).len() < written.levels.len() {
             let expected = "counts that are not all 0";
             return Err(reader.wrong("work of the last level", 40, expected, 0));
+        }
+        if has_offloaded {
+            written.offloaded = reader.u64("offloaded bytes")?;
+            if written.offloaded == 0 {
+                return Err(reader.wrong("offloaded bytes", 8, "at least 1", 0));
+            }
         }
         Ok(written)
     }
@@ -254,8 +275,7 @@ impl Shared {
     /// Counts since the engine was opened.
     pub(crate) fn written_here(&self) -> Written {
         let counters = &self.counters;
-        let bytes = WrittenBytes::of(&self.store.io());
-        Written {
+        let written = Written {
             user_bytes: counters.user_bytes.get(),
             entries: counters.entries_written.get(),
             flushes: counters.flushes.get(),
@@ -264,8 +284,9 @@ impl Shared {
             trivial_moves: counters.trivial_moves.get(),
             delete_only_compactions: counters.delete_only_compactions.get(),
             levels: trimmed(counters.levels.iter().map(LevelCounts::read).collect()),
-            bytes: bytes.each(&self.written_before, u64::saturating_sub),
-        }
+            ..Written::by(&*self.store)
+        };
+        written.since(&self.written_before)
     }
 
     /// Counts of the store's whole life.
@@ -328,6 +349,6 @@ mod tests {
         assert_eq!(both.levels[1].tables_per_merge(), None);
         let mut bytes = Vec::new();
         both.encode(&mut bytes);
-        assert_eq!(Written::read(&mut Reader::new(&bytes)).unwrap(), both);
+        assert_eq!(Written::read(&mut Reader::new(&bytes), false).unwrap(), both);
     }
 }

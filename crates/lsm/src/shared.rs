@@ -36,7 +36,7 @@ use crate::counters::Counters;
 use crate::event::{Event, Listeners};
 use crate::jobs::{Board, LoadMeter, SpacePressure, Workers};
 use crate::lifecycle::Lifecycle;
-use crate::lifetime::{Written, WrittenBytes};
+use crate::lifetime::Written;
 use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
@@ -64,9 +64,8 @@ pub(crate) struct Shared {
     pub(crate) writes: WriteLane,
     /// Counts of the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
-    /// Bytes that the store of files had written already; `lifetime_at_open` has them, or nothing
-    /// has.
-    pub(crate) written_before: WrittenBytes,
+    /// What the store of files had written already; `lifetime_at_open` has it, or nothing has.
+    pub(crate) written_before: Written,
     /// Readers that hold views for long.
     pub(crate) readers: Readers,
     pub(crate) ahead: PreallocatedLogs,

@@ -111,6 +111,7 @@ impl Answer {
             runs::free_runs(out, free, "")?;
         }
         written(out, &stats.lifetime, &stats.process)?;
+        offloaded(out, &stats.lifetime, &self.devices)?;
         work(out, &stats.lifetime)?;
         if !stats.waits.is_empty() {
             write!(out, "\nsince it was opened:\n{}", waits_table(&stats.waits))?;
@@ -146,6 +147,23 @@ fn written(out: &mut dyn Write, lifetime: &Written, process: &Written) -> io::Re
         ]);
     }
     writeln!(out, "\n{table}")
+}
+
+/// Use and wear of the offload device, in the store's life.
+fn offloaded(out: &mut dyn Write, life: &Written, devices: &[DeviceUsage]) -> io::Result<()> {
+    let device = devices.iter().find(|device| device.holds_offloaded);
+    let (bytes, flushed) = (life.offloaded, life.bytes.flush);
+    if device.is_none() && bytes == 0 {
+        return Ok(());
+    }
+    let percent = 100.0 * bytes as f64 / flushed.max(1) as f64;
+    let size = ByteCount(bytes);
+    write!(out, "\noffloaded in its life: {size}, {percent:.1} % of what flushes wrote")?;
+    if let Some(device) = device {
+        let times = bytes as f64 / device.capacity.0 as f64;
+        write!(out, "; they wrote device {} over {times:.3} times", device.device)?;
+    }
+    writeln!(out)
 }
 
 /// Jobs and their work on each level, in the store's life.

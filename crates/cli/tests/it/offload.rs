@@ -67,6 +67,29 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
 }
 
 #[test]
+fn use_and_wear_of_the_offload_drive_are_told_of_the_stores_life() {
+    let place = store(60_000);
+    let stats = place.json(&["stats", "drive.img"]);
+    let life = &stats["lifetime"];
+    let bytes = life["offloaded"].as_u64().expect("bytes");
+    assert!(bytes >= offloaded(&place) && bytes > 0, "{life}");
+    assert!(bytes <= life["bytes"]["flush"].as_u64().expect("bytes"), "{life}");
+    assert_eq!(stats["process"]["offloaded"], 0);
+    let told = place.ok(&["stats", "drive.img"]);
+    let line = told.lines().find(|line| line.starts_with("offloaded in its life: "));
+    let line = line.expect("use and wear");
+    assert!(line.contains(" % of what flushes wrote; they wrote device 1 over "), "{line}");
+    // A drive that is given up takes nothing of this with it.
+    place.ok(&["compact", "drive.img"]);
+    std::fs::remove_file(place.path().join("flash.img")).expect("a file less");
+    place.ok(&["forget-offload", "drive.img"]);
+    let stats = place.json(&["stats", "drive.img"]);
+    assert_eq!(stats["lifetime"]["offloaded"].as_u64(), Some(bytes));
+    let told = place.ok(&["stats", "drive.img"]);
+    assert!(told.lines().any(|line| line.ends_with(" % of what flushes wrote")), "{told}");
+}
+
+#[test]
 fn what_is_not_the_offload_drive_is_told_and_no_compaction_is_advised() {
     let place = Place::new();
     let create = |name: &str, size: &str, kind: &str| {

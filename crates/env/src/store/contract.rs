@@ -412,6 +412,11 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
+    /// Bytes that flushes have written to the offload device since the store was mounted.
+    fn offloaded_bytes(&self) -> ByteCount {
+        ByteCount(0)
+    }
+
     /// Whether bytes of a file lie on the offload device.
     fn is_offloaded(&self, _file: FileId) -> bool {
         false

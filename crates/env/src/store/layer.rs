@@ -118,6 +118,10 @@ impl<L: Layer> Store for L {
         self.below().offload_space()
     }
 
+    fn offloaded_bytes(&self) -> ByteCount {
+        self.below().offloaded_bytes()
+    }
+
     fn is_offloaded(&self, file: FileId) -> bool {
         self.below().is_offloaded(file)
     }

@@ -49,7 +49,7 @@ use crate::counters::Counters;
 use crate::event::Listeners;
 use crate::jobs::{Board, LoadMeter, SpacePressure, Workers};
 use crate::lifecycle::Lifecycle;
-use crate::lifetime::WrittenBytes;
+use crate::lifetime::Written;
 use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable, Memtable};
 use crate::options::EngineOptions;
@@ -124,7 +124,7 @@ impl Shared {
         options: EngineOptions,
     ) -> Result<Self, Error> {
         options.check()?;
-        let written_before = WrittenBytes::of(&store.io());
+        let written_before = Written::by(&*store);
         let users = store.users();
         let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
         let claim = claim.ok_or(StoreError::InUse("the store".into()))?;

@@ -26,6 +26,8 @@ use crate::lifetime::Written;
 use crate::limits::SYSTEM_BYTES;
 
 const VERSION: u8 = 4;
+/// The version of a store that has ever written to an offload device.
+const VERSION_OFFLOADED: u8 = 5;
 
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
@@ -64,7 +66,8 @@ impl StoreRecord {
     }
 
     pub(crate) fn annotation(&self) -> Annotation {
-        let mut opaque = vec![VERSION, KIND_STORE];
+        let version = if self.lifetime.offloaded > 0 { VERSION_OFFLOADED } else { VERSION };
+        let mut opaque = vec![version, KIND_STORE];
         opaque.put_u32(self.features);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
@@ -81,7 +84,7 @@ impl StoreRecord {
     }
 
     pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
-        if let &[VERSION, KIND_STORE, a, b, c, d, ..] = opaque
+        if let &[VERSION | VERSION_OFFLOADED, KIND_STORE, a, b, c, d, ..] = opaque
             && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
         {
             let (got, field) = (u32::from_le_bytes([a, b, c, d]), "features");
@@ -90,11 +93,13 @@ impl StoreRecord {
             let (region, got) = (format!("annotation of the store{names}"), u64::from(got));
             return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
         }
-        let (store, versions) = (|kind| (kind == KIND_STORE).then_some(()), VERSION..=VERSION);
-        decode(FileId::STORE, "store", store, versions, opaque, Self::read)
+        let has_offloaded = opaque.first() == Some(&VERSION_OFFLOADED);
+        let store = |kind| (kind == KIND_STORE).then_some(());
+        let read = |reader: &mut Reader<'_>, ()| Self::read(reader, has_offloaded);
+        decode(FileId::STORE, "store", store, VERSION..=VERSION_OFFLOADED, opaque, read)
     }
 
-    fn read(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, has_offloaded: bool) -> Result<Self, DecodeError> {
         let features = reader.u32("features")?;
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;
@@ -123,7 +128,7 @@ impl StoreRecord {
             }
             dropped.push(id);
         }
-        let lifetime = Written::read(reader)?;
+        let lifetime = Written::read(reader, has_offloaded)?;
         Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime })
     }
 }
@@ -170,6 +175,11 @@ mod tests {
         let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };
         let bytes = specimen("annotation-store-features.bin", &used.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), used);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let mut offloaded = store();
+        offloaded.lifetime.offloaded = 300;
+        let bytes = specimen("annotation-store-offloaded.bin", &offloaded.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), offloaded);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
     }
 
