@@ -180,6 +180,13 @@ pub trait Compaction: Send + Sync + Debug {
         false
     }
 
+    /// Whether a merge reads inputs of a run that lie one behind the other on the device by one
+    /// request, as far as memory allows. Otherwise it reads each table for itself, in pieces, as it
+    /// comes to it.
+    fn reads_sets(&self) -> bool {
+        false
+    }
+
     /// Whether tables of a level behind level 0 may overlap in its layout, so that merges within
     /// such a level are for readers alone. Otherwise they drain another layout.
     fn allows_overlaps(&self) -> bool {

@@ -329,6 +329,10 @@ impl Compaction for Leveled {
         self.options.moves_together
     }
 
+    fn reads_sets(&self) -> bool {
+        self.options.sets && self.options.set_reads
+    }
+
     fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
         let state = self.pointers(tree, state);
         // Another layout is drained by one plan at a time.

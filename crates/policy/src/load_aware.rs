@@ -252,6 +252,10 @@ impl Compaction for LoadAware {
         self.row.writes_in_order()
     }
 
+    fn reads_sets(&self) -> bool {
+        self.row.reads_sets()
+    }
+
     fn allows_overlaps(&self) -> bool {
         self.row.allows_overlaps()
     }

@@ -7,8 +7,8 @@
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
 //!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
 //!    *set*: they are to be written one behind the other, so that the next merge of these keys
-//!    finds its tables in one run of blocks (III-A). The merge reads them table by table, the next
-//!    one ahead.
+//!    finds its tables in one run of blocks (III-A). The merge reads them by one request, as far as
+//!    memory allows ([`Compaction::reads_sets`]).
 //! 3. Tables that a merge has taken are dead, and their blocks are free at once. That part of their
 //!    set is dead, too ("marked", III-C). Each table names its set and the set's size, so that the
 //!    dead part is known ([`SetView`]).
@@ -212,6 +212,10 @@ impl Compaction for Sealdb {
 
     fn moves_together(&self) -> usize {
         self.leveled.moves_together()
+    }
+
+    fn reads_sets(&self) -> bool {
+        self.leveled.reads_sets()
     }
 
     fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {

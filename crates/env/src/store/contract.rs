@@ -6,13 +6,14 @@
 //! The [module](super) has the invariants, and the rules for threads.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Annotation, GroupOptions, PendingRead, PlacementGroup, PlacementHint, ReadBuf, StoreError,
-    Transaction,
+    Annotation, GroupOptions, JointRead, PendingRead, PlacementGroup, PlacementHint, ReadBuf,
+    StoreError, Transaction,
 };
 use crate::wait::Waits;
 use crate::{ByteCount, Cause, DeviceId, FileId, Users};
@@ -364,6 +365,23 @@ pub trait FileReader: Send + Sync {
     /// this call and the end of the wait.
     fn submit(&self, offset: u64, mut into: ReadBuf, cause: Cause) -> PendingRead {
         PendingRead::done(self.read_at(offset, &mut into, cause).map(|()| into))
+    }
+
+    /// Reads a part of this file, and by the same request as many of the parts `behind` as follow
+    /// it on the device: each in a sealed file that begins where the file before it ends. The parts
+    /// are ranges of bytes; the request has at most `most` bytes.
+    ///
+    /// `None`: this file's part does not lie in one piece, or is larger; or the store does not read
+    /// like this; or the request failed. Then the parts can be read one by one, which tells the
+    /// error.
+    fn read_joint(
+        &self,
+        _part: Range<u64>,
+        _behind: &[(FileId, Range<u64>)],
+        _most: ByteCount,
+        _cause: Cause,
+    ) -> Option<JointRead> {
+        None
     }
 }
 

@@ -28,9 +28,9 @@
 //! several actors take effect one after the other, in an order that the store chooses.
 //!
 //! # Modules
-//! `contract` has the traits; `transaction`, `annotation`, `error`, `group`, `pending_read` and
-//! `read_buf` have values that go through them; `layer` is a store on another one; `by_cause` says
-//! how counts are serialised.
+//! `contract` has the traits; `transaction`, `annotation`, `error`, `group`, `joint_read`,
+//! `pending_read` and `read_buf` have values that go through them; `layer` is a store on another
+//! one; `by_cause` says how counts are serialised.
 
 mod annotation;
 mod by_cause;
@@ -38,6 +38,7 @@ pub mod conformance;
 mod contract;
 mod error;
 mod group;
+mod joint_read;
 mod layer;
 pub mod memory;
 mod pending_read;
@@ -51,6 +52,7 @@ pub use contract::{
 };
 pub use error::StoreError;
 pub use group::{GroupOptions, GroupSpace, PlacementGroup};
+pub use joint_read::JointRead;
 pub use layer::Layer;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};
 pub use pending_read::{PendingRead, ReadUnderWay};

@@ -8,6 +8,7 @@
 //! | `log_lease` | where a log's next frames go |
 //! | [`LogIndex`], [`FileSource`] | where a log's bytes lie in its frames; its blocks, for a scan |
 //! | [`Reader`], `submitted`, `cached` | read any file, also what a writer still has in memory |
+//! | `joint` | reads files that lie one behind the other by one request |
 //! | [`Pin`] | keeps blocks from being written again under readers |
 //! | `write_failure`, `elsewhere` | which errors of a write let another zone take the bytes; how |
 //!
@@ -24,6 +25,7 @@
 mod cached;
 mod data_writer;
 mod elsewhere;
+mod joint;
 mod log_index;
 mod log_lease;
 mod log_writer;

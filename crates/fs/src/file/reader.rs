@@ -7,12 +7,14 @@
 //! Several threads may read through one handle at once. After an unmount, reads fail where they
 //! need the device. Bytes are not verified here.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use terrace_env::store::{FileReader, PendingRead, ReadBuf, StoreError};
-use terrace_env::{Cause, FileId};
+use terrace_env::store::{FileReader, JointRead, PendingRead, ReadBuf, StoreError};
+use terrace_env::{ByteCount, Cause, FileId};
 
 use super::OpenFile;
+use super::joint::Joint;
 use crate::volume::Volume;
 
 /// See [`FileReader`]. It holds the file's state, so that the blocks of a deleted file stay.
@@ -46,6 +48,32 @@ impl FileReader for Reader {
 
     fn submit(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
         self.file().submit((&self.volume.media, &self.volume.cache), offset, into, cause)
+    }
+
+    fn read_joint(
+        &self,
+        part: Range<u64>,
+        behind: &[(FileId, Range<u64>)],
+        most: ByteCount,
+        cause: Cause,
+    ) -> Option<JointRead> {
+        // The file cache is asked block by block.
+        if self.volume.cache.is_enabled() {
+            return None;
+        }
+        let mut joint = Joint::new(most);
+        if !joint.add(self.file(), &part) {
+            return None;
+        }
+        for (id, part) in behind {
+            // The volume's own reader: what is left of the file goes with the last one.
+            let Some(file) = self.volume.sealed(*id) else { break };
+            let reader = Self::new(Arc::clone(&self.volume), file);
+            if !joint.add(reader.file(), part) {
+                break;
+            }
+        }
+        joint.read(&self.volume.media, cause)
     }
 }
 

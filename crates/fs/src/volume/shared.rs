@@ -134,6 +134,11 @@ impl Volume {
         self.files.lock().unsealed.get(&id).cloned()
     }
 
+    /// A sealed file that somebody has a handle of.
+    pub(crate) fn sealed(&self, id: FileId) -> Option<Arc<OpenFile>> {
+        self.files.lock().sealed.get(&id).and_then(Weak::upgrade)
+    }
+
     /// All unsealed files.
     pub(crate) fn all_unsealed(&self) -> Vec<Arc<OpenFile>> {
         self.files.lock().unsealed.values().cloned().collect()

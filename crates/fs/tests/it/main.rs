@@ -22,6 +22,7 @@ mod full;
 mod golden;
 mod groups;
 mod inspect;
+mod joint_reads;
 mod journal;
 mod journal_cuts;
 mod journal_world;

@@ -288,8 +288,12 @@ impl Shared {
                 segments.push(segment);
             }
             let run = Arc::new(Run::new(of_run[0].0.run, segments));
-            let walk = Walk::Job(Cause::Compaction);
-            sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
+            let cursor = if self.decider.reads_sets() {
+                RunCursor::joint(run, Cause::Compaction)
+            } else {
+                RunCursor::new(run, Walk::Job(Cause::Compaction))
+            };
+            sources.push(Source::Run(Box::new(cursor)));
         }
         let snapshots = self.tree.snapshots();
         let elision = TombstoneElision::of(&version, &job.merge, subcompaction);

@@ -238,6 +238,13 @@ impl Memory {
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
+    /// How much a job may read by one request of inputs that lie together: half of what jobs have
+    /// left beside a table that is written.
+    pub(crate) fn job_joint(&self) -> ByteCount {
+        let kept = self.jobs.used().0.saturating_add(writer_bytes(self.io_size) as u64);
+        ByteCount(self.shares.jobs.0.saturating_sub(kept) / 2)
+    }
+
     /// Whether a walk may read another section while it has one of the size `present`: if that is
     /// the largest size, and no other read becomes smaller for it. The walk has the bytes `own` for
     /// it.

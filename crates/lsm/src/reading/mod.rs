@@ -8,6 +8,7 @@
 //! | how does a reader walk in both directions | `cursor` |
 //! | how do memtables and runs become one order | `merge` |
 //! | how is a run walked, table by table | `run_cursor` |
+//! | how are tables read that lie one behind the other | `run_cursor::joint` |
 //! | who reads at length, and may keep space from coming free | `readers` |
 //! | what do readers find once the engine is closed | `closed` |
 //! | what can still be read when tables are damaged | `salvage` |

@@ -6,6 +6,8 @@
 //!   have). Range tombstones are not applied.
 //! - A table is opened when the walk comes to it. A job that goes forward submits the first read of
 //!   the next table earlier, while it consumes the end of the present one, if memory is there.
+//! - A cursor that is [`joint`](RunCursor::joint) reads tables by one request if these lie one
+//!   behind the other on the device.
 //! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that are older than a
 //!   range tombstone and lie in its range, without opening them.
 //! - If memory is short, the value may have been given back ([`RunCursor::park`]):
@@ -17,8 +19,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::SeqNo;
+use terrace_env::{Cause, SeqNo};
 use terrace_policy::Span;
+
+use joint::Joint;
 
 use crate::Error;
 use crate::key::{self, Trailer};
@@ -37,13 +41,21 @@ pub(crate) struct RunCursor {
     cursor: Option<GlobalSequenceCursor>,
     /// The segment behind, once its first read has been submitted, or could not be.
     next: Option<(usize, Option<GlobalSequenceCursor>)>,
+    /// The segments that were read by one request, where the run is to be read like this.
+    joint: Option<Joint>,
 }
 
 impl RunCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
         let within = run.segments[0].span.clone();
-        Self { run, walk, at: 0, within, cursor: None, next: None }
+        Self { run, walk, at: 0, within, cursor: None, next: None, joint: None }
+    }
+
+    /// The same for a job, forward, that reads segments by one request where their files lie one
+    /// behind the other.
+    pub(crate) fn joint(run: Arc<Run>, cause: Cause) -> Self {
+        Self { joint: Some(Joint::default()), ..Self::new(run, Walk::Job(cause)) }
     }
 
     /// Whether the run lies on a drive with a head.
@@ -295,12 +307,20 @@ impl RunCursor {
         }
         self.at = at;
         self.cursor = None;
-        let next = self.next.take().filter(|(place, _)| *place == at);
+        let (next, cause) = (self.next.take().filter(|(place, _)| *place == at), self.walk.cause());
         if let Some(segment) = segments_at(&self.run, at) {
             self.within = segment.span.clone();
             self.cursor = match next {
                 Some((_, Some(cursor))) => Some(cursor),
-                _ => Some(self.cursor_of(segment)?),
+                _ => {
+                    let mut cursor = self.cursor_of(segment)?;
+                    let joint = self.joint.as_mut();
+                    let part = joint.and_then(|joint| joint.take(&self.run, at, cause));
+                    if let Some((offset, bytes)) = part {
+                        cursor.share(offset, bytes);
+                    }
+                    Some(cursor)
+                }
             };
         }
         Ok(())
@@ -335,5 +355,6 @@ fn segments_at(run: &Run, at: usize) -> Option<&Segment> {
     run.segments.get(at)
 }
 
+mod joint;
 #[cfg(test)]
 mod tests;

@@ -72,6 +72,11 @@ impl TableCursor {
         }
     }
 
+    /// From now on takes blocks from these bytes: those of the table from `offset` on.
+    pub(crate) fn share(&mut self, offset: u64, bytes: Bytes) {
+        self.ahead.share(offset, bytes);
+    }
+
     /// Whether the block that the index stands on lies in front of the first that may be read.
     fn is_in_front(&mut self) -> Result<bool, Error> {
         let Some(start) = &self.start else { return Ok(false) };

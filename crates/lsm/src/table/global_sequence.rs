@@ -82,6 +82,11 @@ impl GlobalSequenceCursor {
         self.table.stay_within(span);
     }
 
+    /// As [`TableCursor::share`].
+    pub(crate) fn share(&mut self, offset: u64, bytes: Bytes) {
+        self.table.share(offset, bytes);
+    }
+
     /// As [`TableCursor::submit_seek`].
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
         let boundary = match (self.global_sequence, target) {

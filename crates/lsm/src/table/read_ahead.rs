@@ -187,6 +187,14 @@ impl ReadAhead {
         (end <= bytes.len()).then(|| bytes.slice(start..end))
     }
 
+    /// Has all of the range from now on, from `offset` on, by bytes that somebody else counts.
+    pub(super) fn share(&mut self, offset: u64, bytes: Bytes) {
+        (self.offset, self.end) = (offset, offset + bytes.len() as u64);
+        self.section.share(bytes);
+        (self.next, self.divided) = (None, None);
+        (self.is_decided, self.is_last) = (true, true);
+    }
+
     /// A block was found in memory: the walk goes on behind it, or before it.
     pub(super) fn passed(&mut self, handle: Handle) {
         (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));

@@ -13,11 +13,12 @@
 //! Threads: any number of readers. A call may wait for the device, so the caller holds no lock.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use terrace_env::store::{FileReader, PendingRead, ReadBuf};
-use terrace_env::{Cause, MemoryLease, SeqNo};
+use terrace_env::store::{FileReader, JointRead, PendingRead, ReadBuf};
+use terrace_env::{ByteCount, Cause, FileId, MemoryLease, SeqNo};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -110,7 +111,7 @@ impl Table {
         &self.outline.ranges
     }
 
-    pub(super) fn memory(&self) -> &Arc<Memory> {
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
 
@@ -370,6 +371,18 @@ impl Table {
     /// Begins to fill `into` with stored bytes, as they are.
     pub(super) fn submit_read(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
         self.file.submit(offset, into, cause)
+    }
+
+    /// Reads a part of the file, and by the same request parts of others that lie behind it; see
+    /// [`FileReader::read_joint`].
+    pub(crate) fn read_joint(
+        &self,
+        part: Range<u64>,
+        behind: &[(FileId, Range<u64>)],
+        most: ByteCount,
+        cause: Cause,
+    ) -> Option<JointRead> {
+        self.file.read_joint(part, behind, most, cause)
     }
 
     /// Where the data blocks end, with which the file begins: how many bytes they are, too.

@@ -104,6 +104,12 @@ impl Section {
         *self = Self::new(&self.gauge);
     }
 
+    /// Has these bytes from now on, which somebody else counts.
+    pub(super) fn share(&mut self, bytes: Bytes) {
+        self.release();
+        self.bytes = bytes;
+    }
+
     /// Has the bytes of a buffer that `lease` counts from now on. Returns the memory of the bytes
     /// before, if it is large and nobody has anything of it.
     pub(super) fn replace(&mut self, bytes: ReadBuf, lease: MemoryLease) -> Option<Spare> {

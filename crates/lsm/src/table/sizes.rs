@@ -9,6 +9,8 @@
 //! Keys are full keys (key space and user key). Any thread; an index that is not in memory is read
 //! and kept, so the caller holds no lock.
 
+use std::ops::Range;
+
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Span};
 
@@ -59,6 +61,12 @@ impl Table {
 
     /// The bytes of all data blocks that may hold keys of the range.
     pub(crate) fn blocks_of(&self, span: &Span) -> Result<ByteCount, Error> {
+        let blocks = self.part_of(span)?;
+        Ok(ByteCount(blocks.end - blocks.start))
+    }
+
+    /// The part of the file that holds these blocks.
+    pub(crate) fn part_of(&self, span: &Span) -> Result<Range<u64>, Error> {
         let start = self.offset_of(&span.start, Cause::Compaction)?;
         let target = key::internal_key(&span.end, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions() {
@@ -66,10 +74,10 @@ impl Table {
             let at = index.seek(&target);
             if at < index.len() {
                 let last = self.handle(&index, at)?;
-                return Ok(ByteCount((last.offset + u64::from(last.size)).saturating_sub(start)));
+                return Ok(start..(last.offset + u64::from(last.size)).max(start));
             }
         }
-        Ok(ByteCount(self.data_end().saturating_sub(start)))
+        Ok(start..self.data_end().max(start))
     }
 
     /// About the bytes of the data blocks with keys in `start..end`.

@@ -55,6 +55,7 @@ mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
 mod schedules;
+mod set_reads;
 mod sets;
 mod spaces;
 mod threads;

@@ -89,6 +89,9 @@ pub struct LeveledOptions {
     /// Whether a merge that writes a set takes whole tables of the next level, as LevelDB does.
     /// Else it takes all that lies before the next table of its own level, and no more.
     pub whole_inputs: bool,
+    /// Whether a merge reads inputs that lie one behind the other by one request, where merges
+    /// write sets; see [`Compaction::reads_sets`](crate::Compaction::reads_sets).
+    pub set_reads: bool,
 }
 
 impl Default for LeveledOptions {
@@ -113,6 +116,7 @@ impl Default for LeveledOptions {
             jobs: 1,
             sets: false,
             whole_inputs: true,
+            set_reads: true,
         }
     }
 }

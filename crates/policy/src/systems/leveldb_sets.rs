@@ -7,7 +7,8 @@
 //! 2. What a merge writes into level 2 or a deeper level is a set (section III-A): its tables are
 //!    to be written one behind the other ([`Merge::set`](crate::Merge::set)). There are no sets in
 //!    levels 0 and 1.
-//! 3. Placement and collector are those of `leveldb-disk`.
+//! 3. A merge reads tables that lie one behind the other by one request (`set_reads`).
+//! 4. Placement and collector are those of `leveldb-disk`.
 //!
 //! The paper does not say whether LevelDB with sets prefers sets with dead tables as victims. Here
 //! it does not.
@@ -24,7 +25,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
     live_max: 55,
     own: leveldb::on_disk(Row::LeveldbSets),
-    parameters: &[leveldb::PARAMETERS, &[parameters::FIT]],
+    parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::SET_READS]],
     placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

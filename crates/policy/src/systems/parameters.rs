@@ -339,6 +339,14 @@ pub(super) const REWRITE_MAX: Parameter = Parameter {
     get: |system| Some(system.rewrite_max.into()),
 };
 
+/// See [`System::set_reads`](super::System::set_reads).
+pub(super) const SET_READS: Parameter = Parameter {
+    limit: switch("set_reads"),
+    kind: Kind::Switch,
+    set: |system, value| system.set_reads = value > 0,
+    get: |system| Some(system.set_reads.into()),
+};
+
 /// See [`GearRepairs::spread`](crate::GearRepairs::spread).
 pub(super) const SPREAD: Parameter = Parameter {
     limit: Limit {

@@ -4,7 +4,8 @@
 //! 1. Compaction is LevelDB's, with two exceptions: a merge that writes a set ends where the next
 //!    victim begins (`whole_inputs` off), and it may take along what is left of mostly dead sets
 //!    next before its keys (`victim=bounded`, `rest_max`). What a merge writes into level 2 or a
-//!    deeper level is a set. [`Sealdb`] says what the paper leaves open, and what is done about it.
+//!    deeper level is a set, and a merge reads tables that lie one behind the other by one request
+//!    (`set_reads`). [`Sealdb`] says what the paper leaves open, and what is done about it.
 //!    Tables and levels have LevelDB's sizes (section IV; [`leveldb`]).
 //! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard behind a
 //!    set where a write would destroy what lies there. The parameter `fit` says into which free run
@@ -41,7 +42,13 @@ pub(super) const PARTS: RowParts = RowParts {
     own: own(),
     parameters: &[
         leveldb::PARAMETERS,
-        &[parameters::FIT, parameters::REST_MAX, parameters::VICTIM, parameters::WHOLE_INPUTS],
+        &[
+            parameters::FIT,
+            parameters::REST_MAX,
+            parameters::SET_READS,
+            parameters::VICTIM,
+            parameters::WHOLE_INPUTS,
+        ],
     ],
     placement: leveldb::fitted,
     compaction,

@@ -187,6 +187,10 @@ pub struct System {
     /// Whether a merge that writes a set takes whole tables, as LevelDB does. Without: a set ends
     /// where the next one begins, less is written, and hardly anything is dead in sets.
     pub whole_inputs: bool,
+    /// Whether a compaction reads tables that lie one behind the other by one request, as far as
+    /// memory allows, where merges write sets. Without: it reads each table in pieces, so that a
+    /// disk's head goes to and fro between the tables; and it takes less memory.
+    pub set_reads: bool,
     /// When compactions are carried out. Off: when the row has them due. Aware: when they pay, or
     /// must be; see [`LoadAware`]. Eager: as long as there is anything to merge, for comparisons.
     /// Idle: when they are due, and as long as there is anything to merge once writers rest.
@@ -299,6 +303,7 @@ impl System {
             fit: Fit::Best,
             rest_max: 50,
             whole_inputs: true,
+            set_reads: true,
             load: LoadRule::Off,
             rewrite_max: 10,
         }
@@ -450,6 +455,7 @@ impl System {
             flush_level: usize::from(self.flush_level),
             jobs: usize::from(self.jobs.max(1)),
             whole_inputs: self.whole_inputs,
+            set_reads: self.set_reads,
             ..LeveledOptions::default()
         }
     }
