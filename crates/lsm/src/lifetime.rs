@@ -203,7 +203,7 @@ impl Written {
         [flushes, compactions, gear_compactions, trivial_moves, self.delete_only_compactions]
     }
 
-    /// What a store has written since it was mounted, as far as it counts that itself.
+    /// Counts of what a store has written since it was mounted, as far as it counts that itself.
     pub(crate) fn by(store: &dyn Store) -> Self {
         let (bytes, offloaded) = (WrittenBytes::of(&store.io()), store.offloaded_bytes().0);
         Self { bytes, offloaded, ..Self::default() }

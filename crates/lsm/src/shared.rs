@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     pub(crate) writes: WriteLane,
     /// Counts of the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
-    /// What the store of files had written already; `lifetime_at_open` has it, or nothing has.
+    /// Counts of the store of files at that time; `lifetime_at_open` has it, or nothing has.
     pub(crate) written_before: Written,
     /// Readers that hold views for long.
     pub(crate) readers: Readers,

@@ -15,7 +15,7 @@ use terrace_policy::{Leveled, LeveledOptions};
 
 use crate::model::{self, Contents, batch};
 
-/// What joint reads a store has carried out.
+/// Joint reads that a store has carried out.
 #[derive(Default)]
 struct Notes {
     /// The parts of each.
@@ -94,7 +94,7 @@ impl FileReader for Reader {
     }
 }
 
-/// What an engine holds after random writes, of which the jobs read like this.
+/// Contents of an engine after random writes, of which the jobs read like this.
 fn contents(leveled: LeveledOptions, notes: &Arc<Mutex<Notes>>) -> Contents {
     let store = InOrder(MemoryStore::new(), Arc::clone(notes));
     let decider = Arc::new(Leveled::new(leveled));
