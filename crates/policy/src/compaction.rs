@@ -125,6 +125,13 @@ pub trait Compaction: Send + Sync + Debug {
         false
     }
 
+    /// A merge that leaves readers fewer runs for few bytes, in a row whose tables may overlap in
+    /// every level; `None`: there is none. [`LoadAware`](crate::LoadAware) asks its row for it, in
+    /// place of what is due within a level.
+    fn for_readers(&self, _tree: &TreeView, _state: &[u8]) -> Option<Choice> {
+        None
+    }
+
     /// The most plans that may be under way at once.
     fn jobs_max(&self) -> usize {
         1

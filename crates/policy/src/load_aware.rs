@@ -16,15 +16,18 @@
 //! out.
 //!
 //! 1. *Urgent*: under [`Urgency::Space`], where tables take more than half of the store, and if
-//!    writers would be held back after two flushes more, the row decides alone.
+//!    writers would be held back after two flushes more, the row decides alone. Exception: where
+//!    tables overlap in every level, writers wait for level 0 only, so its merge goes first.
 //! 2. *Due*, by the shape of the tree: a merge pays when `M / N` is at most `rewrite_max`. Trivial
 //!    moves, merges that read one run, merges that drop many tombstones, and merges that drain
-//!    another layout always pay. A merge within a level of overlapping tables pays if anybody
-//!    scans: nobody else gains by it.
+//!    another layout always pay. A merge within a level of overlapping tables never does: see 4.
 //! 3. *Optional*, if nothing due pays: the row's choices under [`Urgency::Space`], which end with
 //!    every key in one run. A merge of several runs pays when `M / N` is at most `rewrite_max`, and
 //!    at most `r S / 2`, or if it drops many tombstones. A row whose tables overlap in every level
 //!    has no optional merges.
+//! 4. *Slices*, if nothing else pays, where tables overlap in every level
+//!    ([`Compaction::for_readers`]): in a range of keys, the newer runs of a level become one, as
+//!    long as that rewrites few older bytes. So the load pays for what its scans will meet.
 //!
 //! Manual compactions are the row's.
 //!
@@ -39,12 +42,16 @@
 //! # What it costs
 //! - *Bytes written.* A byte goes down a level by a merge that writes `1 + M / N` bytes for it. By
 //!   rules 2 and 3 these are at most `1 + rewrite_max`. Behind `l` levels, `l (1 + rewrite_max)`
-//!   are written for one; merges within a level of overlapping tables, and those that always pay,
-//!   come on top. A merge waits until the levels above hold `1 / rewrite_max` of what it meets.
-//!   Urgent merges can cost more: as much as under a full load. Eager: each memtable of `F` bytes
-//!   is merged with all `D` bytes of the store, so that `D / F` are written for one.
+//!   are written for one; those that always pay, and slices, come on top. A merge waits until the
+//!   levels above hold `1 / rewrite_max` of what it meets. Urgent merges can cost more: as much as
+//!   under a full load. Eager: each memtable of `F` bytes is merged with all `D` bytes of the
+//!   store, so that `D / F` are written for one.
+//! - *Bytes written by slices.* For each byte at most `(1 + q) log(D / F) / log(1 + q)`, in a level
+//!   of `D` bytes that gets `F` bytes at a time, with `q = 8` (`smrdb/slice.rs`). That is 19.5
+//!   where `D / F` is 117, as in `arrivals/low-rates`; less than half of it is measured there.
 //! - *Runs.* Level 0 may come to hold two runs less than where writers are held back. Levels behind
-//!   are one run each where the row has it so.
+//!   are one run each where the row has it so. By slices, a key lies in `1 + log(D / F) /
+//!   log(1 + q)` runs of a level of overlapping tables at most.
 //! - *The rule of scans.* Let new bytes come in runs of `F`, and be merged every `k` runs. For each
 //!   byte that is written, scans spend `S k / 2` on the runs that wait, and the merge `M / (k F)`
 //!   on old bytes. The sum is least at `k² = 2 M / (S F)`. A merge of `r = k` runs, `N = k F`, has
@@ -153,12 +160,24 @@ impl LoadAware {
             return true;
         }
         if is_within_a_level(merge) {
-            return !self.row.allows_overlaps() || (!optional && load.scans > 0);
+            return !self.row.allows_overlaps();
         }
         let gain = Gain::of(tree, merge);
         let scans = gain.runs as f64 * load.seeks_per_byte() / 2.0;
         let most = if optional { scans } else { f64::INFINITY };
         gain.rewritten as f64 <= gain.moved as f64 * most.min(self.rewrite_max)
+    }
+
+    /// Rule 1.
+    fn urgent(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        let is_for_space = urgency == Urgency::Space || self.is_full(tree);
+        if self.row.allows_overlaps() && !is_for_space {
+            let mut choices = self.row.choices(tree, state, urgency).into_iter();
+            if let Some(level0) = choices.find(takes_level0) {
+                return Some(level0);
+            }
+        }
+        self.row.pick(tree, state, urgency)
     }
 
     fn pick_aware(
@@ -169,16 +188,25 @@ impl LoadAware {
         load: &Load,
     ) -> Option<Choice> {
         if urgency == Urgency::Space || self.is_urgent(tree) {
-            return self.row.pick(tree, state, urgency);
+            return self.urgent(tree, state, urgency);
         }
         let first = |urgency, optional| {
             let mut choices = self.row.choices(tree, state, urgency).into_iter();
             choices.find(|choice| self.pays(tree, choice, load, optional))
         };
-        let due = first(Urgency::Shape, false);
         // Where tables overlap in every level, to be a level deeper is nothing to a reader.
-        let is_for_readers = !self.row.allows_overlaps();
-        due.or_else(|| is_for_readers.then(|| first(Urgency::Space, true)).flatten())
+        let optional = || match self.row.allows_overlaps() {
+            true => self.row.for_readers(tree, state),
+            false => first(Urgency::Space, true),
+        };
+        first(Urgency::Shape, false).or_else(optional)
+    }
+}
+
+fn takes_level0(choice: &Choice) -> bool {
+    match &choice.plan {
+        Plan::Merge(merge) => merge.inputs.iter().any(|input| input.place.level == 0),
+        Plan::TrivialMove(moves) => moves.iter().any(|one| one.from.level == 0),
     }
 }
 

@@ -58,18 +58,24 @@
 //! - Levels of another system: the deepest level that holds anything takes the part of level 1.
 //!   Bands of levels in between move to it by metadata alone, before all else.
 //!
+//! Load-aware, level 1 is merged in [slices](slice) instead of by step 3.
+//!
 //! One plan is under way at a time. There is no state.
 
 mod bands;
 mod sequentiality;
+mod slice;
+
+use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
 use self::bands::{Band, Level, Taken, met, ordered, united};
 use self::sequentiality::Density;
+use self::slice::Slice;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 use crate::leveled::{LEVEL_STREAM_FIRST, Throttle, part};
-use crate::plan::{Cut, Input, Merge, Move, Place, Plan, Route};
+use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tree::{RunView, SegmentView, Span, TreeView};
 
 /// Bytes of a band's histogram (thesis, section 3.2.3).
@@ -253,6 +259,29 @@ impl Bands {
         Some(Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false }))
     }
 
+    /// The newer runs of level 1 within a slice, into the oldest of them.
+    fn slice(&self, tree: &TreeView) -> Option<Plan> {
+        let level1 = Level::of(tree, ordered(tree));
+        let Slice { span: slice, runs } = Slice::first(&level1, self.options.table_size)?;
+        let runs = &level1.runs[..runs];
+        let clipped = |segment: &SegmentView| {
+            let start = Arc::clone((&segment.span.start).max(&slice.start));
+            let span = Span { start, end: Arc::clone((&segment.span.end).min(&slice.end)) };
+            Part { file: segment.file, span }
+        };
+        let of_run = |run: &RunView| Input {
+            place: level1.place(run.id),
+            parts: run.overlapping(&slice).iter().map(clipped).collect(),
+        };
+        let inputs = runs.iter().map(of_run).filter(|input| !input.parts.is_empty());
+        let to = level1.place(runs.last()?.id);
+        let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+        let cut = Cut::at(self.options.table_size);
+        let routes = vec![Route { end: None, to, stream, cut }];
+        let inputs = inputs.collect();
+        Some(Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false }))
+    }
+
     /// The first group of bands that overlap each other, directly or by others, within reach of a
     /// range, as one merge; a band of level 0 that overlaps nothing is moved.
     fn whole_groups(&self, tree: &TreeView, span: &Span) -> Option<Plan> {
@@ -319,6 +348,10 @@ impl Compaction for Bands {
         let others = others.into_iter().flatten();
         let others = others.map(|plan| Choice { plan, state: Vec::new() });
         first.into_iter().chain(others).collect()
+    }
+
+    fn for_readers(&self, tree: &TreeView, _: &[u8]) -> Option<Choice> {
+        self.slice(tree).map(|plan| Choice { plan, state: Vec::new() })
     }
 
     fn manual_compaction(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {

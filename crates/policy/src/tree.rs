@@ -116,6 +116,19 @@ pub struct SegmentView {
     pub histogram: Histogram,
 }
 
+impl SegmentView {
+    /// About how many of its bytes lie in a range, as far as its histogram tells; without one, all.
+    #[must_use]
+    pub fn size_within(&self, span: &Span) -> ByteCount {
+        let counts = |key: &&[u8]| self.span.contains(key);
+        let all = self.histogram.keys().filter(counts).count() as u64 + 1;
+        let within = |key: &&[u8]| counts(key) && span.contains(key);
+        let is_whole = span.start <= self.span.start && self.span.end <= span.end;
+        let part = self.histogram.keys().filter(within).count() as u64 + 1;
+        if is_whole || all == 1 { self.size } else { ByteCount(self.size.0 * part.min(all) / all) }
+    }
+}
+
 /// Set: tables that one merge wrote one behind the other ([`Merge::set`](crate::Merge::set)), as it
 /// was when it was written. The tables that are left of it are those in the tree that name it; the
 /// rest of its bytes is dead.

@@ -15,3 +15,4 @@ mod placement;
 mod reclaim;
 mod replay;
 mod sealdb_loads;
+mod slices;

@@ -50,6 +50,8 @@ pub(crate) struct Replay {
     pub(crate) tree: TreeView,
     /// Load that deciders are told of.
     pub(crate) load: Load,
+    /// Nothing is compacted before level 0 has so many runs.
+    pub(crate) level0_least: usize,
     /// Plans that were only looked at, and found legal.
     pub(crate) checked: usize,
     /// Whether all choices are looked at, and not only the one that is carried out.
@@ -97,6 +99,7 @@ impl Replay {
             histograms: true,
             tree: TreeView::default(),
             load: Load::default(),
+            level0_least: 0,
             checked: 0,
             checks_choices: false,
             state: Vec::new(),
@@ -209,7 +212,7 @@ impl Replay {
     fn settle(&mut self) {
         self.collect();
         let mut plans = 0;
-        loop {
+        while self.tree.runs(0).len() >= self.level0_least {
             if !self.blind {
                 *self.sight.0.lock() = self.zones.view();
             }
@@ -262,6 +265,10 @@ impl Replay {
             read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
         }
         read.sort_unstable();
+        if read.is_empty() {
+            // Parts of tables in which no key lies.
+            self.trim_tree(&parts, &Span::new(&[][..], &[u8::MAX; 5][..]));
+        }
         let in_order = self.compaction.writes_in_order() || merge.set;
         let workers = if in_order { 1 } else { self.workers };
         let mut start: Key = full_key(0).into();
