@@ -40,6 +40,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "bluefs",
     summary: "leveled; a merged table owns whole zones, which are empty when it is deleted",
     live_max: 70,
+    tables_together: 1,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::LEVEL0_APART]],

@@ -46,6 +46,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "geardb",
     summary: "gear compaction; a zone holds tables of one level and empties with its window",
     live_max: 55,
+    tables_together: 1,
     own: System::row(Row::Geardb, (0, 25)),
     parameters: &[&[
         parameters::BOUND,

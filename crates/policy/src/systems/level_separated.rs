@@ -24,6 +24,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "level-separated",
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
     live_max: 55,
+    tables_together: 1,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LevelSeparated),

@@ -16,6 +16,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-cost-benefit",
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
     live_max: 55,
+    tables_together: 1,
     own: leveldb::row(Row::LeveldbCostBenefit),
     parameters: &[leveldb::PARAMETERS, &[parameters::ALL_CANDIDATES, parameters::ZONE_AGE]],
     placement: |_| Arc::new(LogStructured),

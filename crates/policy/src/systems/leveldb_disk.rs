@@ -22,6 +22,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-disk",
     summary: "leveled; for devices without zones, where the space of a table is free at once",
     live_max: 55,
+    tables_together: 1,
     own: leveldb::on_disk(Row::LeveldbDisk),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT]],
     placement: leveldb::fitted,

@@ -28,6 +28,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-greedy",
     summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
     live_max: 55,
+    tables_together: 1,
     own: leveldb::row(Row::LeveldbGreedy),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LogStructured),

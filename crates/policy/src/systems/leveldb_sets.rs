@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
+use super::parts::TABLES_OF_A_SET;
 use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Greedy, Leveled, LeveledOptions, ZonesSource};
 
@@ -24,6 +25,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-sets",
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
     live_max: 55,
+    tables_together: TABLES_OF_A_SET,
     own: leveldb::on_disk(Row::LeveldbSets),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::SET_READS]],
     placement: leveldb::fitted,

@@ -34,6 +34,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled by sweeps in key order; zones die whole behind them, without a collector",
     // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
     live_max: 60,
+    tables_together: 1,
     own: System::row(Row::Lifetime, (0, 25)),
     parameters: &[&[
         parameters::EXTRA_TABLES,

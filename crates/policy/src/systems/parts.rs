@@ -20,6 +20,10 @@ pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc
 /// The parameters that every row has.
 const OF_ALL_ROWS: &[Parameter] = &[LOAD, REWRITE_MAX];
 
+/// Tables of a set, at least on average. With tables of 4 MiB a merge writes 5.5 to 6.3 of them
+/// (`sealdb/fig10`); some sets lose a part before the rest.
+pub(super) const TABLES_OF_A_SET: u64 = 4;
+
 /// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a
 /// module and a name in [`Row`](super::Row), with its place in `ALL` and `parts`.
 #[derive(Clone, Copy)]
@@ -31,6 +35,9 @@ pub(super) struct RowParts {
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     pub(super) live_max: u64,
+    /// How many tables lie one behind the other on a device without zones, on average and at least,
+    /// when data has been overwritten for long: those that come free together.
+    pub(super) tables_together: u64,
     /// The system with the parameters that are the row's own.
     pub(super) own: System,
     /// The parameters that it has besides [`OF_ALL_ROWS`], in lists. Others are neither read nor

@@ -32,6 +32,7 @@
 
 use std::sync::Arc;
 
+use super::parts::TABLES_OF_A_SET;
 use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{Compaction, Fit, Greedy, Sealdb, SealdbOptions, ZonesSource};
 
@@ -39,6 +40,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "sealdb",
     summary: "leveled by sets, each written as one stretch; for raw shingled tracks",
     live_max: 55,
+    tables_together: TABLES_OF_A_SET,
     own: own(),
     parameters: &[
         leveldb::PARAMETERS,

@@ -53,15 +53,16 @@ impl StoreShape {
         ByteCount(self.capacity.0.saturating_sub(kept))
     }
 
-    /// The part of so many bytes that tables of this size can take, if tables come and go in random
-    /// order: guards between them take the rest.
+    /// The part of so many bytes that tables can take if they come and go in random order, those
+    /// together that lie one behind the other and have `together` bytes: guards between them take
+    /// the rest.
     ///
-    /// In free space that is used so, there is a hole for every second file (Knuth, The Art of
+    /// In free space that is used so, there is a hole for every second request (Knuth, The Art of
     /// Computer Programming, volume 1, section 2.5, "the fifty-percent rule"). A hole is a guard
-    /// longer than what can be written to it. So two tables take the space of their bytes and of a
-    /// guard.
-    pub(super) fn beside_guards(&self, bytes: u64, table: ByteCount) -> ByteCount {
-        let tables = 2 * u128::from(table.0);
+    /// longer than what can be written to it. So two requests take the space of their bytes and of
+    /// a guard.
+    pub(super) fn beside_guards(&self, bytes: u64, together: ByteCount) -> ByteCount {
+        let tables = 2 * u128::from(together.0);
         let part = u128::from(bytes) * tables / (tables + u128::from(self.guard.0)).max(1);
         ByteCount(part as u64)
     }

@@ -34,6 +34,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "smrdb",
     summary: "two levels of overlapping bands; those least in order are merged",
     live_max: 45,
+    tables_together: 1,
     // The collector works when it must.
     own: System { throttle: Some(Throttle::Leveldb), ..System::row(Row::Smrdb, (0, 25)) },
     parameters: &[&[

@@ -37,6 +37,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "smrdb-leveled",
     summary: "LevelDB's compaction; a table owns a band, which is free when it is deleted",
     live_max: 60,
+    tables_together: 1,
     own: own(),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(WholeZones::default()),

@@ -373,7 +373,8 @@ impl System {
     #[must_use]
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
         let bytes = store.for_data().0 / 100 * self.row.live_max();
-        store.beside_guards(bytes, self.table_size(store))
+        let together = self.table_size(store).0.saturating_mul(self.row.parts().tables_together);
+        store.beside_guards(bytes, ByteCount(together))
     }
 
     /// Checks that all parameters that the row has are within their ranges, and that compactions of

@@ -24,6 +24,7 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "tiered",
     summary: "tiers of runs over one last run; a zone holds tables of one level",
     live_max: 70,
+    tables_together: 1,
     own: System::row(Row::Tiered, (0, 25)),
     parameters: &[&[
         parameters::FREE_MIN,

@@ -7,15 +7,31 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options, System};
+use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options, Row, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{runner, test_seeds};
-use terrace_zone::{Emulator, Geometry, PowerCut};
+use terrace_zone::{Emulator, Geometry, PowerCut, Tracks};
 
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
     Arc::new(Emulator::in_memory(Geometry::uniform(zone, zones), seed).unwrap())
+}
+
+/// Devices of so many bytes that are none of ordinary zones, each with the systems that are made
+/// for it: bands of 1 MiB with a region for random access, a plain one, as a disk and a drive that
+/// hides its bands are, and raw shingled tracks.
+pub(crate) fn kinds(size: ByteCount) -> [(&'static str, Geometry, Vec<Row>); 3] {
+    let zones = (size.0 >> 20) as u32;
+    let conventional = std::iter::once(0..1).collect();
+    let bands = Geometry { conventional, ..Geometry::uniform(ByteCount::mib(1), zones) };
+    let tracks = Geometry::tracks(size, Tracks { blocks: 24, overlap: 2 });
+    let of_plain = vec![Row::LeveldbDisk, Row::LeveldbSets, Row::Bluefs];
+    [
+        ("bands", bands, vec![Row::Smrdb, Row::SmrdbLeveled]),
+        ("a plain device", Geometry::plain(size), of_plain),
+        ("tracks", tracks, vec![Row::Sealdb, Row::LeveldbSets, Row::Bluefs]),
+    ]
 }
 
 /// Options for devices of a few dozen MiB.

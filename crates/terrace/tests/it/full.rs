@@ -3,15 +3,16 @@
 //! holds the space. A full disk of the host stops writing until the store is resumed. All are
 //! simulated.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrace::{ByteCount, Db, Error, FormatOptions, Options, System};
+use terrace::{ByteCount, Db, Emulator, Error, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{runner, test_seeds};
 use terrace_fs::{Fs, ZoneUsage, ZoneUse, data_zones_min};
 use terrace_zone::emulator::FaultPlan;
 
-use crate::devices::{Contents, contents, drive, options};
+use crate::devices::{Contents, contents, drive, kinds, options};
 
 fn value(random: &mut Random) -> Vec<u8> {
     let mut value = vec![0; 1500];
@@ -38,8 +39,7 @@ fn fill(db: &Db, held: &mut Contents, next: &mut u32, random: &mut Random) -> u3
 }
 
 /// Fills and empties a device again and again; returns how much it took each time.
-fn cycles(zones: u32, cycles: u32, options: &Options) -> Vec<u32> {
-    let device = drive(ByteCount::mib(1), zones, 1);
+fn cycles(device: Arc<Emulator>, cycles: u32, options: &Options) -> Vec<u32> {
     let mut random = Random::seeded(1);
     let db = Db::create_device(device, &FormatOptions::default(), options.clone()).unwrap();
     let (mut held, mut next, mut filled) = (Contents::new(), 0, Vec::new());
@@ -68,10 +68,26 @@ fn a_full_device_is_emptied_and_filled_again() {
         let system = System { row: system.row, ..parameters };
         let options = options().system(system);
         runner::simulate(1, || {
-            let filled = cycles(64, 3, &options);
+            let filled = cycles(drive(ByteCount::mib(1), 64, 1), 3, &options);
             let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
             assert!(evenly, "{system}: {filled:?}");
         });
+    }
+}
+
+#[test]
+fn a_full_device_of_every_kind_is_emptied_and_filled_again() {
+    for (kind, geometry, rows) in kinds(ByteCount::mib(48)) {
+        for row in rows {
+            let parameters = options().system.expect("a system with parameters");
+            let options = options().system(System { row, ..parameters });
+            let device = Arc::new(Emulator::in_memory(geometry.clone(), 1).expect(kind));
+            runner::simulate(1, || {
+                let filled = cycles(device, 3, &options);
+                let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
+                assert!(evenly, "{row:?} on {kind}: {filled:?}");
+            });
+        }
     }
 }
 
@@ -87,7 +103,8 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
         let (memtable_size, system) = (Some(ByteCount::kib(64)), Some(system));
         let small = options().memtable_size(memtable_size).system(system);
         runner::simulate(1, || {
-            let filled = cycles(data_zones_min(256) + 2, 12, &small);
+            let device = drive(ByteCount::mib(1), data_zones_min(256) + 2, 1);
+            let filled = cycles(device, 12, &small);
             // A few partly filled zones are all it has. How much it takes alternates, but nothing
             // is lost.
             let evenly = filled.windows(3).all(|cycle| cycle[2] * 10 >= cycle[0] * 9);

@@ -1,6 +1,6 @@
 //! Sets on a device of shingled tracks, under the row `sealdb`: of the sets that are whole, at
-//! least 95 in a hundred lie in one run of blocks, one table behind the other. Simulated, from a
-//! fixed seed.
+//! least 95 in a hundred lie in one run of blocks, one table behind the other, and compactions read
+//! them so. Simulated, from a fixed seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrace::{ByteCount, Db, FormatOptions, Row, System};
 use terrace_env::random::Random;
 use terrace_env::store::FileKind;
-use terrace_env::{FileId, runner};
+use terrace_env::{Cause, FileId, runner};
 use terrace_lsm::inspect::Role;
 use terrace_zone::{Emulator, Geometry, Tracks};
 
@@ -73,4 +73,29 @@ fn tables_of_a_set_lie_one_behind_the_other_on_shingled_tracks() {
         db.verify().unwrap();
         db.close().unwrap();
     });
+}
+
+/// Requests by which compactions of a store read, and the bytes of these, after random writes.
+fn reads(set_reads: bool) -> (u64, u64) {
+    runner::simulate(1, move || {
+        let geometry = Geometry::tracks(ByteCount::mib(160), Tracks { blocks: 24, overlap: 2 });
+        let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+        let options = options_under(System { set_reads, ..System::of(Row::Sealdb) });
+        let options = options.memory(ByteCount::mib(24));
+        let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
+        let (mut random, mut held) = (Random::seeded(1), Contents::new());
+        churn(&db, &mut held, 20_000, 30_000, &mut random);
+        db.wait_idle().unwrap();
+        let (io, at) = (db.store().io(), Cause::Compaction as usize);
+        assert_eq!(contents(&db), held);
+        db.close().unwrap();
+        (io.reads[at], io.read_bytes[at])
+    })
+}
+
+#[test]
+fn a_set_is_read_by_one_request() {
+    let ((with, bytes), (without, same)) = (reads(true), reads(false));
+    assert!(with * 3 < without * 2, "{with} requests, and {without} table by table");
+    assert!(bytes * 10 < same * 12, "{bytes} bytes, and {same}");
 }

@@ -23,10 +23,13 @@ type Case = (u32, u32, u64);
 const CASES: [Case; 7] =
     [(8, 1, 256), (8, 2, 64), (16, 2, 64), (16, 2, 128), (32, 2, 64), (32, 2, 256), (32, 1, 128)];
 
-/// Fills a device of 64 MiB as far as the store promises, in random order, and overwrites it.
+/// Fills a device of 64 MiB as far as the store promises, in random order, and overwrites it. With
+/// an overlap of 0 the device is a plain one.
 fn overwrite(system: System, (blocks, overlap, table): Case) {
-    let tracks = Tracks { blocks, overlap };
-    let geometry = Geometry::tracks(ByteCount::mib(64), tracks);
+    let geometry = match overlap {
+        0 => Geometry::plain(ByteCount::mib(64)),
+        _ => Geometry::tracks(ByteCount::mib(64), Tracks { blocks, overlap }),
+    };
     let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
     let table = ByteCount::kib(table);
     let (table_size, level1_size) = (Some(table), Some(ByteCount(8 * table.0)));
@@ -69,6 +72,25 @@ fn what_is_promised_is_overwritten_on_tracks_of_any_length() {
 #[test]
 fn what_every_row_promises_is_overwritten_though_guards_are_longer_than_tables() {
     side_by_side(System::all().into_iter().map(|row| (row, (16, 2, 128))));
+}
+
+#[test]
+fn what_is_promised_is_overwritten_on_a_plain_device() {
+    let rows = [Row::LeveldbDisk, Row::LeveldbSets, Row::Sealdb].map(System::of);
+    side_by_side(rows.map(|row| (row, (0, 0, 128))));
+}
+
+#[test]
+fn a_row_with_sets_promises_more_on_tracks_than_one_without() {
+    let promised = |row: Row| {
+        let geometry = Geometry::tracks(ByteCount::mib(64), Tracks { blocks: 16, overlap: 2 });
+        let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+        let table_size = Some(ByteCount::kib(128));
+        let options = options().system(System { table_size, ..System::of(row) });
+        Db::create_device(device, &FormatOptions::default(), options).unwrap().live_max().0
+    };
+    let (with, without) = (promised(Row::Sealdb), promised(Row::LeveldbDisk));
+    assert!(with * 100 >= without * 125, "{with} and {without} bytes");
 }
 
 #[test]

@@ -20,6 +20,10 @@
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
 //!
+//! Known weakness: on shingled tracks compactions may break up free runs until guards take what is
+//! kept for flushes. A store that was filled with keys of which none was overwritten can then
+//! refuse deletes.
+//!
 //! Nothing is kept for reclaim, because a block that comes free can be written without being copied
 //! or reset.
 //!
