@@ -23,8 +23,7 @@
 //!    another layout always pay. A merge within a level of overlapping tables never does: see 4.
 //! 3. *Optional*, if nothing due pays: the row's choices under [`Urgency::Space`], which end with
 //!    every key in one run. A merge of several runs pays when `M / N` is at most `rewrite_max`, and
-//!    at most `r S / 2`, or if it drops many tombstones. A row whose tables overlap in every level
-//!    has no optional merges.
+//!    at most `r S / 2`, or if it drops many tombstones.
 //! 4. *Slices*, if nothing else pays, where tables overlap in every level
 //!    ([`Compaction::for_readers`]): in a range of keys, the newer runs of a level become one, as
 //!    long as that rewrites few older bytes. So the load pays for what its scans will meet.
@@ -194,12 +193,8 @@ impl LoadAware {
             let mut choices = self.row.choices(tree, state, urgency).into_iter();
             choices.find(|choice| self.pays(tree, choice, load, optional))
         };
-        // Where tables overlap in every level, to be a level deeper is nothing to a reader.
-        let optional = || match self.row.allows_overlaps() {
-            true => self.row.for_readers(tree, state),
-            false => first(Urgency::Space, true),
-        };
-        first(Urgency::Shape, false).or_else(optional)
+        let choice = first(Urgency::Shape, false).or_else(|| first(Urgency::Space, true));
+        choice.or_else(|| self.row.for_readers(tree, state))
     }
 }
 

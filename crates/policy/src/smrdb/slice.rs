@@ -30,8 +30,8 @@ use crate::tree::{Key, RunView, Span};
 const SLICE_TABLES: u64 = 16;
 
 /// The most older bytes that are merged with a newer one. With 4, `arrivals/low-rates` (1/64)
-/// writes 5.6 and 7.4 bytes for one in its mixes and scans 878 and 773 times a second after them;
-/// with 8, 6.7 and 8.8 bytes, and 1,125 and 825 times.
+/// wrote 5.6 and 7.4 bytes for one in its mixes and scanned 878 and 773 times a second after them;
+/// with 8, 6.7 and 8.8 bytes, and 1,125 and 825 times (before level 0 was merged for scans).
 const OLDER_MAX: u64 = 8;
 
 /// A slice that is to be merged.

@@ -109,8 +109,8 @@ fn a_small_merge_is_carried_out_for_scans_alone() {
         let pick = |load: &Load| decider.pick_under(&small, &[], Urgency::Shape, load);
         assert_eq!(pick(&Load::default()), None, "{row:?}");
         let paid = pick(&SCANS);
-        // Tiers would only move it, and bands overlap in level 1 as well.
-        let expected = row != Row::Tiered && row != Row::Smrdb;
+        // Tiers would only move it.
+        let expected = row != Row::Tiered;
         assert_eq!(paid.as_ref().is_some_and(takes_level0), expected, "{row:?}: {paid:?}");
     }
 }
