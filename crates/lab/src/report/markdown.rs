@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::table::{self, DELAYS_LEGEND, Table};
-use super::{Answer, Chapter, Report};
+use super::{Answer, Chapter, Report, keeping_up};
 
 impl Report {
     /// The page. `plots`: the directory that its pictures are in, as a path from the page; without
@@ -55,6 +55,9 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
     }
     if let Some(delays) = Table::delays(chapter) {
         let _ = write!(page, "\n{DELAYS_LEGEND}\n\n{}", delays.markdown());
+    }
+    if let Some(rates) = Table::keeping_up(chapter) {
+        let _ = write!(page, "\n{}\n\n{}", keeping_up::LEGEND, rates.markdown());
     }
     for finding in chapter.findings().concat() {
         let _ = write!(page, "\n{}\n", escape(&finding));

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Report`] | experiments with their outcomes; `gather` reads the kept results |
 //! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the runs for both |
+//! | `keeping_up` | a table of the rates of arrivals that systems keep up with |
 //! | `settings` | the settings of an experiment in words, for the HTML |
 //! | [`Chapter`] | an experiment, its outcomes, and the standing of its runs |
 //! | [`Answer`], [`Verdict`] | a claim, our value, the ratio of the two, and whether they agree |
@@ -15,6 +16,7 @@ mod answer;
 mod chapter;
 mod document;
 mod gather;
+mod keeping_up;
 mod markdown;
 mod page;
 mod scale;

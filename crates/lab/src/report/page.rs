@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::settings::settings;
 use super::table::{self, Table};
-use super::{Answer, Chapter, Report, Verdict};
+use super::{Answer, Chapter, Report, Verdict, keeping_up};
 use crate::plot::{PlotError, Svg, hatches, style_sheet};
 
 const STYLE: &str = include_str!("page.css");
@@ -190,6 +190,10 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
             @if let Some(table) = Table::delays(chapter) {
                 h3 { "Delays" }
                 (runs(&table, "Delays", &experiment.name, table::DELAYS_LEGEND))
+            }
+            @if let Some(table) = Table::keeping_up(chapter) {
+                h3 { "Rates" }
+                (runs(&table, "Rates", &experiment.name, keeping_up::LEGEND))
             }
             h3 { "What was done" }
             @for paragraph in experiment.about.split("\n\n").flat_map(paragraphs) {

@@ -1,11 +1,11 @@
 //! [`Table`]: columns and rows of text. [`Table::runs`] has the main metrics of a chapter's runs,
-//! and [`Table::delays`] the delays of those whose operations arrive at given times.
+//! and [`Table::delays`] the delays of all runs of a chapter that has arrivals.
 
 use std::collections::BTreeMap;
 
 use super::Chapter;
 use crate::plot::{Arrangement, Unit, number};
-use crate::run::{Metrics, SpaceUse};
+use crate::run::{Metrics, Outcome, SpaceUse};
 
 /// A table. Every row has as many cells as there are columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,25 +89,26 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     trace: the first digits of a hash over every request to the drive with its times.";
 
 /// Meaning of the columns of the table of delays.
-pub(super) const DELAYS_LEGEND: &str = "Delays of operations from their arrival on, by percentile. \
-    waits: the part of it for which an operation waited for a client, because all were busy.";
+pub(super) const DELAYS_LEGEND: &str = "Delays of operations by percentile: from \
+    their arrival on or, back to back, from when a client begins them. waits: the part of it for \
+    which an operation waited for a client, because all were busy.";
 
 impl Table {
     /// The runs of a chapter; `None` where there is no outcome.
     pub(super) fn runs(chapter: &Chapter) -> Option<Self> {
-        Self::of(chapter, &RUNS, |_| true)
+        Self::of(chapter, &RUNS)
     }
 
-    /// Delays of the runs whose operations have arrivals; `None` where there are none.
+    /// Delays of the runs, if there are arrivals in some of them; otherwise `None`.
     pub(super) fn delays(chapter: &Chapter) -> Option<Self> {
-        Self::of(chapter, &DELAYS, |metrics| !metrics.arrival_wait_seconds.is_empty())
+        let own = |outcome: &&Outcome| outcome.experiment == chapter.experiment.name;
+        let mut own = chapter.outcomes.iter().filter(own);
+        own.any(|outcome| !outcome.metrics.arrival_wait_seconds.is_empty())
+            .then(|| Self::of(chapter, &DELAYS))
+            .flatten()
     }
 
-    fn of(
-        chapter: &Chapter,
-        shown: &[(&'static str, Show)],
-        which: impl Fn(&Metrics) -> bool,
-    ) -> Option<Self> {
+    fn of(chapter: &Chapter, shown: &[(&'static str, Show)]) -> Option<Self> {
         let arrangement = Arrangement::of(&chapter.experiment, &chapter.outcomes);
         let several = arrangement.settings.len() > 1;
         let mut columns = vec![Column { title: "system", numeric: false }];
@@ -117,7 +118,7 @@ impl Table {
         columns.extend(shown.iter().map(|(title, _)| Column { title, numeric: true }));
         let mut rows = Vec::new();
         for setting in &arrangement.settings {
-            for (_, outcome) in setting.outcomes.iter().filter(|(_, it)| which(&it.metrics)) {
+            for (_, outcome) in &setting.outcomes {
                 let mut row = vec![outcome.system.clone()];
                 row.extend(several.then(|| setting.name.clone()));
                 row.extend(shown.iter().map(|(_, show)| show(&outcome.metrics)));

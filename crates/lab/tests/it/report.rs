@@ -51,6 +51,56 @@ fn texts(document: &Html, selector: &str) -> Vec<String> {
     found.map(|element| element.text().collect::<String>().trim().to_owned()).collect()
 }
 
+/// An outcome of `bluefs` under a variant; `late`: the delay that one operation in a hundred
+/// exceeds; `waits`: whether its operations arrive at given times.
+fn under(variant: &str, late: f64, waits: bool) -> Outcome {
+    let mut outcome = specimen::outcome("bluefs", 0);
+    outcome.variant = Some(variant.into());
+    outcome.metrics.latency_seconds.insert("p99".into(), late);
+    outcome.metrics.latency_seconds.insert("p99.9".into(), 2.0 * late);
+    if waits {
+        outcome.metrics.arrival_wait_seconds.insert("p99".into(), 0.0);
+    }
+    outcome
+}
+
+#[test]
+fn delays_of_all_processes_stand_in_one_table_and_the_rates_that_a_row_keeps_up_with_behind() {
+    let outcomes = vec![
+        under("back to back", 0.004, false),
+        under("slow", 0.25, true),
+        under("fast", 30.0, true),
+        under("bursts", 7.0, true),
+    ];
+    let mut report = report(outcomes);
+    let arrivals = [
+        ("back to back", None),
+        ("fast", Some("poisson:5000")),
+        ("slow", Some("poisson:500")),
+        ("bursts", Some("b-model:500,bias=0.65")),
+    ];
+    let variant = |(name, process): (&str, Option<&str>)| {
+        let process = process.map(|it| format!("arrivals = \"{it}\"")).unwrap_or_default();
+        toml::from_str(&format!("name = \"{name}\"\n{process}")).unwrap()
+    };
+    report.chapters[0].experiment.variants = arrivals.map(variant).into();
+    let page = report.markdown(None);
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+    };
+    let table = |head: &str| -> Vec<Vec<String>> {
+        let lines = page.lines().skip_while(|line| !(line.starts_with('|') && line.contains(head)));
+        lines.take_while(|line| line.starts_with('|')).skip(2).map(cells).collect()
+    };
+    let delays: Vec<[String; 2]> =
+        table(" p99.9 |").iter().map(|row| [row[1].clone(), row[6].clone()]).collect();
+    let expected =
+        [["back to back", "8.00 ms"], ["fast", "60.0 s"], ["slow", "500 ms"], ["bursts", "14.0 s"]];
+    assert_eq!(delays, expected, "{page}");
+    let kept = ["bluefs", "poisson", "500", "250 ms", "5,000", "30.0 s"];
+    assert_eq!(table(" keeps up with |"), [kept], "{page}");
+}
+
 #[test]
 fn claims_are_answered_with_their_ratio_and_whether_it_is_near() {
     let answers = report(specimen::outcomes()).answers();

@@ -148,14 +148,15 @@ impl<'a> Findings<'a> {
         table
     }
 
-    /// Delays of operations that have arrivals; `None` if the experiment has none.
+    /// Delays of operations; `None` if the experiment has no arrivals.
     fn delays(&self, experiment: &Experiment) -> Option<Table> {
         let mut table = begin(&DELAYS, 2);
+        let has_arrivals = |it: &Outcome| !it.metrics.arrival_wait_seconds.is_empty();
+        if !of(&self.outcomes, experiment).any(has_arrivals) {
+            return None;
+        }
         for outcome in of(&self.outcomes, experiment) {
             let Metrics { latency_seconds, arrival_wait_seconds, .. } = &outcome.metrics;
-            if arrival_wait_seconds.is_empty() {
-                continue;
-            }
             let millis = |times: &BTreeMap<String, f64>, name: &str| {
                 times.get(name).map_or("-".to_owned(), |seconds| digits(seconds * 1e3))
             };
@@ -165,7 +166,7 @@ impl<'a> Findings<'a> {
             let words = [outcome.system.clone(), setting(experiment, outcome)];
             table.add_row(words.into_iter().chain(delays).chain(waits));
         }
-        (table.row_count() > 0).then_some(table)
+        Some(table)
     }
 
     /// Effects of the scale of the runs on their metrics.
