@@ -3,8 +3,9 @@
 //! A writer asks for the pool of its kind of file. Logs go to the device of the logs, tables and
 //! clients' files to that of the tables; both may be one device. A table may also ask for the
 //! [offload device](Role::Offload), where the store has one that is not lost. Freed blocks go back
-//! to the pool of their device. If the tables lie on a device with zones, [`zoned`](Pools::zoned)
-//! gives that pool for work such as reclaim.
+//! to the pool of their device. The pool of the tables is told how many live blocks are on the
+//! offload device, because compactions will write them on its own. If the tables lie on a device
+//! with zones, [`zoned`](Pools::zoned) gives that pool for work such as reclaim.
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use terrace_policy::{Placement, Reclaim};
 use super::plain::PlainPool;
 use super::zoned::ZonedPool;
 use super::{Pool, Region, Share};
+use crate::BLOCK;
 use crate::catalog::Extent;
 use crate::journal::JournalSpace;
 use crate::superblock::Role;
@@ -52,8 +54,30 @@ impl Pools {
     /// The pool of device 0, which holds the tables; and that of device 1, where there is one.
     pub(crate) fn new(kinds: Vec<DevicePool>, role: Option<Role>, is_second_lost: bool) -> Self {
         assert_eq!(kinds.len(), 1 + usize::from(role.is_some()), "a pool for each device");
-        let devices = kinds.iter().map(DevicePool::as_pool).collect();
-        Self { devices, kinds, role, is_second_lost }
+        let devices: Vec<_> = kinds.iter().map(DevicePool::as_pool).collect();
+        let pools = Self { devices, kinds, role, is_second_lost };
+        if role == Some(Role::Offload) {
+            pools.owe((pools.devices[1].room().live.0 / BLOCK as u64) as i64);
+        }
+        pools
+    }
+
+    /// So many live blocks more are on the offload device; or less, if it is negative.
+    fn owe(&self, blocks: i64) {
+        match &self.kinds[0] {
+            DevicePool::Zoned(pool) => pool.owe(blocks),
+            DevicePool::Plain(pool) => pool.owe(blocks),
+        }
+    }
+
+    /// Notes that extents on a device, which lie together, come to be live or end to be so.
+    fn note_offloaded(&self, extents: &[Extent], from: Option<Share>, to: Option<Share>) {
+        let is_offload = self.role == Some(Role::Offload) && extents[0].device() != DeviceId::FIRST;
+        let sign = i64::from(to == Some(Share::Live)) - i64::from(from == Some(Share::Live));
+        if is_offload && sign != 0 {
+            let blocks: i64 = extents.iter().map(|extent| i64::from(extent.blocks)).sum();
+            self.owe(sign * blocks);
+        }
     }
 
     /// The device that files of a kind go to, unless they are offloaded. Nothing else decides that.
@@ -143,6 +167,7 @@ impl Pools {
     pub(crate) fn turn(&self, extents: &[Extent], from: Share, to: Share) {
         for part in extents.chunk_by(|one, next| one.device() == next.device()) {
             self.of(part[0].device()).turn(part, from, to);
+            self.note_offloaded(part, Some(from), Some(to));
         }
     }
 
@@ -150,6 +175,7 @@ impl Pools {
     pub(crate) fn free(&self, extents: &[Extent], share: Share) {
         for part in extents.chunk_by(|one, next| one.device() == next.device()) {
             self.of(part[0].device()).free(part, share);
+            self.note_offloaded(part, Some(share), None);
         }
     }
 

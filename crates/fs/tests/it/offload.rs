@@ -112,6 +112,37 @@ fn a_full_offload_device_sends_the_rest_where_tables_go() {
 }
 
 #[test]
+fn a_full_store_has_space_for_a_compaction_of_all_that_is_offloaded() {
+    const LEN: usize = 300_000;
+    let tracks = Geometry::tracks(ByteCount::mib(24), Tracks { blocks: 24, overlap: 2 });
+    for geometry in [zoned(), tracks, Geometry::plain(ByteCount::mib(24))] {
+        let drives = drives(geometry, 8);
+        let mut fs = mount(&drives);
+        let refused = (0..200).find_map(|_| write(&fs, FileKind::Table, LEN).err());
+        assert!(refused.as_ref().is_some_and(StoreError::is_space), "{refused:?}");
+        for mounted_anew in [false, true] {
+            let offloaded = fs.offload_space().expect("a device").live;
+            assert!(offloaded >= ByteCount::mib(4), "{offloaded}");
+            let reserved = fs.reserve(Rank::Compaction, offloaded);
+            assert!(reserved.is_ok(), "mounted anew: {mounted_anew}: {:?}", reserved.err());
+            drop(reserved);
+            fs.unmount();
+            drop(fs);
+            fs = mount(&drives);
+        }
+        // What is no longer there is not waited for.
+        let offloaded = fs.list().into_iter().filter(|file| fs.is_offloaded(file.id));
+        let mut transaction = Transaction::new();
+        offloaded.for_each(|file| {
+            transaction.delete(file.id);
+        });
+        fs.commit(transaction).expect("a delete");
+        write(&fs, FileKind::Table, LEN).expect("space for what replaces it");
+        audit(&fs, false);
+    }
+}
+
+#[test]
 fn a_table_is_written_elsewhere_after_a_failed_write_to_the_offload_device() {
     const LEN: usize = 5_000_000;
     let drives = drives(zoned(), 3);

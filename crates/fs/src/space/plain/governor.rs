@@ -19,6 +19,9 @@
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
+//! - While files lie on an offload device, the urgent log, flushes and logs leave as many blocks
+//!   more as a reservation of them holds: compactions write them here, and free nothing here for
+//!   it.
 //!
 //! Known weakness: on shingled tracks compactions may break up free runs until guards take what is
 //! kept for flushes. A store that was filled with keys of which none was overwritten can then
@@ -59,6 +62,8 @@ pub(super) struct Governor {
     journal: u32,
     /// Blocks kept for compactions, and as many for flushes.
     jobs: u64,
+    /// Live blocks on the offload device.
+    owed: i64,
     quotas: BTreeMap<ReservationId, Quota>,
     next: ReservationId,
 }
@@ -76,7 +81,12 @@ impl Governor {
     /// For a journal that may come to take so many stretches, and jobs for which so many blocks are
     /// kept.
     pub(super) fn new(journal: u32, jobs: u64) -> Self {
-        Self { journal, jobs, quotas: BTreeMap::new(), next: 1 }
+        Self { journal, jobs, owed: 0, quotas: BTreeMap::new(), next: 1 }
+    }
+
+    /// So many live blocks more are on the offload device; or less, if it is negative.
+    pub(super) fn owe(&mut self, blocks: i64) {
+        self.owed += blocks;
     }
 
     /// The journal may come to take so many stretches.
@@ -94,11 +104,12 @@ impl Governor {
 
     /// Blocks that stay free for the ranks above, the journal apart.
     pub(super) fn blocks_kept(&self, rank: Rank) -> u64 {
+        let owed = with_slack(u64::try_from(self.owed).unwrap_or(0));
         match rank {
             Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
-            Rank::UrgentLog => self.jobs,
-            Rank::Flush => self.jobs + URGENT_RESERVE,
-            Rank::Log => 2 * self.jobs + URGENT_RESERVE,
+            Rank::UrgentLog => self.jobs + owed,
+            Rank::Flush => self.jobs + URGENT_RESERVE + owed,
+            Rank::Log => 2 * self.jobs + URGENT_RESERVE + owed,
         }
     }
 

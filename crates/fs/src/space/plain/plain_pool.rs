@@ -153,6 +153,14 @@ impl PlainPool {
         self.state.lock().governor.set_journal(journal_zones(bytes, STRETCH));
     }
 
+    /// So many live blocks more are on the offload device; or less, if it is negative.
+    pub(crate) fn owe(&self, blocks: i64) {
+        self.state.lock().governor.owe(blocks);
+        if blocks < 0 {
+            self.changed.notify_all();
+        }
+    }
+
     /// The free runs of blocks, in their order.
     pub(crate) fn free_runs(&self) -> Vec<Range<u64>> {
         self.state.lock().free.runs().collect()

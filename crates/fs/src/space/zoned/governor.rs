@@ -12,6 +12,9 @@
 //! - **Ranks**: zones that are kept for a rank may have been taken and only partly filled. Flushes
 //!   and logs therefore leave room, too: as much as higher ranks lack in free zones, up to a limit.
 //!   No room is kept for reclaim and the journal.
+//! - **Debt**: what lies on an [offload device](crate::superblock::Role::Offload) is written here
+//!   by compactions, which free nothing here for it. So flushes and logs leave as many zones more
+//!   as a reservation of these bytes would hold, and compactions take them.
 //!
 //! Pure; its owner locks it.
 
@@ -62,6 +65,8 @@ pub(crate) struct Governor {
     quotas: BTreeMap<ReservationId, Quota>,
     /// The zones of all quotas together.
     granted: u32,
+    /// Live blocks on the offload device.
+    owed: i64,
     next: ReservationId,
 }
 
@@ -74,6 +79,7 @@ impl Governor {
             reserves: Reserves::KEPT,
             quotas: BTreeMap::new(),
             granted: 0,
+            owed: 0,
             next: 1,
         }
     }
@@ -83,10 +89,28 @@ impl Governor {
         self.journal = zones;
     }
 
+    /// So many live blocks more are on the offload device; or less, if it is negative.
+    pub(crate) fn owe(&mut self, blocks: i64) {
+        self.owed += blocks;
+    }
+
     /// Free zones that `rank` must leave to the ranks above it.
     fn floor(&self, rank: Rank, table: &ZoneTable) -> u32 {
         let journal = self.journal.saturating_sub(table.totals().journal).max(1);
-        self.reserves.floor(rank, journal, self.zones_held_up(table))
+        let floor = self.reserves.floor(rank, journal, self.zones_held_up(table));
+        floor.saturating_add(self.zones_owed(rank))
+    }
+
+    /// Free zones that `rank` must leave to compactions of what is on the offload device.
+    fn zones_owed(&self, rank: Rank) -> u32 {
+        let owed = u64::try_from(self.owed).unwrap_or(0);
+        match rank {
+            Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
+            Rank::UrgentLog | Rank::Flush | Rank::Log if owed == 0 => 0,
+            Rank::UrgentLog | Rank::Flush | Rank::Log => {
+                Self::zones_for(Self::padded(owed), self.zone_blocks)
+            }
+        }
     }
 
     /// Number of zones that pinned blocks would fill, together with the dead blocks in the same
@@ -152,7 +176,7 @@ impl Governor {
     fn room_kept(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
         let unreserved = table.totals().free_zones.saturating_sub(self.granted);
         let lacking = self.floor(rank, table).saturating_sub(unreserved);
-        let most = self.reserves.in_room(rank);
+        let most = self.reserves.in_room(rank).saturating_add(self.zones_owed(rank));
         u64::from(lacking.min(most)) * u64::from(zone_blocks)
     }
 

@@ -20,6 +20,9 @@
 //! [`FLUSH_RESERVE`] and `D` = [`PINNED_RESERVE`]. `P` is the number of zones that would be filled
 //! by pinned blocks and by the dead blocks in the same zones.
 //!
+//! While files lie on an offload device, all ranks from the urgent log down leave as much more as a
+//! compaction of these files may write.
+//!
 //! The documentation of [`Reserves`] argues why this is enough, and where it is not.
 //!
 //! Pure. The [governor](super::governor) counts what reservations hold.

@@ -187,6 +187,14 @@ impl ZonedPool {
         self.state.lock().governor.set_journal(zones);
     }
 
+    /// So many live blocks more are on the offload device; or less, if it is negative.
+    pub(crate) fn owe(&self, blocks: i64) {
+        self.state.lock().governor.owe(blocks);
+        if blocks < 0 {
+            self.changed.notify_all();
+        }
+    }
+
     /// Waits until space may have come free; an error if nothing can free any.
     pub(super) fn await_space(
         &self,
