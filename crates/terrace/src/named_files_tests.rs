@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use terrace_env::store::{FileKind, Latency, MemoryStore, PlacementHint, Rank, StoreError};
 use terrace_env::{Cause, runner, test_seeds};
+use terrace_fs::Access;
 
 use crate::named_files::{NamedFiles, NewFile, modified};
+use crate::{Db, ErrorKind, Options};
 
 const NEW: NewFile = NewFile {
     kind: FileKind::Client,
@@ -194,5 +196,22 @@ fn a_file_that_is_removed_while_it_is_copied_is_gone() {
             let _ = cut.join();
             assert!(files.find("a").is_err(), "seed {seed}");
         });
+    }
+}
+
+#[test]
+fn an_engine_does_not_lock_out_files_with_names() {
+    for kind in [FileKind::Client, FileKind::Table, FileKind::Log] {
+        let files = files();
+        drop(files.create("/db/CURRENT", &NewFile { kind, ..NEW }).unwrap());
+        for read_only in [true, false] {
+            let options = Options::default().read_only(read_only);
+            let refused = Db::open(Arc::clone(files.store()), options);
+            let error = refused.expect_err("files with names are there");
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(error.to_string().contains("\"/db/CURRENT\""), "{error}");
+        }
+        drop(files.claim(Access::ReadWrite).unwrap());
+        files.rename("/db/CURRENT", "/db/OLD").unwrap();
     }
 }

@@ -3,12 +3,14 @@
 //!
 //! 1. The store is claimed: by one engine to write, or by any number to read. If another claim
 //!    excludes that, the opening fails.
-//! 2. If the store was last open under another system (a named set of policies), the tree is taken
+//! 2. A store without the engine's record that holds a file with a name is refused: it is another
+//!    program's, which an engine would lock out by its record.
+//! 3. If the store was last open under another system (a named set of policies), the tree is taken
 //!    as it is, and the state that the old compaction policy had stored is dropped. If only
 //!    parameters of the system differ, the state is kept.
-//! 3. The logs are replayed. If a log has noted the length of the log before it, and that log is
+//! 4. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
-//! 4. The opening chooses the log in which writing goes on: the last log that has entries which are
+//! 5. The opening chooses the log in which writing goes on: the last log that has entries which are
 //!    in no table. If that log is sealed, the opening takes the first unsealed log behind it. If no
 //!    log has such entries, it takes the first unsealed log. If it finds no such log, it begins a
 //!    new one. One transaction deletes those of the other logs that have no such entries, and seals
@@ -17,7 +19,7 @@
 //! Tables on a device that is lost are left out of the tree ([`LostRange`]). Unless the opening is
 //! read-only, their files are deleted, before the logs are replayed.
 //!
-//! A read-only opening leaves out step 4 and writes nothing. A damaged annotation or log fails the
+//! A read-only opening leaves out step 5 and writes nothing. A damaged annotation or log fails the
 //! opening. Tables are not read here, so a damaged one is found later.
 //!
 //! If the replayed memtables become much larger than their share of memory, all of them are
@@ -319,10 +321,14 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
     let changed = opaque.is_empty();
     let record = if changed { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
+    let files = store.list();
+    if changed {
+        refuse_names(&files)?;
+    }
     let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
     let mut lost = Vec::new();
     let mut next = SeqNo(1);
-    for file in store.list() {
+    for file in files {
         let (id, opaque) = (file.id, &file.annotation.opaque);
         match file.kind {
             FileKind::Table => {
@@ -346,6 +352,18 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     }
     let version = Version::new(segments)?;
     Ok(Found { record, changed, version, logs, lost, next })
+}
+
+/// Refuses files with names.
+fn refuse_names(files: &[FileInfo]) -> Result<(), Error> {
+    let Some(name) = files.iter().find_map(|file| file.names.first()) else { return Ok(()) };
+    let named = files.iter().filter(|file| !file.names.is_empty()).count();
+    let message = format!(
+        "expected a key-value store, or no files yet, found files with names ({named}, one of them \
+         {name:?}); use `terrace fs` or the program that wrote them, or format the device again, \
+         which loses them"
+    );
+    Err(StoreError::Invalid(message).into())
 }
 
 /// Deletes the files of tables that are lost.
