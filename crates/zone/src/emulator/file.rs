@@ -73,7 +73,8 @@ pub(super) struct FileMedium {
     blocks_offset: u64,
     /// Bytes of a zone, from start to start.
     zone_len: u64,
-    /// Zones by what was recorded of them last, with the number of the host's change.
+    /// Zones that are active or have changed since the image was opened, by what was recorded of
+    /// them last, with the number of the host's change.
     recorded: BTreeMap<ZoneId, Recorded>,
     /// How far zones with forced writes have room on the host's disk, in bytes from their start.
     ahead: BTreeMap<ZoneId, u64>,
@@ -106,7 +107,7 @@ impl FileMedium {
             }));
         }
         let failed = |error| host_error("create", path, error);
-        let header = Header { uuid, geometry };
+        let header = Header::new(uuid, geometry);
         if is_block_device(path) && !header.geometry.layout.is_zoned() {
             return Self::create_on_block_device(path, header);
         }
@@ -138,8 +139,8 @@ impl FileMedium {
         }
         let failed = |error| host_error("open", path, error);
         let size = HostFile::size(&File::open(path).map_err(failed)?).map_err(failed)?;
-        let offset = Header { uuid: Uuid::default(), geometry: Geometry::plain(ByteCount(size)) };
-        Ok(Some(size.saturating_sub(offset.blocks_offset())))
+        let header = Header::new(Uuid::default(), Geometry::plain(ByteCount(size)));
+        Ok(Some(size.saturating_sub(header.blocks_offset())))
     }
 
     /// Its first blocks must hold nothing: what is there may be somebody's file system.
@@ -175,9 +176,13 @@ impl FileMedium {
         header: Header,
     ) -> Result<(Self, ZoneTable), DeviceError> {
         let host = Host::new(file, path);
+        let table = ZoneTable::new(Arc::new(header.geometry.clone()));
+        let entry = |zone| header.encode_entry(zone, table.status(zone));
+        let entries: Vec<u8> = header.geometry.zone_ids().flat_map(entry).collect();
+        // The header goes last: without it the file is no image.
+        host.write(HEADER, &entries)?;
         let number = host.write(0, &header.encode())?;
         host.reach(number)?;
-        let table = ZoneTable::new(Arc::new(header.geometry.clone()));
         Ok((Self::new(host, header), table))
     }
 
@@ -228,8 +233,10 @@ impl FileMedium {
         for (zone, entry) in header.geometry.zone_ids().zip(entries) {
             if let Some(status) = header.decode_entry(zone, entry).map_err(bad)? {
                 table.set(zone, status);
-                let active = status.state.is_active();
-                recorded.insert(zone, Recorded { active, number: 0 });
+                // One that is not active, and on the host's disk, keeps nothing waiting.
+                if status.state.is_active() {
+                    recorded.insert(zone, Recorded { active: true, number: 0 });
+                }
             }
         }
         Self::check_limits(&table).map_err(bad)?;

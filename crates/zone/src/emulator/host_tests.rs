@@ -29,7 +29,7 @@ fn geometry() -> Geometry {
 }
 
 fn made(geometry: Geometry) -> (Arc<Disk>, Emulator) {
-    let header = Header { uuid: Uuid([5; 16]), geometry };
+    let header = Header::new(Uuid([5; 16]), geometry);
     let disk = Disk::of(header.image_len());
     let (file, table) =
         FileMedium::make(Arc::clone(&disk) as _, Path::new("disk"), header).expect("an image");
@@ -174,7 +174,7 @@ fn a_change_of_a_zone_that_cannot_be_recorded_has_not_happened() {
     let before = states(&drive);
     // As on a host whose file system copies what it overwrites: blocks of zones have room, the
     // table of zones has none.
-    let header = Header { uuid: Uuid([5; 16]), geometry: geometry() };
+    let header = Header::new(Uuid([5; 16]), geometry());
     disk.allocated.lock().clear();
     disk.allocate(header.blocks_offset(), header.image_len() - header.blocks_offset()).unwrap();
     *disk.fails.lock() = Some(io::ErrorKind::StorageFull);

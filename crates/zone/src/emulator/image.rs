@@ -7,7 +7,7 @@
 //!
 //! A decoded header has a valid geometry. A decoded zone is in a state that a zone of its type and
 //! capacity can have; the limits of open and active zones are not checked here. Images of versions
-//! 1 and 2 are decoded; new ones have version 2.
+//! 1 to 3 are decoded; new ones have version 3.
 
 use std::ops::Range;
 
@@ -20,7 +20,9 @@ use crate::{Geometry, Layout, Tracks, ZoneState, ZoneType};
 
 const MAGIC: [u8; 8] = *b"TerZone\n";
 /// Version of new images.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The last version in which an entry of zeros stands for a zone as the drive left the factory.
+const VERSION_WITHOUT_BLANK_ENTRIES: u32 = 2;
 /// The first version: no drive of it had flags.
 const VERSION_WITHOUT_FLAGS: u32 = 1;
 /// The flag of a medium that turns.
@@ -71,9 +73,17 @@ impl From<DecodeError> for Flaw {
 pub(super) struct Header {
     pub(super) uuid: Uuid,
     pub(super) geometry: Geometry,
+    /// Whether every zone has an entry from the first on. Otherwise one of zeros stands for a zone
+    /// as the drive left the factory.
+    has_all_entries: bool,
 }
 
 impl Header {
+    /// Of a new image.
+    pub(super) fn new(uuid: Uuid, geometry: Geometry) -> Self {
+        Self { uuid, geometry, has_all_entries: true }
+    }
+
     /// Where block 0 of the drive lies.
     pub(super) fn blocks_offset(&self) -> u64 {
         (HEADER + ENTRY * u64::from(self.geometry.zones)).next_multiple_of(HEADER)
@@ -131,6 +141,10 @@ impl Header {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Flaw> {
+        if bytes.len() < HEADER as usize {
+            let got = format!("{} bytes in all", bytes.len());
+            return Err(Flaw::new("header", format!("{HEADER} bytes"), got));
+        }
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes("magic", MAGIC.len())?;
         if magic != MAGIC {
@@ -179,7 +193,8 @@ impl Header {
             expected: error.expected,
             got: error.got,
         })?;
-        let header = Self { uuid, geometry };
+        let has_all_entries = version > VERSION_WITHOUT_BLANK_ENTRIES;
+        let header = Self { uuid, geometry, has_all_entries };
         Flaw::unless_equal("blocks offset", header.blocks_offset(), blocks_offset)?;
         Flaw::unless_equal("image length", header.image_len(), image_len)?;
         Ok(header)
@@ -211,13 +226,14 @@ impl Header {
         crc32c_append(crc32c_append(crc, &entry[..4]), &entry[8..])
     }
 
-    /// Decodes a zone's entry; `None` for a zone as the drive left the factory.
+    /// Decodes a zone's entry; `None` for a zone as the drive left the factory, of which an older
+    /// image has none.
     pub(super) fn decode_entry(
         &self,
         zone: ZoneId,
         entry: &[u8; ENTRY as usize],
     ) -> Result<Option<ZoneStatus>, Flaw> {
-        if *entry == [0; ENTRY as usize] {
+        if !self.has_all_entries && *entry == [0; ENTRY as usize] {
             return Ok(None);
         }
         let at = |what: &str| format!("zone {zone}: {what}");
@@ -316,7 +332,7 @@ mod tests {
             rotational: true,
             ..Geometry::uniform(ByteCount::kib(64), 14)
         };
-        Header { uuid: Uuid([7; 16]), geometry }
+        Header::new(Uuid([7; 16]), geometry)
     }
 
     #[test]
@@ -331,7 +347,7 @@ mod tests {
     fn a_header_of_shingled_tracks_reads_back_and_is_not_a_plain_one_too() {
         let tracks = Tracks { blocks: 64, overlap: 3 };
         let geometry = Geometry::tracks(ByteCount::mib(8), tracks);
-        let mut bytes = Header { uuid: Uuid([7; 16]), geometry: geometry.clone() }.encode();
+        let mut bytes = Header::new(Uuid([7; 16]), geometry.clone()).encode();
         assert_eq!(Header::decode(&bytes).unwrap().geometry, geometry);
         bytes[12] |= PLAIN as u8;
         let crc = crc32c(&bytes[..HEADER as usize - 4]);
@@ -368,7 +384,7 @@ mod tests {
     fn a_header_of_more_zones_than_a_device_may_have_is_refused_by_itself() {
         for (zones, possible) in [(Geometry::ZONES_MAX, true), (u32::MAX, false)] {
             let geometry = Geometry::uniform(ByteCount::kib(4), zones);
-            let decoded = Header::decode(&Header { uuid: Uuid([7; 16]), geometry }.encode());
+            let decoded = Header::decode(&Header::new(Uuid([7; 16]), geometry).encode());
             assert_eq!(
                 decoded.as_ref().err().map(|flaw| flaw.what),
                 (!possible).then_some("zones")
@@ -413,7 +429,17 @@ mod tests {
                 assert!(header.decode_entry(zone, &flipped).is_err(), "bit {bit}");
             }
         }
-        assert_eq!(header.decode_entry(ZoneId(0), &[0; 16]), Ok(None));
+    }
+
+    #[test]
+    fn an_entry_of_zeros_is_a_blank_zone_in_an_old_image_only() {
+        for zone in [0, 2, 13].map(ZoneId) {
+            let header = header();
+            let flaw = header.decode_entry(zone, &[0; 16]).unwrap_err();
+            assert_eq!(flaw.what, "zone table checksum");
+            let old = Header { has_all_entries: false, ..header };
+            assert_eq!(old.decode_entry(zone, &[0; 16]), Ok(None));
+        }
     }
 
     #[test]
