@@ -1,6 +1,5 @@
 //! [`Checked`]: the result of a check: counts of what was looked at and verified, and a list of the
-//! problems found. Traces that a crash may leave in a directory are listed apart, as leftovers. In
-//! a store that was closed they are problems; so `closed` has to be set before any is noted.
+//! problems found. Traces that a crash may leave are listed apart, as leftovers.
 //!
 //! `names` compares the names of a catalog with those that its files list.
 
@@ -57,8 +56,10 @@ pub struct Checked {
     /// crash, damage to the last writes can look as if they had not been made.
     pub closed: bool,
     /// Leftovers of a crash; they are no problems. The next opening for writing removes files, and
-    /// the next writer of a log, or closing, removes bytes behind the log's end. In a store that
-    /// was closed in order each is a problem.
+    /// the next writer of a log, or closing, removes bytes behind the log's end; on devices, the
+    /// next mount for writing replaces a torn superblock. In a store
+    /// that was closed in order each is a problem, except for those that an opening leaves which is
+    /// killed: a journal and `CURRENT.new`.
     pub leftovers: Vec<Problem>,
     /// Files looked at.
     pub files: u64,
@@ -96,12 +97,6 @@ impl Checked {
         got: String,
     ) {
         self.problems.push(Problem { region, offset, expected: expected.into(), got });
-    }
-
-    /// Adds what a crash may have left; a problem in a store that was closed.
-    pub(crate) fn note_leftover(&mut self, leftover: Problem) {
-        let list = if self.closed { &mut self.problems } else { &mut self.leftovers };
-        list.push(leftover);
     }
 
     /// Adds an error that a part of the check has ended with.

@@ -13,6 +13,8 @@
 //! cannot be read, and a log at its first error, and goes on with the next file. A damaged
 //! superblock or journal is listed and ends the check. Traces that a crash may leave are listed
 //! apart, unless the store was closed: the leftovers, and bytes behind the end of an unsealed log.
+//! `CURRENT.new` and further journals are leftovers in a store that was closed, too: an opening
+//! that was killed before its first commit leaves them.
 //!
 //! The call itself fails if there is no store, or one that this version does not know; or if the
 //! list of files, `CURRENT` or the journal cannot be read for a reason other than damage.
@@ -99,12 +101,17 @@ impl Check<'_> {
         self.checked.closed = catalog.is_closed();
         self.checked.names(catalog);
         for name in listed.iter().filter(|name| is_leftover(name, catalog, superblock.generation)) {
-            self.checked.note_leftover(Problem {
-                region: names::path(self.files, name),
-                offset: 0,
-                expected: "no file that the journal does not name".into(),
-                got: "one".into(),
-            });
+            // An opening makes no other files before its first commit.
+            let is_damage = self.checked.closed && matches!(names::parse(name), Named::File(..));
+            self.note_trace(
+                is_damage,
+                Problem {
+                    region: names::path(self.files, name),
+                    offset: 0,
+                    expected: "no file that the journal does not name".into(),
+                    got: "one".into(),
+                },
+            );
         }
         let all = catalog.files().map(|(_, record)| record.size).sum();
         let mut done = 0;
@@ -122,6 +129,13 @@ impl Check<'_> {
             done += record.size;
             progress(ByteCount(done), ByteCount(all));
         }
+    }
+
+    /// Adds what is damage, or else what a crash may have left.
+    fn note_trace(&mut self, is_damage: bool, trace: Problem) {
+        let Checked { problems, leftovers, .. } = &mut self.checked;
+        let list = if is_damage { problems } else { leftovers };
+        list.push(trace);
     }
 
     /// Reads a file that is no log, and compares its checksum if that is known.
@@ -170,11 +184,8 @@ impl Check<'_> {
         if let Some(offset) = behind {
             let expected = format!("nothing but zeros behind the log's end at {end}");
             let got = "other bytes".to_owned();
-            if record.sealed {
-                self.checked.note(path, offset, expected, got);
-            } else {
-                self.checked.note_leftover(Problem { region: path, offset, expected, got });
-            }
+            let is_damage = record.sealed || self.checked.closed;
+            self.note_trace(is_damage, Problem { region: path, offset, expected, got });
         }
         Ok(())
     }

@@ -178,3 +178,20 @@ fn leftovers_are_removed_and_foreign_files_are_not() {
     let next = sealed(&store, b"next");
     assert!(next.0 > 100, "the id of a leftover is not used again: {next}");
 }
+
+#[test]
+fn files_of_an_opening_that_was_killed_are_no_damage_to_a_store_that_was_closed() {
+    let files = MemoryFiles::new();
+    drop(open(&files).expect("an empty store"));
+    let leftovers = ["CURRENT.new", "JOURNAL-000077"];
+    for name in leftovers {
+        files.create(name).expect("a file");
+    }
+    let checked = DirStore::check_on(Arc::new(files), &mut |_, _| {}).expect("a check");
+    assert!(checked.closed && checked.is_clean(), "{:?}", checked.problems);
+    let regions = checked.leftovers.iter().map(|leftover| leftover.region.as_str());
+    let regions: Vec<&str> = regions.collect();
+    assert!(
+        regions.len() == 2 && regions.iter().zip(leftovers).all(|(at, name)| at.ends_with(name))
+    );
+}
