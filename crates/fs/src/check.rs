@@ -3,6 +3,7 @@
 //! | what | how |
 //! |---|---|
 //! | superblocks and journal | found and replayed, as a mount does |
+//! | copies of superblocks | none of the newest is broken; what a cut may leave is a leftover |
 //! | extents | each in the written part of a sequential zone, outside superblock and journal |
 //! | blocks | no block belongs to two files |
 //! | names | each name's file lists it, and each file's names lead to it |
@@ -39,11 +40,12 @@ use crate::Fs;
 use crate::assembly::{Assembled, assemble};
 use crate::block::{BLOCK, pointer, zone_blocks};
 use crate::catalog::{Extent, FileRecord};
-use crate::checked::{CheckProgress, Checked, DeviceChecked};
+use crate::checked::{CheckProgress, Checked, DeviceChecked, Problem};
 use crate::file::{FileSource, LogIndex};
 use crate::frame::{Binding, BlockSource as _, LogScan, LogTail, Scanner};
 use crate::journal::Replayed;
 use crate::media::Media;
+use crate::superblock::SuperblockArea;
 use crate::{BlockAddr, Devices, ZonePlace};
 
 /// Blocks read at once.
@@ -109,6 +111,10 @@ impl Check {
         let catalog = &replayed.catalog;
         self.checked.closed = catalog.is_closed();
         self.checked.names(catalog);
+        self.superblocks(self.media.logs().id(), replayed.area());
+        if let Some((area, superblock)) = &found.other {
+            self.superblocks(superblock.device, area);
+        }
         let (mut claims, mut unread) = (Vec::new(), Vec::new());
         for (id, record) in catalog.files() {
             self.checked.files += 1;
@@ -135,6 +141,21 @@ impl Check {
             self.bytes(claim);
             done += bytes(claim);
             progress(ByteCount(done), ByteCount(all));
+        }
+    }
+
+    /// Copies of a device's superblock. A mount uses those that verify, and says nothing.
+    fn superblocks(&mut self, device: DeviceId, area: &SuperblockArea) {
+        for unsound in area.unsound() {
+            let at = self.media.of(device).grid().addr_of(unsound.place);
+            let (region, offset) = self.media.describe("superblock", at);
+            let expected = "a superblock whose checksum holds".to_owned();
+            let got = "another block; the store opens by another copy, and the next opening for \
+                       writing makes this one anew";
+            let problem = Problem { region, offset, expected, got: got.into() };
+            let Checked { problems, leftovers, closed, .. } = &mut self.checked;
+            let list = if unsound.is_damage(*closed) { problems } else { leftovers };
+            list.push(problem);
         }
     }
 

@@ -15,7 +15,8 @@
 //!    data: the mount goes on, and does not write to that zone.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
 //!    Finish further ones if too many are active.
-//! 6. For writing, mark the devices if there are two (`pairing`).
+//! 6. For writing, write superblocks anew where one is broken, and mark the devices if there are
+//!    two (`pairing`).
 //! 7. For writing, go on with the journal. Its first transaction says that this mount's epoch is
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
 //!    the options want it and the tables lie on a device with zones.
@@ -118,7 +119,9 @@ impl Fs {
             if let Some(zoned) = pools.zoned() {
                 zoned.free_slots(&ended);
             }
+            found.replayed.mend_superblocks()?;
             if let Some((area, superblock)) = &mut found.other {
+                area.mend(superblock)?;
                 pairing::renew((area, superblock), &mut found.replayed)?;
             }
             let ends = log_ends(&logs, found.replayed.epoch());

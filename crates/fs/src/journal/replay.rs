@@ -78,6 +78,11 @@ impl Replayed {
         self.area.write(&mut self.superblock)
     }
 
+    /// Replaces blocks that should be superblocks and are none.
+    pub(crate) fn mend_superblocks(&mut self) -> Result<(), StoreError> {
+        self.area.mend(&mut self.superblock)
+    }
+
     /// Zones of journal and superblock that are not written any more as they are. They may still be
     /// active: those in front of a splice, those that a torn append led to, and the end itself
     /// where the journal goes on elsewhere.

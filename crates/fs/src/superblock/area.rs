@@ -13,6 +13,7 @@
 //! zone of the newest superblock or in one of its area where no block verifies: a reader must not
 //! silently take an older state. If no superblock of the device verifies, one broken block is
 //! corruption. Where a step back by one superblock would be wrong, [`write_twice`] has to be used.
+//! [`SuperblockArea::mend`] replaces broken blocks.
 //!
 //! # Threads
 //! One owner, which alone writes. `choose`, `find` and `write` wait for the device. `choose` clears
@@ -28,6 +29,7 @@ use terrace_zone::{Device, DeviceError, Op, ZoneState, ZoneType};
 use super::foreign::Foreign;
 use super::home::Home;
 use super::search::{CANDIDATES, Seen, candidates, io, look};
+use super::unsound::Unsound;
 use super::{Placement, Superblock};
 use crate::block::{BLOCK, end_writing, zone_blocks};
 use crate::{ZoneGrid, ZonePlace};
@@ -40,6 +42,8 @@ pub struct SuperblockArea {
     /// Of a log: which zone is appended to, and at which block; `None` to change over first.
     next: (usize, Option<u32>),
     generation: u64,
+    /// Of the newest blocks of its zones, those that are no superblocks.
+    unsound: Vec<Unsound>,
 }
 
 impl SuperblockArea {
@@ -71,7 +75,7 @@ impl SuperblockArea {
         let generation = newest.map(|superblock| superblock.generation).max().unwrap_or(0);
         let generation = generation.max(newest_foreign(&seen).map_or(0, |it| it.generation));
         let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
-        let area = Self { device, grid, home, next: (0, Some(0)), generation };
+        let area = Self { device, grid, home, next: (0, Some(0)), generation, unsound: Vec::new() };
         area.clear(&seen)?;
         Ok(area)
     }
@@ -136,7 +140,9 @@ impl SuperblockArea {
         let Some(home) = Home::of(superblock.placement, &grid) else {
             return Err(nothing_found(&*device, &seen, &grid));
         };
-        let mut area = Self { device, grid, home, next: (0, None), generation };
+        let of_home = seen.iter().filter(|seen| home.zones().contains(&seen.zone));
+        let unsound = of_home.flat_map(|seen| seen.unsound.iter().copied()).collect();
+        let mut area = Self { device, grid, home, next: (0, None), generation, unsound };
         for other in seen.iter().filter(|seen| area.zones().contains(&seen.zone)) {
             let is_newest = other.zone == seen[index].zone;
             if other.broken > 1 && (is_newest || other.newest.is_none()) {
@@ -169,6 +175,35 @@ impl SuperblockArea {
     #[must_use]
     pub fn placement(&self) -> Placement {
         self.home.placement(&self.grid)
+    }
+
+    /// Blocks among the newest that are no superblocks, as they were found.
+    pub(crate) fn unsound(&self) -> &[Unsound] {
+        &self.unsound
+    }
+
+    /// Replaces blocks that were found to be no superblocks, if there are any: the superblock in
+    /// force is written again, so that it has two copies, and a zone with such a block that is not
+    /// appended to any more is reset. Nothing is changed if a zone of a log cannot be reset.
+    pub(crate) fn mend(&mut self, superblock: &mut Superblock) -> Result<(), StoreError> {
+        if self.unsound.is_empty() {
+            return Ok(());
+        }
+        let Home::Log(zones) = self.home else {
+            self.unsound.clear();
+            return self.write(superblock);
+        };
+        let reset = |zone| self.device.control(Op::Reset(zone), Cause::Superblock).is_ok();
+        let (active, _) = self.next;
+        if !reset(zones[1 - active]) {
+            return Ok(());
+        }
+        self.unsound.clear();
+        self.next = (active, None);
+        write_twice(self, superblock)?;
+        // The copies that count are in the other zone now. If this fails, a block stays as it is.
+        let _ = self.device.control(Op::Reset(zones[active]), Cause::Superblock);
+        Ok(())
     }
 
     /// Writes the next superblock and returns once it is durable. It gets this place and the next

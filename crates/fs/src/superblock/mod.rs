@@ -10,6 +10,7 @@
 //! | `search` | finds superblocks on a device of which nothing is known |
 //! | `home` | the zones that hold them |
 //! | `foreign` | one of another format version |
+//! | `unsound` | a block that should be one and is none: damage, or left by a power cut |
 //!
 //! Each device of a store on devices has superblocks of its own. Of the superblocks of a device,
 //! the one of the highest generation counts.
@@ -23,6 +24,7 @@ mod codec;
 mod foreign;
 mod home;
 mod search;
+mod unsound;
 
 pub use area::SuperblockArea;
 pub(crate) use area::write_twice;

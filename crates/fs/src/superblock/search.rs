@@ -22,6 +22,7 @@ use terrace_zone::{Device, DeviceError, ZoneReport, ZoneState, ZoneType};
 use super::Superblock;
 use super::foreign::Foreign;
 use super::home::Home;
+use super::unsound::{Facts, Unsound};
 use crate::block::{BLOCK, logical_per_block, zone_blocks};
 use crate::{ZoneGrid, ZonePlace};
 
@@ -39,6 +40,8 @@ pub(super) struct Seen {
     pub(super) foreign: Option<Foreign>,
     /// Broken blocks, counted as the head of this module says.
     pub(super) broken: u32,
+    /// Of the blocks that were read, those that are no superblock.
+    pub(super) unsound: Vec<Unsound>,
     /// Where the next block would be appended.
     pub(super) next: Option<u32>,
 }
@@ -123,7 +126,8 @@ fn newest_blocks(
 fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreError> {
     let (zone, geometry) = (report.zone, device.geometry());
     let grid = &ZoneGrid::new(DeviceId::FIRST, geometry);
-    let (_, blocks) = newest_blocks(device, report)?;
+    let (first, blocks) = newest_blocks(device, report)?;
+    let unsound = unsound_of(&blocks, first, report, grid, geometry.physical_block as usize);
     if report.zone_type == ZoneType::Conventional {
         let slots = blocks;
         let newest = slots.iter().filter_map(|block| superblock_in(block, zone, grid));
@@ -131,10 +135,10 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
         let broken = slots.iter().filter(|block| is_broken(block, zone, grid)).count() as u32;
         let foreign = slots.iter().filter_map(|block| Foreign::read(block));
         let foreign = foreign.max_by_key(|foreign| foreign.generation);
-        return Ok(Seen { zone, newest, foreign, broken, next: None });
+        return Ok(Seen { zone, newest, foreign, broken, unsound, next: None });
     }
     let next = crate::pointer(geometry, report);
-    let mut seen = Seen { zone, newest: None, foreign: None, broken: 0, next };
+    let mut seen = Seen { zone, newest: None, foreign: None, broken: 0, unsound, next };
     for block in &blocks {
         // One of an older generation, or of another store, stands there from the zone's earlier
         // life: the write that was to replace it never reached the medium.
@@ -154,6 +158,29 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
         }
     }
     Ok(seen)
+}
+
+/// Those of a zone's newest blocks that are no superblocks, of whatever version.
+fn unsound_of(
+    blocks: &[IoBuf],
+    first: u32,
+    report: &ZoneReport,
+    grid: &ZoneGrid,
+    physical_block: usize,
+) -> Vec<Unsound> {
+    let zone = report.zone;
+    let counts = |block: &IoBuf| {
+        superblock_in(block, zone, grid).is_some() || Foreign::read(block).is_some()
+    };
+    let placed = (first..).zip(blocks).enumerate().filter(|(_, (_, block))| !counts(block));
+    let judge = |(index, (number, block)): (usize, (u32, &IoBuf))| Facts {
+        place: ZonePlace { zone, block: number },
+        in_slot: report.zone_type == ZoneType::Conventional,
+        is_last: index + 1 == blocks.len(),
+        is_marked: Superblock::is_marked(block),
+        can_tear: physical_block < BLOCK,
+    };
+    placed.map(|found| judge(found).judge()).collect()
 }
 
 /// Where the pointer means nothing: how many blocks, from the first, are superblocks. Found by

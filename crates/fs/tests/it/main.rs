@@ -41,5 +41,6 @@ mod reclaim;
 mod rolls;
 mod specimens;
 mod stopped;
+mod superblock_copies;
 mod superblocks;
 mod two_devices;
