@@ -296,10 +296,7 @@ impl Engine {
     /// which has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
         let synced = if self.shared.options.read_only { Ok(()) } else { self.sync_last() };
-        if synced.is_ok() && !self.shared.options.read_only {
-            self.shared.record_lifetime();
-        }
-        self.stop();
+        self.stop(synced.is_ok() && !self.shared.options.read_only);
         if !self.shared.options.read_only {
             self.shared.end_logs();
         }
@@ -324,14 +321,18 @@ impl Engine {
     }
 
     /// Ends the jobs between two of their steps, hands what has gathered in the log to the medium,
-    /// and gives the store up.
-    fn stop(&self) {
+    /// and gives the store up. With `record` it makes the sums of the store's life durable, those
+    /// of the jobs that have just ended included.
+    fn stop(&self, record: bool) {
         self.shared.gathering.close();
         self.shared.lifecycle.close();
         self.shared.tree.glance().closed.set();
         self.shared.wake_all();
         let actors = std::mem::take(&mut *self.actors.lock());
         let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
+        if record && ends.iter().all(Result::is_ok) {
+            self.shared.record_lifetime();
+        }
         // A simulation that unwinds has no device any more to wait for.
         if !(std::thread::panicking() && runner::is_simulated()) {
             self.shared.write_out_last();
@@ -351,7 +352,7 @@ impl Drop for Engine {
             // After an error it is lost, as it is with the process: nobody is left to be told.
             let _ = self.flush();
         }
-        self.stop();
+        self.stop(false);
     }
 }
 

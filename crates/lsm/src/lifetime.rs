@@ -294,13 +294,14 @@ impl Shared {
         self.lifetime_at_open.and(&self.written_here())
     }
 
-    /// Makes the sums durable, before the engine ends, if clients or jobs have written anything
-    /// since they were.
+    /// Makes the sums durable, when the engine ends and no job is left, if clients or jobs have
+    /// written anything since they were. After a failure nothing is written.
     pub(crate) fn record_lifetime(&self) {
         let done = |written: &Written| (written.entries, written.jobs());
-        if done(&self.written_ever()) != done(&self.tree.record().lifetime) {
+        let is_known = done(&self.written_ever()) == done(&self.tree.record().lifetime);
+        if !is_known && self.lifecycle.failure().is_none() {
             // They are worth no failure: the next commit has them.
-            let _ = self.commit_record(|_| {});
+            let _ = self.commit_last_record();
         }
     }
 }

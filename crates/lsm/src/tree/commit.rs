@@ -118,6 +118,19 @@ impl Shared {
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
         let turn = self.take_turn();
         self.check_open()?;
+        self.commit_record_in(turn, change)
+    }
+
+    /// Commits the sums of the store's life once no client and no job is left.
+    pub(crate) fn commit_last_record(&self) -> Result<(), Error> {
+        self.commit_record_in(self.take_turn(), |_| {})
+    }
+
+    fn commit_record_in(
+        &self,
+        turn: Turn<'_>,
+        change: impl FnOnce(&mut StoreRecord),
+    ) -> Result<(), Error> {
         let mut record = self.tree.record();
         record.lifetime = self.written_ever();
         change(&mut record);

@@ -127,6 +127,34 @@ fn a_clean_close_keeps_everything_and_the_log_is_gone_on_with() {
 }
 
 #[test]
+fn jobs_that_end_while_the_engine_closes_are_in_the_counts_of_its_life() {
+    let mut ended_late = 0;
+    for seed in 0..20 {
+        runner::simulate(seed, || {
+            let store = model::slow_store(seed);
+            let engine = open(&store);
+            let mut key = 0u32;
+            while engine.stats().flushes == 0 {
+                put(&engine, &key.to_be_bytes(), &[7; 300]);
+                key += 1;
+            }
+            for more in key..2 * key {
+                put(&engine, &more.to_be_bytes(), &[7; 300]);
+            }
+            let before = engine.stats().flushes;
+            engine.close().unwrap();
+            let closed = engine.stats();
+            ended_late += closed.flushes - before;
+            drop(engine);
+            let ever = open(&store).stats().lifetime;
+            assert_eq!(ever.flushes, closed.flushes);
+            assert_eq!(ever.bytes.flush, closed.lifetime.bytes.flush);
+        });
+    }
+    assert!(ended_late > 0, "no flush was under way");
+}
+
+#[test]
 fn read_only_shows_everything_and_changes_nothing() {
     runner::simulate(1, || {
         let store = MemoryStore::new();
