@@ -17,6 +17,11 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Kind};
 
+/// A number of things: `1 file`, `2 files`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// How a command answers.
 pub(crate) struct Output {
     json: bool,

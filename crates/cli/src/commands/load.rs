@@ -5,7 +5,7 @@
 //!
 //! - A line is an entry. A line that is no entry ends the command with an error that names its
 //!   number. Empty lines, and in JSON the sums that end a scan, are passed over.
-//! - After an error in a line, the batches that were written before it stay.
+//! - After an error in a line, the entries of the lines before it are in the store, and durable.
 //! - With `--sorted` the entries go into tables directly. Keys must then come in order, each once,
 //!   and after an error in a line none of the entries is in the store.
 
@@ -21,7 +21,7 @@ use super::target::Target;
 use super::under::Under;
 use crate::escape;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// The longest line: the largest entry, with every byte escaped.
@@ -68,8 +68,16 @@ enum Format {
     Json,
 }
 
-/// A key and its value.
-type Entry = (Vec<u8>, Vec<u8>);
+/// A line of the input.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    /// A key and its value.
+    Entry(Vec<u8>, Vec<u8>),
+    /// No entry, and no error: an empty line, or the sums that end a scan.
+    Other,
+    /// There is no further one.
+    End,
+}
 
 /// Where entries go.
 enum Sink<'a> {
@@ -99,30 +107,41 @@ impl Load {
         };
         let progress = Progress::bytes("loading", size);
         let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
+        let mut wrong = None;
         loop {
             line.clear();
             number += 1;
-            let read = read_line(&mut input, LINE_MAX, &mut line)
-                .map_err(|error| at(&error).while_doing(format!("line {number}")))?;
-            if read == 0 {
-                break;
-            }
-            progress.add(read as u64);
-            let text = line.strip_suffix(b"\n").unwrap_or(&line);
-            let entry = self.format.parse(text, self.hex).and_then(|entry| match entry {
-                Some((key, value)) => {
-                    (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
-                    sink.put(&space, &key, &value)
-                }
-                None => Ok(()),
+            let entry = read_line(&mut input, LINE_MAX, &mut line).map_err(|error| at(&error));
+            let entry = entry.and_then(|read| {
+                progress.add(read as u64);
+                let text = line.strip_suffix(b"\n").unwrap_or(&line);
+                if read == 0 { Ok(Line::End) } else { self.format.parse(text, self.hex) }
             });
-            entry.map_err(|failure| failure.while_doing(format!("line {number}")))?;
+            let (key, value) = match entry {
+                Ok(Line::Entry(key, value)) => (key, value),
+                Ok(Line::Other) => continue,
+                Ok(Line::End) => break,
+                Err(failure) => {
+                    wrong = Some(failure.while_doing(format!("line {number}")));
+                    break;
+                }
+            };
+            (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
+            let put = sink.put(&space, &key, &value);
+            put.map_err(|failure| failure.while_doing(format!("line {number}")))?;
         }
-        sink.finish()?;
-        db.close()?;
-        drop(progress);
+        match (wrong, sink) {
+            (Some(wrong), Sink::Tables(_)) => return Err(wrong),
+            (wrong, sink) => {
+                sink.finish()?;
+                db.close()?;
+                drop(progress);
+                wrong.map_or(Ok(()), Err)?;
+            }
+        }
         output.result(&json!({ "entries": entries, "bytes": bytes }), |out| {
-            writeln!(out, "loaded {entries} entries, {} of keys and values", ByteCount(bytes))
+            let entries = counted(entries, "entry", "entries");
+            writeln!(out, "loaded {entries}, {} of keys and values", ByteCount(bytes))
         })
     }
 }
@@ -151,8 +170,7 @@ impl Sink<'_> {
 }
 
 impl Format {
-    /// An entry; `None` for a line that holds none.
-    fn parse(self, line: &[u8], hex: bool) -> Result<Option<Entry>, Failure> {
+    fn parse(self, line: &[u8], hex: bool) -> Result<Line, Failure> {
         match self {
             Self::Tsv => parse_text(line, hex),
             Self::Json => parse_json(line),
@@ -175,9 +193,9 @@ fn wrong(expected: &str) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
 }
 
-fn parse_text(line: &[u8], hex: bool) -> Result<Option<Entry>, Failure> {
+fn parse_text(line: &[u8], hex: bool) -> Result<Line, Failure> {
     if line.is_empty() {
-        return Ok(None);
+        return Ok(Line::Other);
     }
     let Some(tab) = line.iter().position(|&byte| byte == b'\t') else {
         return Err(wrong("a key, a tab and a value, as `scan --values` prints them"));
@@ -186,25 +204,29 @@ fn parse_text(line: &[u8], hex: bool) -> Result<Option<Entry>, Failure> {
         true => parse_hex(text),
         false => escape::unescape(text).ok_or_else(|| wrong("escapes that `scan` prints")),
     };
-    Ok(Some((bytes(&line[..tab])?, bytes(&line[tab + 1..])?)))
+    Ok(Line::Entry(bytes(&line[..tab])?, bytes(&line[tab + 1..])?))
 }
 
-fn parse_json(line: &[u8]) -> Result<Option<Entry>, Failure> {
+fn parse_json(line: &[u8]) -> Result<Line, Failure> {
     if line.is_empty() {
-        return Ok(None);
+        return Ok(Line::Other);
     }
     let object: Value = serde_json::from_slice(line)
         .map_err(|error| Failure::new(Kind::Failed, format!("expected a JSON object: {error}")))?;
     let field = |name: &str| -> Result<Option<Vec<u8>>, Failure> {
-        if let Some(text) = object[name].as_str() {
-            return Ok(Some(text.as_bytes().to_vec()));
+        let in_hex = &object[format!("{name}_hex")];
+        match (object[name].as_str(), in_hex.as_str()) {
+            (Some(_), _) if !in_hex.is_null() => {
+                Err(wrong(&format!("`{name}` or `{name}_hex`, found both")))
+            }
+            (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),
+            (None, hex) => hex.map(|hex| parse_hex(hex.as_bytes())).transpose(),
         }
-        object[format!("{name}_hex")].as_str().map(|hex| parse_hex(hex.as_bytes())).transpose()
     };
     match (field("key")?, field("value")?) {
-        (Some(key), Some(value)) => Ok(Some((key, value))),
+        (Some(key), Some(value)) => Ok(Line::Entry(key, value)),
         // The sums that end what `scan --json` prints.
-        (None, None) if object["total"].is_object() => Ok(None),
+        (None, None) if object["total"].is_object() => Ok(Line::Other),
         _ => Err(wrong("an object with `key` and `value`, or `key_hex` and `value_hex`")),
     }
 }
@@ -217,18 +239,20 @@ mod tests {
     fn what_a_scan_prints_is_read_back() {
         let (key, value) = (b"a\tb\\\x00\xff".to_vec(), "ä\n\"'\u{7f}".as_bytes().to_vec());
         let line = format!("{}\t{}", escape::Escaped(&key), escape::Escaped(&value));
-        let entry = Some((key.clone(), value.clone()));
-        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), entry);
+        let entry = || Line::Entry(key.clone(), value.clone());
+        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), entry());
         let line = format!("{}\t{}", escape::hex(&key), escape::hex(&value));
-        assert_eq!(parse_text(line.as_bytes(), true).unwrap(), entry);
-        let as_text = (escape::hex(&key).into_bytes(), escape::hex(&value).into_bytes());
-        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), Some(as_text));
+        assert_eq!(parse_text(line.as_bytes(), true).unwrap(), entry());
+        let digits = |bytes: &[u8]| escape::hex(bytes).into_bytes();
+        let as_text = Line::Entry(digits(&key), digits(&value));
+        assert_eq!(parse_text(line.as_bytes(), false).unwrap(), as_text);
         let mut object = serde_json::Map::new();
         escape::insert(&mut object, "key", &key);
         escape::insert(&mut object, "value", &value);
         let line = Value::from(object).to_string();
-        assert_eq!(parse_json(line.as_bytes()).unwrap(), Some((key, value)));
-        assert_eq!(parse_json(b"{\"total\":{\"bytes\":3,\"entries\":1}}").unwrap(), None);
+        assert_eq!(parse_json(line.as_bytes()).unwrap(), entry());
+        let sums = b"{\"total\":{\"bytes\":3,\"entries\":1}}";
+        assert_eq!(parse_json(sums).unwrap(), Line::Other);
     }
 
     #[test]
@@ -254,5 +278,7 @@ mod tests {
         for line in [&b"{"[..], b"{\"key\":\"a\"}", b"{\"key_hex\":\"0\",\"value\":\"\"}", b"3"] {
             parse_json(line).unwrap_err();
         }
+        let both = b"{\"key\":\"b1\",\"key_hex\":\"6232\",\"value\":\"\"}";
+        assert!(parse_json(both).unwrap_err().message.contains("found both"));
     }
 }

@@ -14,6 +14,7 @@ mod failed_zones;
 mod host;
 mod images;
 mod lab;
+mod loads;
 mod manual;
 mod maps;
 mod named_files;
