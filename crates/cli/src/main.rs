@@ -13,18 +13,33 @@ mod scratch;
 mod stretches;
 mod tree;
 
+use std::error::Error as _;
+use std::num::ParseIntError;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use crate::commands::Arguments;
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| explained(error).exit());
     let output = Output::new(arguments.json);
     match arguments.command.run(&output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => output.failure(&failure),
     }
+}
+
+/// An error of the command line; one of a number says what was expected instead of why the digits
+/// could not be read.
+fn explained(error: clap::Error) -> clap::Error {
+    if !error.source().is_some_and(|source| source.is::<ParseIntError>()) {
+        return error;
+    }
+    let context = |kind| error.get(kind).map_or(String::new(), ToString::to_string);
+    let (option, found) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
+    let message = format!("{option}: expected a whole number, found '{found}'");
+    clap::Error::raw(ErrorKind::ValueValidation, message).format(&mut Arguments::command())
 }

@@ -232,9 +232,56 @@ fn rows(
     Ok(())
 }
 
+/// Meaning of the digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// Levels of the tables of a store.
+    Levels,
+    /// Lifetimes of files with names.
+    Lifetimes,
+}
+
+impl Digits {
+    /// The digit for a file that is placed by this level.
+    pub(crate) fn of_level(self, level: u8) -> u8 {
+        match self {
+            Self::Levels => level,
+            Self::Lifetimes => level.saturating_add(1),
+        }
+    }
+
+    /// The name of what a digit counts.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Levels => "level",
+            Self::Lifetimes => "lifetime",
+        }
+    }
+
+    /// A level or a lifetime in a table.
+    pub(crate) fn text(self, digit: u8) -> String {
+        match self {
+            Self::Levels => format!("L{digit}"),
+            Self::Lifetimes => digit.to_string(),
+        }
+    }
+}
+
+fn explain_files(out: &mut dyn Write, digits: Digits) -> io::Result<()> {
+    let (live, logs) = match digits {
+        Digits::Levels => ("0-9 live tables by level", "L log"),
+        Digits::Lifetimes => ("1-9 live files by lifetime", "L files that are written"),
+    };
+    writeln!(out, "{:LABEL$} {live}  {logs}  C other files", "")
+}
+
 /// Explains the letters of a drive without zones.
-pub(crate) fn legend_of_stretches(out: &mut dyn Write, has_guards: bool) -> io::Result<()> {
-    writeln!(out, "{:LABEL$} 0-9 live tables by level  L log  C other files", "")?;
+pub(crate) fn legend_of_stretches(
+    out: &mut dyn Write,
+    digits: Digits,
+    has_guards: bool,
+) -> io::Result<()> {
+    explain_files(out, digits)?;
     writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · free", "")?;
     if has_guards {
         writeln!(out, "{:LABEL$} G guard: a write there would destroy what lies behind it", "")?;
@@ -243,8 +290,8 @@ pub(crate) fn legend_of_stretches(out: &mut dyn Write, has_guards: bool) -> io::
 }
 
 /// Explains the letters.
-pub(crate) fn legend(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{:LABEL$} 0-9 live tables by level  L log  C other files", "")?;
+pub(crate) fn legend(out: &mut dyn Write, digits: Digits) -> io::Result<()> {
+    explain_files(out, digits)?;
     writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · not written", "")?;
     writeln!(out, "{:LABEL$} > being written  | at rest, in use  r read-only  x offline", "")?;
     writeln!(out, "{:LABEL$} ~ free: all of it is dead, and it is reset when it is taken", "")

@@ -250,6 +250,12 @@ fn make_room(
 fn check_limits(geometry: &Geometry, zones: u32, conventional: bool) -> Result<(), StoreError> {
     let (superblocks, open) = if conventional { (0, 0) } else { (2, 1) };
     let zone_blocks = ordinary_zone(geometry);
+    if zone_blocks < ZONE_BLOCKS_MIN {
+        return Err(StoreError::Invalid(format!(
+            "expected zones of at least {ZONE_BLOCKS_MIN} blocks of 4 KiB, found zones of \
+             {zone_blocks}; smaller ones are not used"
+        )));
+    }
     let least = data_zones_min(zone_blocks) + superblocks;
     if zones < least {
         return Err(StoreError::Invalid(format!(

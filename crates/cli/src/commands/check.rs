@@ -23,7 +23,7 @@ use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs, Mou
 use super::target::Target;
 use super::zones;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// Verify every checksum and every invariant; changes nothing.
@@ -64,11 +64,12 @@ impl Check {
         let Answer { files, tables, .. } = &checked;
         let problems = &files.problems;
         output.result(&checked, |out| {
-            let (count, extents, verified) = (files.files, files.extents, files.verified);
-            writeln!(out, "{count} files in {extents} extents, {verified} verified")?;
+            let (count, verified) = (counted(files.files, "file", "files"), files.verified);
+            let extents = |extents: u64| counted(extents, "extent", "extents");
+            writeln!(out, "{count} in {}, {verified} verified", extents(files.extents))?;
             for device in files.devices.iter().filter(|_| files.devices.len() > 1) {
-                let DeviceChecked { device, extents, verified, .. } = device;
-                writeln!(out, "device {device}: {extents} extents, {verified} verified")?;
+                let DeviceChecked { device, extents: on_device, verified, .. } = device;
+                writeln!(out, "device {device}: {}, {verified} verified", extents(*on_device))?;
             }
             for DeviceChecked { device, failed, .. } in &files.devices {
                 zones::tell_failed(out, *device, *failed)?;
@@ -82,10 +83,12 @@ impl Check {
             for leftover in &files.leftovers {
                 writeln!(out, "left by a crash: {leftover}")?;
             }
-            if let Some(Verified { tables, bytes, entries, entries_in_logs }) = tables {
+            if let Some(Verified { tables, bytes, entries: in_tables, entries_in_logs }) = tables {
                 let bytes = ByteCount(*bytes);
-                writeln!(out, "{entries} entries in {tables} tables, {bytes} verified")?;
-                writeln!(out, "{entries_in_logs} entries in logs, replayed\nclean")?;
+                let entries = |count: u64| counted(count, "entry", "entries");
+                let tables = counted(*tables, "table", "tables");
+                writeln!(out, "{} in {tables}, {bytes} verified", entries(*in_tables))?;
+                writeln!(out, "{} in logs, replayed\nclean", entries(*entries_in_logs))?;
             } else if checked.check == "clean" {
                 writeln!(out, "files with names, whose contents are not verified here\nclean")?;
             }
@@ -96,7 +99,10 @@ impl Check {
             (0, Some(damage)) => Err(damage),
             (count, _) => Err(Failure::new(
                 Kind::Corruption,
-                format!("expected a clean store, found {count} problems; see above"),
+                format!(
+                    "expected a clean store, found {}; see above",
+                    counted(count as u64, "problem", "problems")
+                ),
             )),
         }
     }
@@ -122,8 +128,10 @@ fn check_drive(devices: Devices) -> Result<Answer, Failure> {
 
 /// Whether files with names lie there, or none yet, and no store.
 fn holds_names(store: &dyn Store) -> Result<bool, Failure> {
+    let files = store.list();
     let is_store = terrace_lsm::remembered_system(store)?.is_some();
-    Ok(!is_store && store.list().iter().all(|file| !file.names.is_empty()))
+    let has_names = files.iter().any(|file| !file.names.is_empty());
+    Ok(!is_store && (has_names || files.is_empty()))
 }
 
 /// Runs a check of files and shows how far it is.

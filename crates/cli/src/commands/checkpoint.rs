@@ -30,7 +30,7 @@ use super::format::is_untouched;
 use super::target::Target;
 use super::{drive, log_drive};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// Copy a store into an empty drive or directory, verifying every checksum on the way.
@@ -89,10 +89,8 @@ impl Checkpoint {
         });
         output.result(&json, |out| {
             let to = self.to.display();
-            writeln!(
-                out,
-                "copied {tables} tables and {logs} logs, {bytes} in all, to the {kind} {to}"
-            )
+            let (tables, logs) = (counted(tables, "table", "tables"), counted(logs, "log", "logs"));
+            writeln!(out, "copied {tables} and {logs}, {bytes} in all, to the {kind} {to}")
         })
     }
 
@@ -236,6 +234,13 @@ impl Checkpoint {
             let second_path = path.transpose()?.unwrap_or_default();
             let format = FormatOptions { second_path, ..FormatOptions::default() };
             Fs::format(devices.clone(), &format)?;
+        } else if self.to_log.is_some() {
+            let (to, found) = (self.to.display(), if is_untouched { "a store" } else { "data" });
+            let message = format!(
+                "{to}: expected a blank drive, as --to-log makes one store of two, found {found}; \
+                 name another, or leave out --to-log"
+            );
+            return Err(Failure::new(Kind::Failed, message));
         }
         Ok(is_blank)
     }

@@ -24,7 +24,7 @@ use super::entry::Space;
 use super::skip::{self, Skip};
 use super::target::Target;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::tree;
 
@@ -75,7 +75,9 @@ impl Export {
         self.skip.add(&mut json, &db, &left_out, false);
         output.result(&json, |out| {
             let size = ByteCount(bytes);
-            writeln!(out, "exported {files} files of {size} in all, and {links} symbolic links")
+            let files = counted(files, "file", "files");
+            let links = counted(links, "symbolic link", "symbolic links");
+            writeln!(out, "exported {files} of {size} in all, and {links}")
         })?;
         skip::tell(&db, &left_out, false, output)
     }

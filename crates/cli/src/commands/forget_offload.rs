@@ -162,7 +162,7 @@ impl ForgetOffload {
         insert(&mut object, "from", &range.start.1);
         insert(&mut object, "to", &range.end.1);
         let rest = json!({
-            "from_space": space_name(db, range.start.0), "to_space": space_name(db, range.end.0),
+            "from_space": space_value(db, range.start.0), "to_space": space_value(db, range.end.0),
             "table": range.file, "level": range.level, "bytes": range.size,
         });
         object.extend(rest.as_object().cloned().unwrap_or_default());
@@ -175,7 +175,12 @@ fn is_anything_at(path: &Path) -> bool {
     path.try_exists().unwrap_or(true)
 }
 
-/// The name of a key space; of one that was dropped, its number.
+/// The name of a key space; of one that was dropped, its id.
+fn space_value(db: &Db, space: KeySpaceId) -> Value {
+    db.key_space_name(space).map_or_else(|| json!(space.0), Value::from)
+}
+
+/// The same in words.
 fn space_name(db: &Db, space: KeySpaceId) -> String {
     let named = db.key_space_name(space).map(|name| format!("key space `{name}`"));
     named.unwrap_or_else(|| format!("key space {space}"))

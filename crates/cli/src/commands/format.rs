@@ -23,7 +23,7 @@ use super::target::Target;
 use super::under::Under;
 use super::{drive, log_drive};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Make a store on a drive, or in an empty directory.
 #[derive(clap::Args)]
@@ -119,7 +119,10 @@ impl Format {
         let mut entries = std::fs::read_dir(path).map_err(|error| Failure::path(path, &error))?;
         let path = path.display();
         if entries.next().is_some() {
-            let message = format!("{path}: expected an empty directory, found files in it");
+            let message = format!(
+                "{path}: expected an empty directory, found files in it; remove them, or name \
+                 another directory (--force is for drives)"
+            );
             return Err(Failure::new(Kind::Failed, message));
         }
         self.target.directory(Access::ReadWrite)?;
@@ -193,9 +196,10 @@ pub(super) fn check_blank(drive: &Arc<dyn Device>, path: &Path) -> Result<(), Fa
     Err(Failure::new(
         Kind::Failed,
         format!(
-            "{}: expected an empty drive, found {written} zones that are written; --force \
-             formats the drive, and their data is lost",
-            path.display()
+            "{}: expected an empty drive, found {}; --force formats the drive, and \
+             their data is lost",
+            path.display(),
+            counted(written as u64, "zone that is written", "zones that are written")
         ),
     ))
 }

@@ -18,7 +18,7 @@ use super::target::Target;
 use super::under::Under;
 use crate::failure::Failure;
 use crate::loader::{Loaded, Loader};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::tree::{self, Strictness};
 
@@ -60,7 +60,9 @@ impl Import {
         let json = json!({ "files": files, "links": links, "bytes": bytes, "skipped": skipped });
         output.result(&json, |out| {
             let size = ByteCount(bytes);
-            writeln!(out, "imported {files} files of {size} in all, and {links} symbolic links")?;
+            let files = counted(files, "file", "files");
+            let links = counted(links, "symbolic link", "symbolic links");
+            writeln!(out, "imported {files} of {size} in all, and {links}")?;
             if skipped > 0 {
                 writeln!(out, "skipped {skipped} sockets, devices and pipes")?;
             }

@@ -13,7 +13,7 @@ use terrace_fs::{FreeSpace, Fs, RunUsage, RunUse};
 use terrace_zone::Layout;
 
 use super::zones;
-use crate::map;
+use crate::map::{self, Digits};
 use crate::stretches::Stretches;
 
 /// A device without zones.
@@ -27,19 +27,27 @@ pub(crate) struct DeviceRuns {
     runs: Vec<RunUsage>,
     /// The free ones in numbers, if the device holds the tables.
     free: Option<FreeSpace>,
+    #[serde(skip)]
+    digits: Digits,
 }
 
 impl DeviceRuns {
-    /// The devices of a store that have no zones.
-    pub(crate) fn all(fs: &Fs) -> Vec<Self> {
+    /// The devices of a store that have no zones. With [`Digits::Lifetimes`] the level of a run
+    /// becomes the lifetime of its file.
+    pub(crate) fn all(fs: &Fs, digits: Digits) -> Vec<Self> {
+        let shown = |mut run: RunUsage| {
+            run.level = run.level.map(|level| digits.of_level(level));
+            run
+        };
         let devices = fs.devices();
         let plain = devices.iter().filter(|device| !device.layout.is_zoned());
         plain
             .map(|it| Self {
                 device: it.device,
                 layout: it.layout,
-                runs: fs.runs(it.device),
+                runs: fs.runs(it.device).into_iter().map(shown).collect(),
                 free: fs.free_space().filter(|_| it.holds_tables),
+                digits,
             })
             .collect()
     }
@@ -55,7 +63,7 @@ impl DeviceRuns {
     /// Draws the map with its legend and its sums.
     pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
         map::draw_stretches(out, &Stretches::of(&self.runs), zones::columns())?;
-        map::legend_of_stretches(out, self.layout.tracks().is_some())?;
+        map::legend_of_stretches(out, self.digits, self.layout.tracks().is_some())?;
         self.sums(out)
     }
 
@@ -63,7 +71,8 @@ impl DeviceRuns {
     pub(crate) fn list(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
-        table.set_header(["start", "bytes", "", "used for", "level", "extents"]);
+        let digits = self.digits;
+        table.set_header(["start", "bytes", "", "used for", digits.name(), "extents"]);
         for column in [0, 1, 2, 4, 5] {
             if let Some(column) = table.column_mut(column) {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -75,7 +84,7 @@ impl DeviceRuns {
                 run.size.0.to_string(),
                 run.size.to_string(),
                 use_name(run.used_for).to_owned(),
-                run.level.map_or(String::new(), |level| format!("L{level}")),
+                run.level.map_or(String::new(), |level| digits.text(level)),
                 if run.extents == 0 { String::new() } else { run.extents.to_string() },
             ]);
         }

@@ -84,7 +84,7 @@ impl Answer {
         writeln!(out, "key spaces: {}", self.key_spaces.join(", "))?;
         writeln!(
             out,
-            "{} writes in all; {} of them in memory and log, not in tables\n",
+            "{} writes in all; memtables, whose entries are in no table yet, take {}\n",
             HumanCount(stats.sequence),
             ByteCount(stats.memtable_bytes)
         )?;

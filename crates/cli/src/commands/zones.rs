@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use terrace::{ByteCount, StoreError};
-use terrace_env::DeviceId;
+use terrace_env::{DeviceId, Store as _};
 use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
 use terrace_zone::{Layout, ZoneState};
 
@@ -15,7 +15,7 @@ use super::device::state_name;
 use super::runs::{self, DeviceRuns};
 use super::target::Target;
 use crate::failure::Failure;
-use crate::map::{self, Cell};
+use crate::map::{self, Cell, Digits};
 use crate::output::Output;
 
 /// Columns of the map where there is no terminal to ask.
@@ -40,8 +40,8 @@ impl Zones {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let fs = self.target.fs(Access::ReadOnly)?;
         let system = terrace_lsm::remembered_system(&*fs)?;
-        let Drawn { zones, plain } = Drawn::of(&fs)?;
-        let objects: Vec<_> = zones.iter().map(object).collect();
+        let Drawn { zones, plain, digits } = Drawn::of(&fs)?;
+        let objects: Vec<_> = zones.iter().map(|zone| object(zone, digits)).collect();
         let devices = fs.devices();
         let object =
             json!({ "zones": objects, "system": system, "devices": devices, "plain": plain });
@@ -50,7 +50,7 @@ impl Zones {
                 writeln!(out, "system: {system}")?;
             }
             if !zones.is_empty() {
-                if self.list { list(out, &zones)? } else { draw(out, &zones)? }
+                if self.list { list(out, &zones, digits)? } else { draw(out, &zones, digits)? }
             }
             for device in &plain {
                 device.title(out, devices.len() > 1)?;
@@ -121,18 +121,26 @@ pub(crate) fn columns() -> usize {
 pub(crate) struct Drawn {
     zones: Vec<ZoneUsage>,
     plain: Vec<DeviceRuns>,
+    digits: Digits,
 }
 
 impl Drawn {
     /// Of a mounted store.
     pub(crate) fn of(fs: &Fs) -> Result<Self, StoreError> {
-        Ok(Self { zones: fs.zones()?, plain: DeviceRuns::all(fs) })
+        let is_named = fs.list().iter().any(|file| !file.names.is_empty());
+        let digits = if is_named { Digits::Lifetimes } else { Digits::Levels };
+        let mut zones = fs.zones()?;
+        let levels = zones.iter_mut().flat_map(|zone| &mut zone.levels);
+        for level in levels.filter_map(|(level, _)| level.as_mut()) {
+            *level = digits.of_level(*level);
+        }
+        Ok(Self { zones, plain: DeviceRuns::all(fs, digits), digits })
     }
 
     /// Draws the maps, each with its legend and its sums.
     pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
         if !self.zones.is_empty() {
-            draw(out, &self.zones)?;
+            draw(out, &self.zones, self.digits)?;
         }
         self.plain.iter().try_for_each(|device| device.draw(out))
     }
@@ -144,10 +152,10 @@ impl Drawn {
 }
 
 /// Draws the map of zones with its legend and its sums.
-fn draw(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
+fn draw(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<()> {
     let cells: Vec<Cell> = zones.iter().map(Cell::from).collect();
     map::draw(out, &cells, columns())?;
-    map::legend(out)?;
+    map::legend(out, digits)?;
     let sum = |of: fn(&ZoneUsage) -> u64| ByteCount(zones.iter().map(of).sum());
     let free = zones.iter().filter(|zone| zone.used_for == ZoneUse::Free).count();
     writeln!(
@@ -171,10 +179,18 @@ fn space_efficiency(zones: &[ZoneUsage]) -> f64 {
     if occupied == 0 { 0.0 } else { valid as f64 / occupied as f64 }
 }
 
-fn list(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
+fn list(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["zone", "state", "used for", "written", "live", "dead", "levels"]);
+    table.set_header([
+        "zone",
+        "state",
+        "used for",
+        "written",
+        "live",
+        "dead",
+        &format!("{}s", digits.name()),
+    ]);
     for column in [0, 3, 4, 5] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -182,7 +198,7 @@ fn list(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
     }
     for zone in zones {
         let levels = zone.levels.iter().map(|(level, bytes)| {
-            let level = level.map_or("other".to_owned(), |level| format!("L{level}"));
+            let level = level.map_or("other".to_owned(), |level| digits.text(level));
             format!("{level} {bytes}")
         });
         table.add_row([
@@ -198,10 +214,10 @@ fn list(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
     writeln!(out, "{table}")
 }
 
-fn object(zone: &ZoneUsage) -> Value {
+fn object(zone: &ZoneUsage, digits: Digits) -> Value {
     let levels = zone.levels.iter();
     let levels: Vec<_> =
-        levels.map(|(level, bytes)| json!({ "level": level, "bytes": bytes })).collect();
+        levels.map(|(level, bytes)| json!({ (digits.name()): level, "bytes": bytes })).collect();
     json!({
         "zone": zone.zone,
         "type": zone.zone_type,

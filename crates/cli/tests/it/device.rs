@@ -231,3 +231,35 @@ fn bands_are_zones_with_a_region_for_random_access() {
     let made = place.json(&[&other[..], &["--zone-size", "20MiB", "--conventional", "3"]].concat());
     assert_eq!((&made["zone_count"], &made["conventional_zones"]), (&20.into(), &3.into()));
 }
+
+#[test]
+fn a_drive_after_a_real_one_without_zones_has_none() {
+    let place = Place::new();
+    let real = ["--drive", "hitachi-hua72303", "--scale", "1/64", "--size", "1GiB"];
+    place.ok(&[&["device", "create", "own.img"][..], &real].concat());
+    assert_eq!(place.json(&["device", "report", "own.img"])["layout"], "plain");
+    place.ok(&[&["device", "create", "zoned.img", "--kind", "zoned"][..], &real].concat());
+    assert_eq!(place.json(&["device", "report", "zoned.img"])["layout"], "zoned");
+}
+
+#[test]
+fn a_shape_that_cannot_be_is_told_by_the_option_that_is_wrong() {
+    let place = Place::new();
+    for (options, expected) in [
+        (&["--logical-block", "5000"][..], "--logical-block: expected 512 or 4096, found 5000"),
+        (&["--size", "4095"], "expected a block of 4096 bytes"),
+        (&["--size", "4095"], "found 4095 B"),
+        (&["--max-open", "1e9"], "expected a whole number, found '1e9'"),
+    ] {
+        let create = ["device", "create", "wrong.img"];
+        let error = place.fails(2, &[&create[..], options].concat());
+        assert!(error.contains(expected), "{options:?}: {error}");
+    }
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "8192"]);
+    let error = place.fails(1, &["format", "d.img"]);
+    assert!(error.contains("zones of at least 16 blocks"), "{error}");
+    let error = place.fails(1, &["dump", "d.img"]);
+    assert!(error.contains("no file system here") && !error.contains("DAMAGED"), "{error}");
+    let error = place.fails(2, &["bench", "load", "--bytes", "10MB", "--drive", "10MB"]);
+    assert!(error.contains("--zone-size"), "{error}");
+}

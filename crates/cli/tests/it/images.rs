@@ -219,3 +219,50 @@ fn a_store_that_lies_in_conventional_zones_and_on_a_log_device_is_left_alone() {
     place.ok(&["checkpoint", "d.img", "e.img"]);
     assert_eq!(place.ok(&["get", "e.img", "key"]), "value");
 }
+
+#[test]
+fn zeros_in_the_table_of_zones_make_no_blank_drive() {
+    for (from, len) in [(0, 4096), (0, 16), (16 * 63, 16)] {
+        let place = Place::new();
+        let create = ["device", "create", "d.img", "--size", "96MiB", "--zone-size", "1MiB"];
+        place.ok(&create);
+        place.ok(&["format", "d.img"]);
+        place.ok(&["put", "d.img", "key", "value"]);
+        let mut image = std::fs::read(place.path().join("d.img")).unwrap();
+        image[4096 + from..4096 + from + len].fill(0);
+        std::fs::write(place.path().join("d.img"), image).unwrap();
+        for words in [
+            &["check", "d.img"][..],
+            &["scan", "d.img"],
+            &["device", "report", "d.img"],
+            &["format", "d.img"],
+            &["format", "d.img", "--force"],
+        ] {
+            let error = place.fails(3, words);
+            assert!(error.contains("zone table checksum"), "{words:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_ends_in_the_header_is_told_by_its_length() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    let image = std::fs::File::options().write(true).open(place.path().join("d.img")).unwrap();
+    image.set_len(100).unwrap();
+    let error = place.fails(3, &["check", "d.img"]);
+    assert!(error.contains("header: expected 4096 bytes, found 100 bytes in all"), "{error}");
+}
+
+#[test]
+fn a_copy_on_two_drives_wants_blank_ones() {
+    let place = Place::formatted("64MiB", "1MiB");
+    for name in ["to.img", "p.img"] {
+        let kind = if name == "p.img" { "plain" } else { "zoned" };
+        place.ok(&["device", "create", name, "--size", "64MiB", "--kind", kind]);
+    }
+    place.ok(&["format", "to.img"]);
+    let error = place.fails(1, &["checkpoint", "d.img", "to.img", "--to-log", "p.img"]);
+    assert!(error.contains("to.img: expected a blank drive"), "{error}");
+    assert!(!error.contains("format the device first"), "{error}");
+}

@@ -127,6 +127,38 @@ fn the_files_of_a_store_are_only_looked_at() {
 }
 
 #[test]
+fn no_command_makes_a_store_of_a_drive_that_holds_files_with_names() {
+    let place = place("64MiB", "1MiB");
+    write(&place, "file", b"bytes");
+    write(&place, "none", b"");
+    place.ok(&["fs", "put", "d.img", "file", "/db/CURRENT"]);
+    for words in [
+        &["put", "d.img", "key", "value"][..],
+        &["delete", "d.img", "key"],
+        &["compact", "d.img"],
+        &["load", "d.img", "none"],
+        &["scan", "d.img"],
+        &["checkpoint", "d.img", "copy.img"],
+    ] {
+        let error = place.fails(1, words);
+        assert!(
+            error.contains("found files with names (1, one of them \"/db/CURRENT\")"),
+            "{error}"
+        );
+    }
+    place.ok(&["fs", "put", "d.img", "file", "long", "--lifetime", "9"]);
+    let map = place.ok(&["zones", "d.img"]);
+    assert!(map.contains("|9") && map.contains("live files by lifetime"), "{map}");
+    place.ok(&["fs", "rm", "d.img", "long"]);
+    place.ok(&["fs", "mv", "d.img", "/db/CURRENT", "/db/OLD"]);
+    assert_eq!(cat(&place, "d.img", "/db/OLD"), b"bytes");
+
+    place.ok(&["fs", "rm", "d.img", "/db/OLD"]);
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.fails(1, &["fs", "put", "d.img", "file", "name"]);
+}
+
+#[test]
 fn a_reader_that_closes_early_ends_a_cat_quietly() {
     let place = place("64MiB", "1MiB");
     write(&place, "large", &noise(2, 4_000_000));

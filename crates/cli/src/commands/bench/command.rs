@@ -52,7 +52,7 @@ pub(crate) struct Bench {
     /// Work to measure, in this order [default: all mixes]: mixes fillseq, filluniquerandom,
     /// overwrite, readrandom, readmissing, readseq, seekrandom, readwhilewriting, deleterandom,
     /// filluniquerandom2, fillsync; workloads fillrandom, updaterandom, readrandomwriterandom,
-    /// ycsb-load, ycsb-a to ycsb-f
+    /// scaninsertupdate, ycsb-load, ycsb-a to ycsb-f
     #[arg(value_name = "WORK")]
     work: Vec<Work>,
     /// Medium of the store

@@ -108,6 +108,14 @@ impl Load {
 
     /// A drive in a file that has lost its name already.
     fn drive(&self) -> Result<Arc<dyn Device>, Failure> {
+        if self.drive < self.zone_size {
+            let message = format!(
+                "--drive: expected a zone of {} at least, found {}; --zone-size makes smaller ones",
+                self.zone_size.exact(),
+                self.drive.exact()
+            );
+            return Err(Failure::new(Kind::Usage, message));
+        }
         let zones = u32::try_from(self.drive.0 / self.zone_size.0.max(1)).unwrap_or(u32::MAX);
         let geometry = Geometry::uniform(self.zone_size, zones);
         geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;

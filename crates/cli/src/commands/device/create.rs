@@ -48,23 +48,28 @@ pub(crate) struct Create {
     /// Make the zones of the real drive, or the whole drive, smaller by so much, such as 1/16
     #[arg(long, value_name = "SCALE", requires = "drive", default_value = "1")]
     scale: Scale,
-    /// How its blocks may be written
-    #[arg(long, value_enum, default_value_t = DeviceKind::Zoned)]
-    kind: DeviceKind,
+    /// How its blocks may be written [default: zoned, and plain after a real drive without zones]
+    #[arg(long, value_enum)]
+    kind: Option<DeviceKind>,
     #[command(flatten)]
     shape: Shape,
 }
 
 impl Create {
     fn geometry(&self) -> Result<Geometry, Failure> {
-        self.shape.check(self.kind, self.drive.is_some())?;
         let real = self.drive.as_deref().map(Drive::find).transpose()?;
+        let own = match &real {
+            Some(real) if !real.has_zones() => DeviceKind::Plain,
+            _ => DeviceKind::Zoned,
+        };
+        let kind = self.kind.unwrap_or(own);
+        self.shape.check(kind, real.is_some())?;
         let named = |error| {
             let name = self.drive.as_deref().unwrap_or_default();
             Failure::new(Kind::Usage, format!("{name}: {error}"))
         };
-        match (self.kind.has_zones(), real) {
-            (true, None) => self.shape.zoned(self.kind),
+        match (kind.has_zones(), real) {
+            (true, None) => self.shape.zoned(kind),
             (true, Some(real)) => {
                 let size = self.shape.size.unwrap_or(ByteCount(u64::MAX));
                 real.geometry_of(self.scale, size).map_err(named)
@@ -72,7 +77,7 @@ impl Create {
             (false, real) => {
                 let real = real.map(|real| real.geometry(self.scale).map_err(named)).transpose()?;
                 let room = Emulator::room_on_block_device(&self.image)?;
-                self.shape.without_zones(self.kind, real.as_ref(), room)
+                self.shape.without_zones(kind, real.as_ref(), room)
             }
         }
     }

@@ -138,6 +138,11 @@ impl Shape {
             let given = options.iter().find(|(_, given)| *given && !fits);
             given.map(|(option, _)| (*option, expected))
         };
+        if !real && ![512, 4096].contains(&self.logical_block.0) {
+            let found = self.logical_block.0;
+            let message = format!("--logical-block: expected 512 or 4096, found {found}");
+            return Err(Failure::new(Kind::Usage, message));
+        }
         if !real && self.physical_block < self.logical_block {
             let (least, found) = (self.logical_block, self.physical_block);
             let message = format!(
@@ -179,8 +184,9 @@ impl Shape {
         let unit = u64::from(physical.max(1));
         let blocks = size.0 / unit * unit / u64::from(logical.max(1));
         if blocks == 0 {
+            let found = size.exact();
             let message =
-                format!("--size: expected a block of {unit} bytes at least, found {size}");
+                format!("--size: expected a block of {unit} bytes at least, found {found}");
             return Err(usage(message));
         }
         let managed = matches!(kind, DeviceKind::DriveManaged | DeviceKind::Cached);
@@ -255,7 +261,8 @@ impl Shape {
             _ => None,
         };
         if let Some((flag, found)) = empty {
-            let (least, found) = (self.physical_block.0.max(block), found.unwrap_or(ByteCount(0)));
+            let least = self.physical_block.0.max(block);
+            let found = found.unwrap_or(ByteCount(0)).exact();
             let message =
                 format!("{flag}: expected a block of {least} bytes at least, found {found}");
             return Err(Failure::new(Kind::Usage, message));

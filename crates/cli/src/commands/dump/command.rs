@@ -2,14 +2,14 @@
 //! table or a log, by the id of its file, or `journal`, or `superblock`. Without a part the files
 //! are listed, and damage of superblock and journal is reported.
 //!
-//! An unknown part is an error (exit code 5). A file of a client is refused, because it has no
-//! known structure.
+//! A drive without a store is an error (exit code 1), and so is an unknown part (exit code 5). A
+//! file of a client is refused, because it has no known structure.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
-use terrace_env::store::{FileInfo, FileKind};
+use terrace_env::store::{FileInfo, FileKind, StoreError};
 use terrace_env::{ByteCount, FileId};
 use terrace_fs::inspect::Inspector;
 use terrace_lsm::inspect::Role;
@@ -57,6 +57,12 @@ pub(crate) struct Detail {
 impl Dump {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let store = self.target.inspector()?;
+        if let (Some(error @ StoreError::Invalid(_)), []) =
+            (store.damage().first(), store.superblocks())
+        {
+            // Nothing is there that could be damaged.
+            return Err(error.clone().into());
+        }
         let mut printer = Printer::new(output);
         match self.what.as_deref() {
             Some("superblock") => superblock::dump(&mut printer, &store)?,

@@ -28,7 +28,7 @@ use super::date;
 use super::manifest::{self, Entry, Manifest, digits};
 use super::opened::{CHUNK, Opened};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 
@@ -62,7 +62,8 @@ impl Backup {
         let json = json!({ "files": files, "bytes": bytes, "directory": directory });
         output.result(&json, |out| {
             let (bytes, place) = (ByteCount(bytes), place.display());
-            writeln!(out, "copied {files} files, {bytes} in all, to {place}")
+            let files = counted(files as u64, "file", "files");
+            writeln!(out, "copied {files}, {bytes} in all, to {place}")
         })
     }
 }

@@ -23,7 +23,7 @@ use super::super::target::Target;
 use super::manifest::{Entry, Manifest, digits};
 use super::opened::{CHUNK, Opened};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// Make the files of a backup those of a drive.
@@ -74,7 +74,8 @@ impl Restore {
         let json = json!({ "files": files, "bytes": bytes, "replaced": replaced });
         output.result(&json, |out| {
             let bytes = ByteCount(bytes);
-            writeln!(out, "restored and verified {files} files, {bytes} in all")
+            let files = counted(files as u64, "file", "files");
+            writeln!(out, "restored and verified {files}, {bytes} in all")
         })
     }
 
