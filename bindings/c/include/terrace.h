@@ -300,8 +300,10 @@ typedef struct {
    */
   uint32_t durability;
   /**
-   * Reclaim begins when fewer zones are free, in percent, and not only when new data needs
-   * space: for more moved bytes, fewer are dead. At most 100. Of file systems only.
+   * Below so many free zones, in percent, at most a tenth of the bytes of zones in use is to be
+   * garbage. With more, reclaim moves more bytes, and fewer are dead while it is not full.
+   * At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Of file systems
+   * only.
    */
   uint32_t reclaim_below;
   /**
@@ -439,6 +441,55 @@ typedef struct {
 } TerraceShape;
 
 /**
+ * Some of a drive's zones, and what their bytes are.
+ */
+typedef struct {
+  /**
+   * How many zones.
+   */
+  uint64_t zones;
+  /**
+   * Bytes of files, and of deleted ones that readers hold.
+   */
+  uint64_t live;
+  /**
+   * Bytes that were written and that nothing refers to.
+   */
+  uint64_t dead;
+  /**
+   * Bytes that can be written without a reset.
+   */
+  uint64_t room;
+} TerracePart;
+
+/**
+ * Zones by what happens to them: each zone of files is in one part. All is 0 where there are no
+ * zones.
+ */
+typedef struct {
+  /**
+   * Zones without room that nobody writes to.
+   */
+  TerracePart full;
+  /**
+   * Zones that are being written.
+   */
+  TerracePart writing;
+  /**
+   * Zones with room that nobody writes to now.
+   */
+  TerracePart resting;
+  /**
+   * Zones that reclaim is emptying.
+   */
+  TerracePart emptying;
+  /**
+   * Zones that hold nothing.
+   */
+  TerracePart free;
+} TerraceParts;
+
+/**
  * Memory that is lent to a call, which fills it.
  *
  * `data` must point to `len` bytes that nobody else uses until the call returns.
@@ -494,6 +545,11 @@ typedef struct {
    * Bytes that reclaim has written: copies of data that was in its way.
    */
   uint64_t reclaim_bytes;
+  /**
+   * Bytes that reclaim has moved in vain: their file was deleted before as much was written as
+   * was free when they were moved.
+   */
+  uint64_t reclaim_vain_bytes;
 } TerraceTraffic;
 
 #ifdef __cplusplus
@@ -723,6 +779,11 @@ TerraceSlice terrace_listing_at(const TerraceListing *listing, size_t index, Ter
  * Frees a list. Null is ignored.
  */
 void terrace_listing_free(TerraceListing *listing);
+
+/**
+ * Tells what the zones are used for. Takes as long as there are many of them.
+ */
+TerraceCode terrace_fs_parts(const TerraceFs *fs, TerraceParts *parts);
 
 /**
  * Begins to read at most `len` bytes from `offset` on, fewer at the end of the file, and returns

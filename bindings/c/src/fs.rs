@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::fs::{Access, DirOptions, DirStore, NamedFiles, NewFile, modified};
+use terrace::fs::{Access, DirOptions, DirStore, NamedFiles, NewFile, SpaceParts, modified};
 use terrace::{ByteCount, CachePolicy, ErrorKind, Fs, Store};
 use terrace_env::Claim;
 use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank};
@@ -49,6 +49,24 @@ impl TerraceFs {
             _ => error.into(),
         })?;
         Ok(Self { files: Arc::new(files), below, _claim: claim })
+    }
+}
+
+impl TerraceFs {
+    /// Bytes that reclaim has moved in vain.
+    pub(crate) fn moved_in_vain(&self) -> u64 {
+        match &self.below {
+            Below::Drive(fs) => fs.moved_in_vain().0,
+            Below::Directory(_) => 0,
+        }
+    }
+
+    /// Uses of the zones; nothing if there are none.
+    pub(crate) fn space_parts(&self) -> SpaceParts {
+        match &self.below {
+            Below::Drive(fs) => fs.space_parts().unwrap_or_default(),
+            Below::Directory(_) => SpaceParts::default(),
+        }
     }
 }
 

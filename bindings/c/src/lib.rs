@@ -32,6 +32,7 @@ pub mod fs;
 pub mod image;
 pub mod key_space;
 pub mod listing;
+pub mod parts;
 pub mod pending_read;
 pub mod reader;
 pub mod slice;

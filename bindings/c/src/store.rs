@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrace::device::Access;
 use terrace::fs::{self, MountOptions};
 use terrace::{Bounds, ByteCount, Db, Durability, Fs, Options, Store};
-use terrace_policy::Greedy;
+use terrace_policy::Lean;
 
 use crate::TerraceCode;
 use crate::batch::TerraceBatch;
@@ -51,8 +51,10 @@ pub struct TerraceOptions {
     pub unsynced: u32,
     /// A `TerraceDurability`: that of writes that do not say. Of stores only.
     pub durability: u32,
-    /// Reclaim begins when fewer zones are free, in percent, and not only when new data needs
-    /// space: for more moved bytes, fewer are dead. At most 100. Of file systems only.
+    /// Below so many free zones, in percent, at most a tenth of the bytes of zones in use is to be
+    /// garbage. With more, reclaim moves more bytes, and fewer are dead while it is not full.
+    /// At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Of file systems
+    /// only.
     pub reclaim_below: u32,
     /// Bytes of memory of a store; 0 for what fits its size, 320 MiB at most. Of stores only.
     pub memory: u64,
@@ -84,7 +86,10 @@ impl TerraceOptions {
             false => (Access::ReadWrite, fs::Access::ReadWrite),
         };
         let drive = image::open(path, of_image, self.unsynced != 0)?;
-        let reclaim = Greedy { free_min: self.reclaim_below as u8, ..Greedy::default() };
+        let reclaim = match self.reclaim_below {
+            0 => Lean::default(),
+            percent => Lean { free_min: percent as u8, ..Lean::default() },
+        };
         let reclaim = Arc::new(reclaim);
         Ok(Fs::mount(drive, &MountOptions { access, reclaim, ..MountOptions::default() })?)
     }

@@ -28,6 +28,9 @@ pub struct TerraceTraffic {
     pub journal_rolls: u64,
     /// Bytes that reclaim has written: copies of data that was in its way.
     pub reclaim_bytes: u64,
+    /// Bytes that reclaim has moved in vain: their file was deleted before as much was written as
+    /// was free when they were moved.
+    pub reclaim_vain_bytes: u64,
 }
 
 /// Tells what was read from the medium and written to it.
@@ -37,7 +40,8 @@ pub extern "C" fn terrace_fs_traffic(
     traffic: Option<&mut MaybeUninit<TerraceTraffic>>,
 ) -> TerraceCode {
     guard(|| {
-        let io = given(fs, "fs")?.files.store().io();
+        let fs = given(fs, "fs")?;
+        let io = fs.files.store().io();
         given(traffic, "traffic")?.write(TerraceTraffic {
             reads: io.reads.iter().sum(),
             read_bytes: io.read_bytes.iter().sum(),
@@ -48,6 +52,7 @@ pub extern "C" fn terrace_fs_traffic(
             zones_finished: io.zones_finished,
             journal_rolls: io.journal_rolls,
             reclaim_bytes: io.written(terrace_env::Cause::Reclaim).0,
+            reclaim_vain_bytes: fs.moved_in_vain(),
         });
         Ok(())
     })

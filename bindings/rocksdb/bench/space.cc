@@ -12,10 +12,17 @@
 //    64 times for as many writes as there are keys.
 // 3. Prints averages and extremes of the samples.
 //
-// Bytes of zones in use are those of all zones that hold anything, whole zones, without those of
-// superblock and journal. They are counted in the image's zone table, not by what the file system
-// says. Space efficiency is the bytes of files divided by them. A write that is refused for want of
-// space is counted, the database is opened again, and the write repeated; the run ends at the 20th.
+// A zone is in use if it holds anything that counts: bytes of files, or dead bytes beside such. The
+// file system tells what the bytes of these zones are (`terrace_fs_parts`). Space efficiency is the
+// bytes of files divided by those of zones in use, whole zones. Zones of superblock and journal are
+// not among them, nor are zones that hold nothing and were not reset yet. How full the drive is, is
+// the bytes of files divided by what files can occupy, which is all zones but for those of
+// superblock and journal.
+//
+// RocksDB's info log, which does not shrink with the scale, is kept short: it says errors alone.
+//
+// A write that is refused for want of space is counted, the database is opened again, and the write
+// repeated; the run ends at the 20th.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -112,6 +119,8 @@ class Image {
 
   uint64_t zone() const { return zone_; }
 
+  uint64_t zones() const { return zones_; }
+
   // Bytes that each zone holds, from its start to its write pointer.
   std::vector<uint64_t> written() const {
     std::vector<unsigned char> table(16 * size_t{zones_});
@@ -126,11 +135,10 @@ class Image {
     return written;
   }
 
-  // Bytes of zones that hold anything, whole zones.
-  uint64_t in_use() const {
+  // Zones that hold any bytes, dead or not.
+  uint64_t written_zones() const {
     const std::vector<uint64_t> all = written();
-    return zone_ * static_cast<uint64_t>(all.end() - all.begin() -
-                                         std::count(all.begin(), all.end(), uint64_t{0}));
+    return all.size() - static_cast<uint64_t>(std::count(all.begin(), all.end(), uint64_t{0}));
   }
 
   // Bytes that all zones hold.
@@ -171,8 +179,6 @@ class Run {
     must(rocksdb::FileSystem::CreateFromString(config, arguments.uri, &fs_), arguments.uri);
     env_ = rocksdb::NewCompositeEnv(fs_);
     capacity_ = count("capacity");
-    // Nothing else lies there yet. The journal may take or give back a zone later.
-    metadata_ = image_.in_use();
     held_ = image_.held();
     keys_ = capacity_ / 100 * arguments.full / (kKey + arguments.value_size);
     if (keys_ < kSamples) {
@@ -184,6 +190,7 @@ class Run {
     options_.env = env_.get();
     options_.create_if_missing = true;
     options_.compression = rocksdb::kNoCompression;
+    options_.info_log_level = rocksdb::FATAL_LEVEL;
     options_.write_buffer_size /= arguments.scale;
     options_.target_file_size_base /= arguments.scale;
     options_.max_bytes_for_level_base /= arguments.scale;
@@ -199,6 +206,7 @@ class Run {
       put(key);
     }
     loaded_ = count("reclaim_bytes");
+    vain_ = count("reclaim_vain_bytes");
     written_ = count("written_bytes");
     std::printf("loaded: files %.1f %% of what they can occupy, newest versions %llu %%, moved "
                 "%.1f MB of %.1f MB written, %d refusals\n",
@@ -220,6 +228,7 @@ class Run {
 
   void report() {
     const uint64_t moved = count("reclaim_bytes") - loaded_;
+    const uint64_t vain = count("reclaim_vain_bytes") - vain_;
     const uint64_t written = count("written_bytes") - written_;
     const double given = static_cast<double>(keys_ * arguments_.overwrites) *
                          static_cast<double>(kKey + arguments_.value_size);
@@ -228,9 +237,9 @@ class Run {
       figure.print();
     }
     std::printf("given by the program: %.1f MB; written to the drive: %.1f MB, %.2f times that; "
-                "moved by reclaim: %.1f MB, %.2f %% of it\n",
+                "moved by reclaim: %.1f MB, %.2f %% of it; moved in vain: %.1f MB\n",
                 given / 1e6, written / 1e6, static_cast<double>(written) / given, moved / 1e6,
-                percent(moved, written));
+                percent(moved, written), vain / 1e6);
     // What was written and is in no zone any more was erased.
     const uint64_t resets = count("zones_reset");
     const uint64_t erased = held_ + count("written_bytes") - image_.held();
@@ -280,28 +289,57 @@ class Run {
     }
   }
 
+  // Bytes of zones in use, whole zones.
+  uint64_t in_use() {
+    uint64_t bytes = 0;
+    for (const std::string part : {"full", "writing", "resting", "emptying"}) {
+      bytes += count(part + "_live") + count(part + "_dead") + count(part + "_room");
+    }
+    return bytes;
+  }
+
   // Tells what the space is used for when a write was refused.
   void describe() {
     uint64_t tables = 0, live = 0;
     db_->GetIntProperty("rocksdb.total-sst-files-size", &tables);
     db_->GetIntProperty("rocksdb.live-sst-files-size", &live);
     std::printf("refused: files %.1f %%, RocksDB's tables %.1f %% and of its newest version %.1f "
-                "%%, dead %.1f %%, free %.1f %%, zones in use %.1f %%\n",
+                "%%, dead %.1f %%, room %.1f %%, free zones %.1f %%, available %.1f %%\n",
                 percent(count("live"), capacity_), percent(tables, capacity_),
                 percent(live, capacity_), percent(count("dead"), capacity_),
-                percent(count("free"), capacity_), percent(image_.in_use() - metadata_, capacity_));
+                percent(count("free") - count("free_room"), capacity_),
+                percent(count("free_room"), capacity_), percent(count("available"), capacity_));
     std::fflush(stdout);
   }
 
   void sample() {
-    const uint64_t live = count("live"), dead = count("dead");
-    const uint64_t in_use = image_.in_use() - metadata_;
+    const uint64_t live = count("live"), all = in_use();
     uint64_t tables = 0;
     db_->GetIntProperty("rocksdb.live-sst-files-size", &tables);
     const uint64_t newest = keys_ * (kKey + arguments_.value_size);
-    const double values[] = {percent(live, in_use),     percent(newest, in_use),
-                             percent(live, live + dead), percent(in_use, capacity_),
-                             percent(live, capacity_),  percent(tables, newest)};
+    const uint64_t empty = count("free_zones");
+    const uint64_t clean = image_.zones() - std::min(image_.zones(), image_.written_zones());
+    const double values[] = {
+        percent(live, all),
+        percent(newest, all),
+        percent(live, capacity_),
+        percent(all, capacity_),
+        percent(tables, newest),
+        percent(count("full_live"), all),
+        percent(count("full_dead"), all),
+        percent(count("writing_live"), all),
+        percent(count("writing_dead"), all),
+        percent(count("writing_room"), all),
+        percent(count("resting_live"), all),
+        percent(count("resting_dead"), all),
+        percent(count("resting_room"), all),
+        percent(count("emptying_live"), all),
+        percent(count("emptying_dead") + count("emptying_room"), all),
+        static_cast<double>(count("writing_zones")),
+        static_cast<double>(count("resting_zones")),
+        static_cast<double>(empty),
+        static_cast<double>(empty - std::min(empty, clean)),
+    };
     for (size_t index = 0; index < figures_.size(); index++) {
       figures_[index].values.push_back(values[index]);
     }
@@ -315,18 +353,31 @@ class Run {
   rocksdb::Options options_;
   std::unique_ptr<DB> db_;
   std::string pool_;
-  uint64_t capacity_ = 0, metadata_ = 0, keys_ = 0;
+  uint64_t capacity_ = 0, keys_ = 0;
   // Bytes in all zones when the file system was mounted.
   uint64_t held_ = 0;
   // Counts after the load.
-  uint64_t loaded_ = 0, written_ = 0;
+  uint64_t loaded_ = 0, vain_ = 0, written_ = 0;
   int refusals_ = 0;
   std::vector<Figure> figures_ = {{"bytes of files / zones in use"},
                                   {"newest versions / zones in use"},
-                                  {"bytes of files / those and dead ones"},
-                                  {"zones in use / what files can occupy"},
                                   {"bytes of files / what files can occupy"},
-                                  {"tables of RocksDB / newest versions"}};
+                                  {"zones in use / what files can occupy"},
+                                  {"tables of RocksDB / newest versions"},
+                                  {"of zones in use: full zones, files"},
+                                  {"of zones in use: full zones, dead"},
+                                  {"of zones in use: being written, files"},
+                                  {"of zones in use: being written, dead"},
+                                  {"of zones in use: being written, room"},
+                                  {"of zones in use: resting with room, files"},
+                                  {"of zones in use: resting with room, dead"},
+                                  {"of zones in use: resting with room, room"},
+                                  {"of zones in use: being emptied, files"},
+                                  {"of zones in use: being emptied, other"},
+                                  {"number of zones that are being written"},
+                                  {"number of zones that rest with room"},
+                                  {"number of free zones"},
+                                  {"number of those that were not reset yet"}};
 };
 
 }  // namespace

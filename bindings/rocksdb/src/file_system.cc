@@ -72,6 +72,7 @@ Status TerraceFileSystem::GetOption(const ConfigOptions& config, const std::stri
       {"zones_finished", traffic.zones_finished},
       {"journal_rolls", traffic.journal_rolls},
       {"reclaim_bytes", traffic.reclaim_bytes},
+      {"reclaim_vain_bytes", traffic.reclaim_vain_bytes},
       {"capacity", space.capacity},
       {"free", space.free},
       {"live", space.live},
@@ -82,6 +83,26 @@ Status TerraceFileSystem::GetOption(const ConfigOptions& config, const std::stri
     if (name == known) {
       *value = std::to_string(count);
       return Status::OK();
+    }
+  }
+  TerraceParts parts = {};
+  if (terrace_fs_parts(mount_->fs(), &parts) == TERRACE_CODE_OK) {
+    const std::pair<const char*, const TerracePart*> all[] = {{"full", &parts.full},
+                                                              {"writing", &parts.writing},
+                                                              {"resting", &parts.resting},
+                                                              {"emptying", &parts.emptying},
+                                                              {"free", &parts.free}};
+    for (const auto& [known, part] : all) {
+      const std::pair<const char*, uint64_t> of_part[] = {{"_zones", part->zones},
+                                                          {"_live", part->live},
+                                                          {"_dead", part->dead},
+                                                          {"_room", part->room}};
+      for (const auto& [kind, count] : of_part) {
+        if (name == std::string(known) + kind) {
+          *value = std::to_string(count);
+          return Status::OK();
+        }
+      }
     }
   }
   return rocksdb::FileSystem::GetOption(config, name, value);

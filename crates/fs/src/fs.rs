@@ -198,6 +198,13 @@ impl Fs {
         self.reclaimer.as_ref().map_or(0, |reclaimer| reclaimer.mismatches())
     }
 
+    /// Bytes that reclaim has moved in vain since the mount: their file was deleted before as much
+    /// was written as was free when they were moved.
+    #[must_use]
+    pub fn moved_in_vain(&self) -> ByteCount {
+        self.volume.pools.zoned().map_or(ByteCount(0), |zoned| zoned.moved_in_vain())
+    }
+
     fn writable(&self, what: &'static str) -> Result<(), StoreError> {
         match self.access {
             Access::ReadWrite => Ok(()),

@@ -77,4 +77,5 @@ pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, check_room, dat
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};
 pub use runs::{FreeSpace, RunUsage, RunUse};
+pub use space::{SpacePart, SpaceParts};
 pub use usage::{DeviceUsage, ZoneUsage, ZoneUse};

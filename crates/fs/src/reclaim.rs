@@ -252,6 +252,8 @@ impl Emptying<'_> {
         for (copy, moved) in copied.iter().zip(moved) {
             if committed.is_err() || !moved {
                 self.volume.pools.free(&copy.new, Share::Unsealed);
+            } else {
+                self.pool.note_moved(copy.resident.file, self.choice.victim, &copy.new);
             }
         }
         committed.map_err(StepError::Stopped)

@@ -19,7 +19,7 @@ use terrace_zone::{Device, Layout, ZoneState, ZoneType};
 
 use crate::catalog::{Extent, Levels};
 use crate::mount::Access;
-use crate::space::{Condition, Share, Used, Zone};
+use crate::space::{Condition, Share, SpaceParts, Used, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
 
 /// Use of a zone.
@@ -220,6 +220,12 @@ impl Fs {
         };
         problems.extend(self.volume.cache.audit(exists));
         problems
+    }
+
+    /// Uses of the zones of the device of the tables; `None` if it has no zones.
+    #[must_use]
+    pub fn space_parts(&self) -> Option<SpaceParts> {
+        self.volume.pools.zoned().map(|zoned| zoned.parts())
     }
 
     /// Where a byte of a file lies: the address of its block, and the zone of that, if its device

@@ -38,6 +38,10 @@ pub struct Supply {
     pub spare: u32,
     /// Whether somebody waits for space.
     pub wanted: bool,
+    /// Bytes of the zones that are not free.
+    pub in_use: ByteCount,
+    /// Bytes of files in them.
+    pub live: ByteCount,
 }
 
 impl Supply {
@@ -68,6 +72,9 @@ pub struct CandidateZone {
     /// The levels that tables had when they were deleted, since the zone was last empty or the
     /// store was mounted, added up.
     pub levels_dead: u64,
+    /// How much was written to the drive since the youngest of its bytes were. Of bytes from before
+    /// the mount, what was written since.
+    pub age: ByteCount,
 }
 
 /// Which zones a policy has to see.

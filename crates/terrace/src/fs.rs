@@ -15,5 +15,6 @@ pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::superblock::Role;
 pub use terrace_fs::{
     Access, CachePolicy, CheckProgress, Checked, DeviceChecked, Devices, FormatOptions, Fs,
-    MountOptions, Problem, RunUsage, RunUse, ZoneUsage, ZoneUse, second_device,
+    MountOptions, Problem, RunUsage, RunUse, SpacePart, SpaceParts, ZoneUsage, ZoneUse,
+    second_device,
 };

@@ -43,3 +43,4 @@ pub(crate) use zoned::{
     COMPACTION_RESERVE, Condition, FLUSH_RESERVE, Limits, Outcome, RECLAIM_RESERVE, URGENT_RESERVE,
     Zone, ZoneTable, ZonedPool, journal_zones,
 };
+pub use zoned::{SpacePart, SpaceParts};

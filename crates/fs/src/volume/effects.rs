@@ -25,6 +25,9 @@ impl Volume {
     pub(super) fn carry_out(&self, effects: &Effects, sealed: &[(Arc<OpenFile>, Vec<Extent>)]) {
         for gone in &effects.deleted {
             self.note_depth(gone);
+            if let Some(pool) = self.pools.zoned() {
+                pool.note_gone(gone.file);
+            }
         }
         for (file, extents) in sealed {
             self.pools.turn(extents, Share::Unsealed, Share::Live);

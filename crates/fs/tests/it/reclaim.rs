@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrace_env::store::{Annotation, PlacementHint, Store, Transaction};
 use terrace_env::{ByteCount, FileId, ZoneId, runner};
 use terrace_fs::{Fs, MountOptions};
-use terrace_policy::{Reclaim, Row, System};
+use terrace_policy::{Lean, Reclaim, Row, System};
 use terrace_zone::{Emulator, Geometry};
 
 use crate::drive::formatted;
@@ -60,6 +60,43 @@ fn cost_benefit_empties_deep_zones_before_shallow_ones_also_after_a_mount() {
             assert_eq!(fs.audit(), Vec::<String>::new());
             fs.unmount();
         }
+    });
+}
+
+/// The parts cover all zones of files, and their live bytes are those of the files.
+fn check_parts(fs: &Fs) {
+    let parts = fs.space_parts().expect("a drive with zones");
+    let all = [parts.full, parts.writing, parts.resting, parts.emptying, parts.free];
+    let live: u64 = all.iter().map(|part| part.live.0).sum();
+    let bytes = all.iter().map(|part| part.live.0 + part.dead.0 + part.room.0).sum();
+    let space = fs.space();
+    assert_eq!((live, ByteCount(bytes)), (space.live.0 + space.pinned.0, space.capacity));
+    assert_eq!((parts.free.live, parts.free.dead), (ByteCount(0), ByteCount(0)));
+}
+
+#[test]
+fn lean_reclaim_empties_the_older_zone_and_what_then_dies_at_once_was_moved_in_vain() {
+    runner::simulate(1, || {
+        let drive = formatted(Geometry::uniform(ZONE, 64), 1);
+        let fs = mounted(Arc::new(Lean::default()), &drive);
+        let (old, files) = zone_of(&fs, 1);
+        let (young, later) = zone_of(&fs, 2);
+        check_parts(&fs);
+        delete(&fs, &files[..3]);
+        delete(&fs, &later[..5]);
+        check_parts(&fs);
+        assert!(fs.reclaim_one().expect("a store that takes commits"), "nothing found");
+        let zones = fs.zones().expect("a report");
+        let is_empty = |zone: ZoneId| zones[zone.0 as usize].live == ByteCount(0);
+        assert_eq!([old, young].map(is_empty), [true, false]);
+        assert_eq!(fs.moved_in_vain(), ByteCount(0));
+        check_parts(&fs);
+        delete(&fs, &later[5..]);
+        assert_eq!(fs.moved_in_vain(), ByteCount(0), "these were not moved");
+        delete(&fs, &files[3..4]);
+        assert_eq!(fs.moved_in_vain(), ByteCount::kib(64));
+        assert_eq!(fs.audit(), Vec::<String>::new());
+        fs.unmount();
     });
 }
 

@@ -3,6 +3,7 @@
 
 mod bands;
 mod compaction;
+mod foreign_tables;
 mod gear;
 mod gear_loads;
 mod gear_variants;

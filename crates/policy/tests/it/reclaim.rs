@@ -4,7 +4,8 @@
 
 use terrace_env::ZoneId;
 use terrace_policy::{
-    CandidateZone, Greedy, LastResort, RECLAIM_STREAM, Reclaim, ReclaimView, Row, Supply, System,
+    CandidateZone, Greedy, LastResort, Lean, RECLAIM_STREAM, Reclaim, ReclaimView, Row, Supply,
+    System,
 };
 
 use crate::golden::{check, number};
@@ -22,6 +23,7 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
             tables: number(line, "tables").unwrap_or(0),
             levels: number(line, "levels").unwrap_or(0),
             levels_dead: number(line, "levels_dead").unwrap_or(0),
+            age: number(line, "age").unwrap_or_default(),
         })
         .collect();
     let supply = Supply {
@@ -29,6 +31,8 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
         free: number(first, "free").unwrap_or(0),
         spare: number(first, "spare").unwrap_or(0),
         wanted: first.contains("wanted"),
+        in_use: number(first, "in_use").unwrap_or_default(),
+        live: number(first, "live").unwrap_or_default(),
     };
     let due = if policy.is_due(&supply) { "" } else { "not due; " };
     let choice = match policy.victim(&ReclaimView { supply, candidates: &candidates }) {
@@ -52,6 +56,11 @@ fn the_collector_of_leveldb_greedy_keeps_a_fifth_of_the_zones_free_while_it_pays
     check("reclaim-leveldb-greedy", |input| decide(&*collector, input));
 }
 
+#[test]
+fn lean_reclaim_bounds_garbage_and_prefers_old_zones() {
+    check("reclaim-lean", |input| decide(&Lean::default(), input));
+}
+
 /// Empties zones of a full store until the policy has enough; what becomes of it, in zones.
 fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, u64) {
     const CAPACITY: u64 = 100;
@@ -68,11 +77,14 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
             tables: live.div_ceil(10),
             levels: 3 * live.div_ceil(10),
             levels_dead: 3 * ((CAPACITY - live) / 10),
+            age: terrace_env::ByteCount(CAPACITY),
         };
         let dead = zones.iter().enumerate().filter(|(_, live)| **live < CAPACITY);
         let candidates: Vec<CandidateZone> = dead.map(candidate).collect();
         let all = live_percent.len() as u32;
-        let supply_now = Supply { zones: all, free, spare: free, wanted };
+        let in_use = terrace_env::ByteCount(CAPACITY * zones.len() as u64);
+        let live = terrace_env::ByteCount(zones.iter().sum());
+        let supply_now = Supply { zones: all, free, spare: free, wanted, in_use, live };
         let view = ReclaimView { supply: supply_now, candidates: &candidates };
         let choice = policy.is_due(&supply_now).then(|| policy.victim(&view)).flatten();
         let Some(choice) = choice else { break };
@@ -124,6 +136,7 @@ fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
     ] {
         ends(&*system.parse::<System>().unwrap().reclaim());
     }
+    ends(&Lean::default());
 }
 
 fn ends(collector: &dyn Reclaim) {

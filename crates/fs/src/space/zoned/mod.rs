@@ -11,6 +11,8 @@
 //! | `slots` | how zones give back the device's active slots |
 //! | `space_wait` | how long a writer waits |
 //! | `victims` | when reclaim works, and on which zone |
+//! | `moved` | what reclaim has moved in vain |
+//! | [`SpaceParts`] | what all bytes of the zones are used for |
 //! | `pool`, `journal_space` | what writers ask for; zones for the journal |
 //! | `world` | a test: all that can happen in a store of a few zones |
 //!
@@ -28,6 +30,8 @@
 
 mod governor;
 mod journal_space;
+mod moved;
+mod parts;
 mod pool;
 mod reserves;
 mod slots;
@@ -42,6 +46,7 @@ mod zone_table;
 mod zoned_pool;
 
 pub(crate) use governor::Governor;
+pub use parts::{SpacePart, SpaceParts};
 pub(crate) use reserves::{
     COMPACTION_RESERVE, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
 };

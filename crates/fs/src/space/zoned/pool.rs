@@ -119,7 +119,7 @@ impl Pool for ZonedPool {
 
     fn claim(&self, lease: LeaseId, blocks: u32) -> Option<(BlockAddr, u32)> {
         let zone = ZoneId(lease.stretch);
-        let State { table, leases, .. } = &mut *self.state.lock();
+        let State { table, leases, claimed, .. } = &mut *self.state.lock();
         let held = leases.get_mut(&zone).filter(|held| held.id == lease.serial)?;
         let entry = *table.get(zone);
         let blocks = blocks.min(entry.room());
@@ -127,7 +127,8 @@ impl Pool for ZonedPool {
             return None;
         }
         held.in_flight += 1;
-        table.claim(zone, blocks);
+        *claimed += u64::from(blocks);
+        table.claim(zone, blocks, *claimed);
         Some((self.grid.addr(zone, entry.written), blocks))
     }
 

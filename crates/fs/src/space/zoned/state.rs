@@ -15,6 +15,7 @@ use terrace_policy::{
     PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
 
+use super::moved::Moved;
 use super::{Governor, Zone, ZoneTable};
 use crate::block::BLOCK;
 use crate::space::Ask;
@@ -53,6 +54,9 @@ pub(super) struct State {
     pub(super) reclaim: ReclaimState,
     /// How many victims are being emptied.
     pub(super) reclaiming: u32,
+    /// Blocks that writers and reclaim have claimed since the mount.
+    pub(super) claimed: u64,
+    pub(super) moved: Moved,
     /// Why the store takes no commits any more.
     pub(super) stopped: Option<StoreError>,
 }

@@ -20,6 +20,7 @@
 
 use terrace_env::ZoneId;
 use terrace_env::store::PlacementHint;
+use terrace_policy::RECLAIM_STREAM;
 
 use super::zone::Condition;
 #[cfg(test)]
@@ -53,12 +54,21 @@ impl ZoneTable {
         });
     }
 
-    /// A writer is about to write the zone's next blocks.
-    pub(crate) fn claim(&mut self, zone: ZoneId, blocks: u32) {
+    /// A writer is about to write the zone's next blocks. `now`: in blocks written since the mount.
+    pub(crate) fn claim(&mut self, zone: ZoneId, blocks: u32, now: u64) {
         self.change(zone, |z| {
             z.written += blocks;
             z.unsealed += blocks;
+            if z.stream != RECLAIM_STREAM {
+                z.written_at = now;
+            }
         });
+    }
+
+    /// Reclaim has moved blocks of a victim to a zone, which is as young as the younger of them.
+    pub(crate) fn note_moved(&mut self, victim: ZoneId, to: ZoneId) {
+        let written_at = self.get(victim).written_at;
+        self.change(to, |z| z.written_at = z.written_at.max(written_at));
     }
 
     /// Nothing more is written to a zone until it has been reset, or for good if the condition says

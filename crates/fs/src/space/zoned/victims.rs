@@ -22,13 +22,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use terrace_env::store::Rank;
-use terrace_env::{ByteCount, ZoneId};
+use terrace_env::{ByteCount, FileId, ZoneId};
 use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Supply};
 
 use super::state::{ReclaimState, Refusal, State};
 use super::{Zone, ZonedPool};
 use crate::block::BLOCK;
-use crate::catalog::Levels;
+use crate::catalog::{Extent, Levels};
 
 /// How the work on a victim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,7 @@ impl ZonedPool {
                 tables: of_live.tables,
                 levels: of_live.sum,
                 levels_dead: entry.levels_dead,
+                age: ByteCount((state.claimed - entry.written_at) * BLOCK as u64),
             }
         };
         let dead = state.table.candidates(state.victims.sight());
@@ -134,6 +135,21 @@ impl ZonedPool {
         for zone in zones {
             state.table.bury(zone, level);
         }
+    }
+
+    /// Reclaim has moved blocks of a file from a victim to these extents.
+    pub(crate) fn note_moved(&self, file: FileId, victim: ZoneId, to: &[Extent]) {
+        let State { table, moved, claimed, .. } = &mut *self.state.lock();
+        for extent in to {
+            table.note_moved(victim, self.grid.zone(extent.first));
+            moved.note(file, extent.blocks.into(), *claimed, table.totals().free);
+        }
+    }
+
+    /// A file is deleted.
+    pub(crate) fn note_gone(&self, file: FileId) {
+        let State { moved, claimed, .. } = &mut *self.state.lock();
+        moved.note_deleted(file, *claimed);
     }
 
     /// The zones that could be victims next.
@@ -209,11 +225,15 @@ impl State {
     }
 
     pub(super) fn supply(&self) -> Supply {
+        let totals = self.table.totals();
+        let bytes = |blocks: u64| ByteCount(blocks * BLOCK as u64);
         Supply {
-            zones: self.table.totals().zones,
-            free: self.table.totals().free_zones,
+            zones: totals.zones,
+            free: totals.free_zones,
             spare: self.governor.available(Rank::Log, &self.table),
             wanted: self.waiters > 0,
+            in_use: bytes(totals.capacity - totals.free),
+            live: bytes(totals.live + totals.unsealed + totals.pinned),
         }
     }
 }

@@ -53,6 +53,9 @@ pub(crate) struct Zone {
     /// The levels that tables in it had when they were deleted, added up; of tables that were
     /// deleted before the mount nothing is known.
     pub(crate) levels_dead: u64,
+    /// When the youngest of its bytes were written, in blocks written to the drive since the mount;
+    /// 0 before the mount. What reclaim has moved is as old as before.
+    pub(crate) written_at: u64,
     /// The level and stream of the file that was written to it last.
     pub(crate) level: Option<u8>,
     pub(crate) stream: u16,
@@ -74,6 +77,7 @@ impl Zone {
             active: false,
             quarantined: false,
             levels_dead: 0,
+            written_at: 0,
             level: None,
             stream: 0,
             holder: 0,

@@ -29,6 +29,7 @@ use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, ZoneId};
 use terrace_policy::{Placement, Reclaim};
 
+use super::moved::Moved;
 use super::reserves::journal_zones;
 use super::space_wait::{PIN_WAIT_MAX, SpaceWait};
 use super::state::{Choice, ReclaimState, State};
@@ -80,6 +81,8 @@ impl ZonedPool {
             zone_blocks: limits.zone_blocks,
             reclaim: ReclaimState::Absent,
             reclaiming: 0,
+            claimed: 0,
+            moved: Moved::default(),
             stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());

@@ -206,7 +206,9 @@ impl Zones {
     fn supply(&self) -> Supply {
         let (zones, free) = (self.all.len() as u32, self.free());
         let spare = free.saturating_sub(RESERVE);
-        Supply { zones, free, spare, wanted: spare == 0 }
+        let (live, room) = self.used();
+        let bytes = |entries: usize| ByteCount(entries as u64);
+        Supply { zones, free, spare, wanted: spare == 0, in_use: bytes(room), live: bytes(live) }
     }
 
     /// Whether it is time to empty zones.
@@ -257,6 +259,7 @@ impl Zones {
             tables: tables(zone).len() as u64,
             levels: tables(zone).into_iter().map(level_of).sum(),
             levels_dead: 0,
+            age: ByteCount(0),
         };
         shown.map(|(_, zone)| view(zone)).collect()
     }

@@ -1,0 +1,66 @@
+//! [`TerraceParts`]: what the zones of a file system's drive are used for.
+
+use std::mem::MaybeUninit;
+
+use terrace::fs::{SpacePart, SpaceParts};
+
+use crate::TerraceCode;
+use crate::failure::{given, guard};
+use crate::fs::TerraceFs;
+
+/// Some of a drive's zones, and what their bytes are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerracePart {
+    /// How many zones.
+    pub zones: u64,
+    /// Bytes of files, and of deleted ones that readers hold.
+    pub live: u64,
+    /// Bytes that were written and that nothing refers to.
+    pub dead: u64,
+    /// Bytes that can be written without a reset.
+    pub room: u64,
+}
+
+/// Zones by what happens to them: each zone of files is in one part. All is 0 where there are no
+/// zones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceParts {
+    /// Zones without room that nobody writes to.
+    pub full: TerracePart,
+    /// Zones that are being written.
+    pub writing: TerracePart,
+    /// Zones with room that nobody writes to now.
+    pub resting: TerracePart,
+    /// Zones that reclaim is emptying.
+    pub emptying: TerracePart,
+    /// Zones that hold nothing.
+    pub free: TerracePart,
+}
+
+impl TerracePart {
+    fn of(part: &SpacePart) -> Self {
+        let SpacePart { zones, live, dead, room } = *part;
+        Self { zones: zones.into(), live: live.0, dead: dead.0, room: room.0 }
+    }
+}
+
+/// Tells what the zones are used for. Takes as long as there are many of them.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_parts(
+    fs: Option<&TerraceFs>,
+    parts: Option<&mut MaybeUninit<TerraceParts>>,
+) -> TerraceCode {
+    guard(|| {
+        let SpaceParts { full, writing, resting, emptying, free } = given(fs, "fs")?.space_parts();
+        given(parts, "parts")?.write(TerraceParts {
+            full: TerracePart::of(&full),
+            writing: TerracePart::of(&writing),
+            resting: TerracePart::of(&resting),
+            emptying: TerracePart::of(&emptying),
+            free: TerracePart::of(&free),
+        });
+        Ok(())
+    })
+}
