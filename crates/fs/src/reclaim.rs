@@ -5,7 +5,8 @@
 //! 2. Reclaim copies live extents of the victim, until they come to 16 large writes. An extent of
 //!    known checksum is verified on the way.
 //! 3. A transaction points the files at the copies; the devices are flushed before it. It leaves
-//!    out extents that were trimmed or deleted meanwhile, and their copies are freed.
+//!    out extents that were trimmed or deleted meanwhile, and their copies are freed. The pool
+//!    remembers what was moved, to count what is deleted soon after.
 //! 4. Steps 2 and 3 are repeated. The victim is free once its last extent is gone and nobody reads
 //!    there any more.
 //!
