@@ -96,7 +96,8 @@ impl Format {
             "memtable_size": memtable_size,
         });
         output.result(&json, |out| {
-            let zones = zones.map_or("a drive without zones".to_owned(), |n| format!("{n} zones"));
+            let counted = |zones| counted(u64::from(zones), "zone", "zones");
+            let zones = zones.map_or("a drive without zones".to_owned(), counted);
             writeln!(out, "{image}: made a store on {zones}, {capacity}, for {system}")?;
             writeln!(out, "{}", room(live_max, memtable_size))
         })

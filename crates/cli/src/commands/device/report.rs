@@ -15,7 +15,7 @@ use terrace_zone::{Access, Geometry, Layout, Tracks, ZoneReport, ZoneState, Zone
 
 use crate::commands::drive;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Print a drive's geometry and zones.
 #[derive(clap::Args)]
@@ -127,8 +127,9 @@ impl Summary {
             }
         }
         let table = self.table_memory;
+        let zones = counted(u64::from(*zone_count), "zone", "zones");
         format!(
-            "{image}: {zone_count} zones of {zone_size}, {conventional_zones} of them \
+            "{image}: {zones} of {zone_size}, {conventional_zones} of them \
              conventional; {capacity} can be written; in use, the table of zones takes up to \
              {table} of memory"
         )

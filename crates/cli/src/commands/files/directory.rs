@@ -9,6 +9,7 @@ use terrace::fs::NamedFiles;
 use terrace_env::store::FileInfo;
 
 use crate::failure::{Failure, Kind};
+use crate::output::counted;
 
 /// Files with their names, in the order of these.
 pub(super) type Named = Vec<(String, FileInfo)>;
@@ -37,7 +38,9 @@ impl Found {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::File(info) => format!("a file of {} bytes", info.size),
-            Self::Directory(inside) => format!("a directory of {} files", inside.len()),
+            Self::Directory(inside) => {
+                format!("a directory of {}", counted(inside.len() as u64, "file", "files"))
+            }
             Self::Nothing => "nothing".to_owned(),
         }
     }
