@@ -101,10 +101,14 @@ impl<'a> Plugin<'a> {
         Command::new(self.place.join(format!("terrace_{}_{name}", self.engine)))
     }
 
+    /// The plug-in itself.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.place.join(format!("libterrace_{}.so", self.engine))
+    }
+
     /// Loads the plug-in into a program.
     pub(crate) fn load_into(&self, program: &mut Command) {
-        let library = self.place.join(format!("libterrace_{}.so", self.engine));
-        program.env("LD_PRELOAD", library);
+        program.env("LD_PRELOAD", self.library());
     }
 
     /// Runs the contract program with these arguments and kills it after `millis`.

@@ -1,12 +1,15 @@
 //! Emulated drives in files, and formatting: [`terrace_image_create`], [`terrace_format`].
 //!
+//! What is opened by a path may also be a block device of Linux. It is formatted by the program
+//! `terrace format`, which looks first at what is on it.
+//!
 //! A formatted drive, or a directory, becomes a key-value store when `terrace_store_open` opens it
 //! first, and a file system when `terrace_fs_create` makes a file in it. The two do not mix.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::device::{Access, Tracks};
+use terrace::device::{Access, Device, DriveAt, Tracks};
 use terrace::{ByteCount, Devices, Emulator, FormatOptions, Fs, Geometry};
 use terrace_env::runner;
 
@@ -70,19 +73,36 @@ pub extern "C" fn terrace_image_create(
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_format(path: TerraceSlice<'_>) -> TerraceCode {
     guard(|| {
-        let drive = open(path.text("path")?, Access::ReadWrite, false)?;
+        let path = Path::new(path.text("path")?);
+        let drive: Arc<dyn Device> = match DriveAt::open(path, Access::ReadWrite)? {
+            DriveAt::Image(drive) => Arc::new(*drive),
+            DriveAt::BlockDevice(_) => {
+                let path = path.display();
+                return Err(Failure::invalid(format_args!(
+                    "expected an image, found the block device {path}: format it by \
+                     `terrace format --files {path}`"
+                )));
+            }
+        };
         Ok(Fs::format(Devices::from(drive), &FormatOptions::default())?)
     })
 }
 
-/// Opens an image. `unsynced`: its flushes do not reach the host's disk.
+/// Opens an image or a block device. `unsynced`: flushes of the image do not reach the host's disk.
 pub(crate) fn open(
-    path: impl AsRef<Path>,
+    path: &Path,
     access: Access,
     unsynced: bool,
-) -> Result<Arc<Emulator>, Failure> {
-    let drive = Emulator::open_image(path, access)?;
-    Ok(Arc::new(if unsynced { drive.unsynced() } else { drive }))
+) -> Result<Arc<dyn Device>, Failure> {
+    match DriveAt::open(path, access)? {
+        DriveAt::Image(drive) if unsynced => Ok(Arc::new(drive.unsynced())),
+        DriveAt::Image(drive) => Ok(Arc::new(*drive)),
+        DriveAt::BlockDevice(_) if unsynced => Err(Failure::invalid(format_args!(
+            "unsynced: expected an image, found the block device {}",
+            path.display()
+        ))),
+        DriveAt::BlockDevice(drive) => Ok(Arc::new(*drive)),
+    }
 }
 
 fn geometry(shape: &TerraceShape) -> Result<Geometry, Failure> {

@@ -20,6 +20,7 @@
 pub mod conformance;
 mod device;
 mod device_layer;
+mod drive_at;
 pub mod emulator;
 mod error;
 mod geometry;
@@ -30,6 +31,7 @@ pub mod timing;
 
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
 pub use device_layer::DeviceLayer;
+pub use drive_at::DriveAt;
 pub use emulator::{Access, Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
 pub use geometry::{Geometry, GeometryError, Layout, Tracks, ZoneType};

@@ -3,8 +3,10 @@
 //! `null_blk` and an ordinary disk.
 //!
 //! 1. Get the distribution's kernel for virtual machines, if it is not there yet.
-//! 2. Build the tests of `terrace-zone` and of `terrace`, and the program, with all others.
-//! 3. Pack them, with the libraries that they are linked with, busybox and the kernel's modules.
+//! 2. Build the tests of `terrace-zone` and of `terrace`, the program, with all others, and the
+//!    plug-in for RocksDB.
+//! 3. Pack them and RocksDB's tools, with the libraries that they are linked with, busybox and the
+//!    kernel's modules.
 //! 4. Boot the machine in QEMU. The processor is emulated, so no right is needed; code runs ten to
 //!    fifty times slower. `guest/init` makes the devices, and `guest/work` says what is done.
 //! 5. Read the result from the last line of the serial output.

@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::resets;
 use crate::built::Built;
 use crate::packages;
+use crate::plugin::Plugin;
 use crate::workspace::Workspace;
 
 /// Seconds that a reset of the machine may take, with the boot and the writes that follow.
@@ -67,6 +68,12 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     let append = built.examples("terrace-zone").into_iter().find(|(name, _)| *name == "append");
     let (_, append) = append.context("cargo: expected an example of the name append")?;
     image.add_program(append, "guest/append")?;
+    let plugin = Plugin::debug(workspace, "rocksdb");
+    plugin.build(&["all"])?;
+    image.add_program(&plugin.library(), "guest/libterrace_rocksdb.so")?;
+    for tool in ["db_bench", "ldb", "sst_dump"] {
+        image.add_program(&find(tool)?, &format!("guest/{tool}"))?;
+    }
     image.add_program(&find("busybox")?, "bin/busybox")?;
     image.add_program(Path::new(packages::DMSETUP), "bin/dmsetup")?;
     image.add_modules(&kernel)?;
