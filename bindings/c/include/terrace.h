@@ -664,8 +664,8 @@ void terrace_cursor_free(TerraceCursor *cursor);
 const char *terrace_error_message(void);
 
 /**
- * Mounts the file system on the drive of an image, or in a directory. `options` may be null. To be
- * closed by `terrace_fs_close`.
+ * Mounts the file system on the drive of an image, on a block device, or in a directory. `options`
+ * may be null. To be closed by `terrace_fs_close`.
  */
 TerraceCode terrace_fs_open(TerraceSlice path, const TerraceOptions *options, TerraceFs **fs);
 
@@ -831,8 +831,8 @@ uint64_t terrace_reader_size(const TerraceReader *reader);
 void terrace_reader_close(TerraceReader *reader);
 
 /**
- * Opens the store on the drive of an image, or in a directory. A formatted drive without one, or
- * an empty directory, becomes an empty store. `options` may be null. To be closed by
+ * Opens the store on the drive of an image, on a block device, or in a directory. A formatted drive
+ * without one, or an empty directory, becomes an empty store. `options` may be null. To be closed by
  * `terrace_store_close`.
  */
 TerraceCode terrace_store_open(TerraceSlice path,

@@ -195,8 +195,8 @@ fn names(fs: Option<&TerraceFs>) -> Result<&NamedFiles, Failure> {
     Ok(&given(fs, "fs")?.files)
 }
 
-/// Mounts the file system on the drive of an image, or in a directory. `options` may be null. To be
-/// closed by `terrace_fs_close`.
+/// Mounts the file system on the drive of an image, on a block device, or in a directory. `options`
+/// may be null. To be closed by `terrace_fs_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_open(
     path: TerraceSlice<'_>,

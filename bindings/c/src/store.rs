@@ -79,7 +79,7 @@ impl TerraceOptions {
         self.read_only != 0
     }
 
-    /// Mounts the file system of an image.
+    /// Mounts the file system of an image or a block device.
     pub(crate) fn mount(&self, path: &Path) -> Result<Arc<Fs>, Failure> {
         let (of_image, access) = match self.is_read_only() {
             true => (Access::ReadOnly, fs::Access::ReadOnly),
@@ -119,8 +119,8 @@ pub(crate) fn bounds(start: TerraceSlice<'_>, end: TerraceSlice<'_>) -> Result<B
     })
 }
 
-/// Opens the store on the drive of an image, or in a directory. A formatted drive without one, or
-/// an empty directory, becomes an empty store. `options` may be null. To be closed by
+/// Opens the store on the drive of an image, on a block device, or in a directory. A formatted drive
+/// without one, or an empty directory, becomes an empty store. `options` may be null. To be closed by
 /// `terrace_store_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_open(

@@ -29,6 +29,6 @@ pub use terrace_zone::linux::{
 };
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
-    Access, Completion, Device, DeviceError, DriveAt, Emulator, Geometry, GeometryError, Layout, Op,
-    PowerCut, Request, Ticket, Tracks, ZoneReport, ZoneState, ZoneType,
+    Access, Completion, Device, DeviceError, DriveAt, Emulator, Geometry, GeometryError, Layout,
+    Op, PowerCut, Request, Ticket, Tracks, ZoneReport, ZoneState, ZoneType,
 };

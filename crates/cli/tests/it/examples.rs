@@ -43,7 +43,12 @@ const PAGES: [&str; 12] = [
 const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, and works on them";
 
 /// Commands that are not run here.
-const NOT_RUN: [(&str, &str); 20] = [
+const NOT_RUN: [(&str, &str); 21] = [
+    (
+        "terrace lab report arrivals/delays arrivals/sweep --scale 1/64 --results DIRECTORY --markdown \
+         page.md",
+        "needs results that take hours; `lab` reports what it has run",
+    ),
     (
         "terrace device create /dev/nvme1n1 --kind plain",
         "needs a block device of the host; `block_devices` of the zone crate uses a loop device",
@@ -55,7 +60,7 @@ const NOT_RUN: [(&str, &str); 20] = [
     ),
     ("terrace device report /dev/nvme1n1", NEEDS_DRIVE),
     ("terrace bench fillseq fillrandom readrandom --device /dev/nvme1n1", NEEDS_DRIVE),
-    ("terrace demo --device /dev/nvme1n1", NEEDS_DRIVE),
+    ("terrace demo --device /dev/nvme1n1 --force", NEEDS_DRIVE),
     ("terrace format /dev/nvme1n1 --force", NEEDS_DRIVE),
     ("terrace put /dev/nvme1n1 greeting hello", NEEDS_DRIVE),
     ("terrace get /dev/nvme1n1 greeting", NEEDS_DRIVE),
