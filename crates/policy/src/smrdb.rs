@@ -58,7 +58,7 @@
 //! - Levels of another system: the deepest level that holds anything takes the part of level 1.
 //!   Bands of levels in between move to it by metadata alone, before all else.
 //!
-//! Load-aware, level 1 is merged in [slices](slice) instead of by step 3.
+//! Load-aware, level 1 is merged in [slices](mod@slice) instead of by step 3.
 //!
 //! One plan is under way at a time. There is no state.
 
