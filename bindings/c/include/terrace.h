@@ -831,9 +831,9 @@ uint64_t terrace_reader_size(const TerraceReader *reader);
 void terrace_reader_close(TerraceReader *reader);
 
 /**
- * Opens the store on the drive of an image, on a block device, or in a directory. A formatted drive
- * without one, or an empty directory, becomes an empty store. `options` may be null. To be closed by
- * `terrace_store_close`.
+ * Opens the store on the drive of an image, on a block device, or in a directory. A formatted
+ * drive without one, or an empty directory, becomes an empty store. `options` may be null. To be
+ * closed by `terrace_store_close`.
  */
 TerraceCode terrace_store_open(TerraceSlice path,
                                const TerraceOptions *options,

@@ -119,9 +119,9 @@ pub(crate) fn bounds(start: TerraceSlice<'_>, end: TerraceSlice<'_>) -> Result<B
     })
 }
 
-/// Opens the store on the drive of an image, on a block device, or in a directory. A formatted drive
-/// without one, or an empty directory, becomes an empty store. `options` may be null. To be closed by
-/// `terrace_store_close`.
+/// Opens the store on the drive of an image, on a block device, or in a directory. A formatted
+/// drive without one, or an empty directory, becomes an empty store. `options` may be null. To be
+/// closed by `terrace_store_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_open(
     path: TerraceSlice<'_>,

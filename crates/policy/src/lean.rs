@@ -11,9 +11,9 @@
 //! 3. The victim is the zone with the largest benefit over cost, `(1 - u) * age / (1 + u)`, of
 //!    those in [`FewestLive`](crate::Sight::FewestLive). `u` is the live share of the zone. `1 - u`
 //!    comes free, and `1 + u` is read and written for it. The age is what was written to the drive
-//!    since the youngest byte of the zone was (Rosenblum and Ousterhout, "The Design and Implementation of a
-//!    Log-Structured File System", SOSP '91, section 3.6). Data that has lived long goes on
-//!    living, whereas a young zone may soon come free by itself.
+//!    since the youngest byte of the zone was (Rosenblum and Ousterhout, "The Design and
+//!    Implementation of a Log-Structured File System", SOSP '91, section 3.6). Data that has lived
+//!    long goes on living, whereas a young zone may soon come free by itself.
 //! 4. Among equals, the zone with the fewest live bytes is taken.
 //! 5. Live data is placed under reclaim's own stream, and is as old there as it was.
 //!

@@ -45,8 +45,8 @@ const NEEDS_DRIVE: &str = "needs a block device with zones; the guest has some, 
 /// Commands that are not run here.
 const NOT_RUN: [(&str, &str); 21] = [
     (
-        "terrace lab report arrivals/delays arrivals/sweep --scale 1/64 --results DIRECTORY --markdown \
-         page.md",
+        "terrace lab report arrivals/delays arrivals/sweep --scale 1/64 --results DIRECTORY \
+         --markdown page.md",
         "needs results that take hours; `lab` reports what it has run",
     ),
     (
