@@ -32,7 +32,7 @@ const BURST: &str = "burst";
 #[command(after_help = "\
 Examples:
   terrace demo --system geardb
-  terrace demo --device /dev/nvme1n1")]
+  terrace demo --device /dev/nvme1n1 --force")]
 pub(crate) struct Demo {
     /// The directory whose files are loaded
     #[arg(default_value = "/usr/share")]
