@@ -102,13 +102,13 @@ impl<'a> Plugin<'a> {
     }
 
     /// The plug-in itself.
-    pub(crate) fn library(&self) -> PathBuf {
+    pub(crate) fn shared_object(&self) -> PathBuf {
         self.place.join(format!("libterrace_{}.so", self.engine))
     }
 
     /// Loads the plug-in into a program.
     pub(crate) fn load_into(&self, program: &mut Command) {
-        program.env("LD_PRELOAD", self.library());
+        program.env("LD_PRELOAD", self.shared_object());
     }
 
     /// Runs the contract program with these arguments and kills it after `millis`.

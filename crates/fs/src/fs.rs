@@ -1,12 +1,12 @@
 //! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and some that a program
-//! makes beside it, such as to unmount or to reclaim; `format`, `mount` and `check`, for example,
-//! have files of their own. The work is done by the [`Volume`], by writers and readers of files,
+//! makes beside it, such as to unmount; `format`, `mount`, `check` and `reclaim`, for example, have
+//! files of their own. The work is done by the [`Volume`], by writers and readers of files,
 //! and by the pools of space.
 //!
 //! # Threads
 //! Calls that create, open, reopen, read, write, commit or reserve can wait for devices or space.
-//! So can calls that begin a group, roll the journal, reclaim, wait for reclaim, forget a device or
-//! unmount, and dropping the store. The caller must hold no lock over any of these. The calls of
+//! So can calls that begin a group, roll the journal, forget a device or unmount, and dropping the
+//! store. The caller must hold no lock over any of these. The calls of
 //! this file that ask for names, files and counts, such as `lookup`, `info` and `io`, take locks
 //! and wait for no device.
 
@@ -173,36 +173,6 @@ impl Fs {
         self.volume.journal.roll()?;
         self.volume.journal.roll()?;
         self.volume.journal.forget_others()
-    }
-
-    /// Empties the zone that the reclaim policy chooses, as far as that is possible. Returns
-    /// whether the policy has chosen one. On a device without zones there is nothing to reclaim.
-    pub fn reclaim_one(&self) -> Result<bool, StoreError> {
-        let Some(reclaimer) = &self.reclaimer else {
-            return Err(StoreError::ReadOnly("reclaim"));
-        };
-        reclaimer.run_once(&self.volume, true, || false)
-    }
-
-    /// Waits until the background reclaim rests: until no zone is being emptied, and none is to be.
-    /// A store that is opened for reading has none. Writers that go on may make it wait for ever.
-    pub fn wait_reclaim_idle(&self) {
-        if let Some(zoned) = self.volume.pools.zoned() {
-            zoned.await_reclaim_idle();
-        }
-    }
-
-    /// Extents that reclaim has found damaged since the mount, and left where they are.
-    #[must_use]
-    pub fn damaged_extents(&self) -> u64 {
-        self.reclaimer.as_ref().map_or(0, |reclaimer| reclaimer.mismatches())
-    }
-
-    /// Bytes that reclaim has moved in vain since the mount: their file was deleted before as much
-    /// was written as was free when they were moved.
-    #[must_use]
-    pub fn moved_in_vain(&self) -> ByteCount {
-        self.volume.pools.zoned().map_or(ByteCount(0), |zoned| zoned.moved_in_vain())
     }
 
     fn writable(&self, what: &'static str) -> Result<(), StoreError> {

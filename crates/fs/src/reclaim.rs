@@ -1,4 +1,5 @@
-//! Reclaim: empties zones, so that they can be written again.
+//! Reclaim: empties zones, so that they can be written again. Calls of [`Fs`] ask for it, wait for
+//! it and count it.
 //!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that the pool shows it.
@@ -33,14 +34,14 @@ use std::time::Duration;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, FileId, ZoneId, runner};
+use terrace_env::{ByteCount, Cause, FileId, ZoneId, runner};
 use terrace_policy::ReclaimChoice;
 
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, Mapped, Record};
 use crate::space::{Ask, Outcome, Region, Share, ZonedPool};
 use crate::volume::Volume;
-use crate::{AddressSpace, BLOCK, BlockAddr};
+use crate::{AddressSpace, BLOCK, BlockAddr, Fs};
 
 /// Large writes before a transaction points at the copies: enough that the flush is small beside
 /// them.
@@ -49,6 +50,38 @@ const STEP_WRITES: u32 = 16;
 const COMMIT_WAIT: Duration = Duration::from_millis(1);
 /// Zones that may fail under one copy before reclaim gives up.
 const FAILURES_MAX: u32 = 8;
+
+impl Fs {
+    /// Empties the zone that the reclaim policy chooses, as far as that is possible. Returns
+    /// whether the policy has chosen one. On a device without zones there is nothing to reclaim.
+    pub fn reclaim_one(&self) -> Result<bool, StoreError> {
+        let Some(reclaimer) = &self.reclaimer else {
+            return Err(StoreError::ReadOnly("reclaim"));
+        };
+        reclaimer.run_once(&self.volume, true, || false)
+    }
+
+    /// Waits until the background reclaim rests: until no zone is being emptied, and none is to be.
+    /// A store that is opened for reading has none. Writers that go on may make it wait for ever.
+    pub fn wait_reclaim_idle(&self) {
+        if let Some(zoned) = self.volume.pools.zoned() {
+            zoned.await_reclaim_idle();
+        }
+    }
+
+    /// Extents that reclaim has found damaged since the mount, and left where they are.
+    #[must_use]
+    pub fn damaged_extents(&self) -> u64 {
+        self.reclaimer.as_ref().map_or(0, |reclaimer| reclaimer.mismatches())
+    }
+
+    /// Bytes that reclaim has moved in vain since the mount: their file was deleted before as much
+    /// was written as was free when they were moved.
+    #[must_use]
+    pub fn moved_in_vain(&self) -> ByteCount {
+        self.volume.pools.zoned().map_or(ByteCount(0), |zoned| zoned.moved_in_vain())
+    }
+}
 
 /// Chooses victims and empties them.
 pub(crate) struct Reclaimer {

@@ -70,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_program(append, "guest/append")?;
     let plugin = Plugin::debug(workspace, "rocksdb");
     plugin.build(&["all"])?;
-    image.add_program(&plugin.library(), "guest/libterrace_rocksdb.so")?;
+    image.add_program(&plugin.shared_object(), "guest/libterrace_rocksdb.so")?;
     for tool in ["db_bench", "ldb", "sst_dump"] {
         image.add_program(&find(tool)?, &format!("guest/{tool}"))?;
     }

@@ -278,13 +278,6 @@ impl Drive {
         sources
     }
 
-    /// Whether it has zones that must be written front to back. One that has none is given zones in
-    /// its [`geometry`](Self::geometry) all the same.
-    #[must_use]
-    pub fn has_zones(&self) -> bool {
-        self.file.geometry.zoned.value
-    }
-
     /// The shape of the whole drive at a scale: as many zones, each of them smaller. Zones that no
     /// longer hold whole physical blocks are rounded down.
     ///

@@ -59,7 +59,7 @@ impl Create {
     fn geometry(&self) -> Result<Geometry, Failure> {
         let real = self.drive.as_deref().map(Drive::find).transpose()?;
         let own = match &real {
-            Some(real) if !real.has_zones() => DeviceKind::Plain,
+            Some(real) if !real.is_zoned() => DeviceKind::Plain,
             _ => DeviceKind::Zoned,
         };
         let kind = self.kind.unwrap_or(own);
