@@ -94,15 +94,11 @@ pub(crate) fn open(
     access: Access,
     unsynced: bool,
 ) -> Result<Arc<dyn Device>, Failure> {
-    match DriveAt::open(path, access)? {
-        DriveAt::Image(drive) if unsynced => Ok(Arc::new(drive.unsynced())),
-        DriveAt::Image(drive) => Ok(Arc::new(*drive)),
-        DriveAt::BlockDevice(_) if unsynced => Err(Failure::invalid(format_args!(
-            "unsynced: expected an image, found the block device {}",
-            path.display()
-        ))),
-        DriveAt::BlockDevice(drive) => Ok(Arc::new(*drive)),
-    }
+    DriveAt::open(path, access)?.into_device(unsynced).ok_or_else(|| {
+        let path = path.display();
+        let expected = format_args!("unsynced: expected an image, found the block device {path}");
+        Failure::invalid(expected)
+    })
 }
 
 fn geometry(shape: &TerraceShape) -> Result<Geometry, Failure> {

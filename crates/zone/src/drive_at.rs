@@ -5,9 +5,10 @@
 //! opened. Otherwise the device itself is the drive.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::linux::{BlockDevice, ZoneModel};
-use crate::{Access, DeviceError, Emulator};
+use crate::{Access, Device, DeviceError, Emulator};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -32,5 +33,17 @@ impl DriveAt {
             }
         }
         Ok(Self::BlockDevice(Box::new(BlockDevice::open(path, access)?)))
+    }
+
+    /// The drive. `unsynced`: flushes of an image do not reach the host's disk; of a block device
+    /// they always do, so that there is `None`.
+    #[must_use]
+    pub fn into_device(self, unsynced: bool) -> Option<Arc<dyn Device>> {
+        Some(match self {
+            Self::Image(drive) if unsynced => Arc::new(drive.unsynced()),
+            Self::Image(drive) => Arc::new(*drive),
+            Self::BlockDevice(_) if unsynced => return None,
+            Self::BlockDevice(drive) => Arc::new(*drive),
+        })
     }
 }

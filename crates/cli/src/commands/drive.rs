@@ -14,17 +14,11 @@ pub(super) fn open(
     access: Access,
     unsynced: bool,
 ) -> Result<Arc<dyn Device>, Failure> {
-    match DriveAt::open(path, access)? {
-        DriveAt::Image(drive) if unsynced => Ok(Arc::new(drive.unsynced())),
-        DriveAt::Image(drive) => Ok(Arc::new(*drive)),
-        DriveAt::BlockDevice(_) if unsynced => {
-            let path = path.display();
-            let message =
-                format!("--unsynced-image: expected an image, found the block device {path}");
-            Err(Failure::new(Kind::Usage, message))
-        }
-        DriveAt::BlockDevice(drive) => Ok(Arc::new(*drive)),
-    }
+    DriveAt::open(path, access)?.into_device(unsynced).ok_or_else(|| {
+        let path = path.display();
+        let message = format!("--unsynced-image: expected an image, found the block device {path}");
+        Failure::new(Kind::Usage, message)
+    })
 }
 
 /// Whether there is a block device at a path, be it the drive itself or what an image lies on.
