@@ -463,8 +463,8 @@ typedef struct {
 } TerracePart;
 
 /**
- * Zones by what happens to them: each zone of files is in one part. All is 0 where there are no
- * zones.
+ * Zones by what happens to them. Each zone is in one part, but for those of the journal and the
+ * superblock, and for failed ones, which are in none. All is 0 where there are no zones.
  */
 typedef struct {
   /**

@@ -78,6 +78,14 @@ impl Failure {
         self.message = format!("{what}: {}", self.message);
         self
     }
+
+    /// This failure, and one that followed from going on after it.
+    pub(crate) fn and(mut self, later: Option<Self>) -> Self {
+        if let Some(later) = later {
+            self.message = format!("{}; then: {}", self.message, later.message);
+        }
+        self
+    }
 }
 
 /// A write to standard output that failed.

@@ -14,7 +14,7 @@ mod stretches;
 mod tree;
 
 use std::error::Error as _;
-use std::num::ParseIntError;
+use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ErrorKind};
@@ -35,11 +35,14 @@ fn main() -> ExitCode {
 /// An error of the command line; one of a number says what was expected instead of why the digits
 /// could not be read.
 fn explained(error: clap::Error) -> clap::Error {
-    if !error.source().is_some_and(|source| source.is::<ParseIntError>()) {
-        return error;
-    }
+    let source = error.source().and_then(|source| source.downcast_ref::<ParseIntError>());
+    let Some(source) = source else { return error };
+    let expected = match source.kind() {
+        IntErrorKind::PosOverflow => "a smaller number",
+        _ => "a whole number, 0 or more",
+    };
     let context = |kind| error.get(kind).map_or(String::new(), ToString::to_string);
     let (option, found) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
-    let message = format!("{option}: expected a whole number, found '{found}'");
+    let message = format!("{option}: expected {expected}, found '{found}'");
     clap::Error::raw(ErrorKind::ValueValidation, message).format(&mut Arguments::command())
 }

@@ -151,7 +151,7 @@ impl Check {
             let (region, offset) = self.media.describe("superblock", at);
             let expected = "a superblock whose checksum holds".to_owned();
             let got = "another block; the store opens by another copy, and the next opening for \
-                       writing makes this one anew";
+                       writing replaces or erases this one, if its place can be written";
             let problem = Problem { region, offset, expected, got: got.into() };
             let Checked { problems, leftovers, closed, .. } = &mut self.checked;
             let list = if unsound.is_damage(*closed) { problems } else { leftovers };

@@ -57,9 +57,9 @@ pub struct Checked {
     pub closed: bool,
     /// Leftovers of a crash; they are no problems. The next opening for writing removes files, and
     /// the next writer of a log, or closing, removes bytes behind the log's end; on devices, the
-    /// next mount for writing replaces a torn superblock. In a store
-    /// that was closed in order each is a problem, except for those that an opening leaves which is
-    /// killed: a journal and `CURRENT.new`.
+    /// next mount for writing replaces a torn superblock. In a store that was closed in order each
+    /// is a problem, except what a killed opening leaves: a journal, `CURRENT.new`, a torn
+    /// superblock.
     pub leftovers: Vec<Problem>,
     /// Files looked at.
     pub files: u64,

@@ -119,9 +119,9 @@ impl Fs {
             if let Some(zoned) = pools.zoned() {
                 zoned.free_slots(&ended);
             }
-            found.replayed.mend_superblocks()?;
+            found.replayed.mend_superblocks();
             if let Some((area, superblock)) = &mut found.other {
-                area.mend(superblock)?;
+                area.mend(superblock);
                 pairing::renew((area, superblock), &mut found.replayed)?;
             }
             let ends = log_ends(&logs, found.replayed.epoch());

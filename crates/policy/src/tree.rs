@@ -120,12 +120,14 @@ impl SegmentView {
     /// About how many of its bytes lie in a range, as far as its histogram tells; without one, all.
     #[must_use]
     pub fn size_within(&self, span: &Span) -> ByteCount {
+        if span.start <= self.span.start && self.span.end <= span.end {
+            return self.size;
+        }
         let counts = |key: &&[u8]| self.span.contains(key);
         let all = self.histogram.keys().filter(counts).count() as u64 + 1;
         let within = |key: &&[u8]| counts(key) && span.contains(key);
-        let is_whole = span.start <= self.span.start && self.span.end <= span.end;
         let part = self.histogram.keys().filter(within).count() as u64 + 1;
-        if is_whole || all == 1 { self.size } else { ByteCount(self.size.0 * part.min(all) / all) }
+        if all == 1 { self.size } else { ByteCount(self.size.0 * part.min(all) / all) }
     }
 }
 

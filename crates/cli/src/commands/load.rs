@@ -133,10 +133,12 @@ impl Load {
         match (wrong, sink) {
             (Some(wrong), Sink::Tables(_)) => return Err(wrong),
             (wrong, sink) => {
-                sink.finish()?;
-                db.close()?;
+                let kept = sink.finish().and_then(|()| Ok(db.close()?));
                 drop(progress);
-                wrong.map_or(Ok(()), Err)?;
+                match wrong {
+                    Some(wrong) => return Err(wrong.and(kept.err())),
+                    None => kept?,
+                }
             }
         }
         output.result(&json!({ "entries": entries, "bytes": bytes }), |out| {

@@ -6,7 +6,8 @@
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use terrace::ByteCount;
 use terrace_env::DeviceId;
 use terrace_fs::{FreeSpace, Fs, RunUsage, RunUse};
@@ -17,18 +18,29 @@ use crate::map::{self, Digits};
 use crate::stretches::Stretches;
 
 /// A device without zones.
-#[derive(Serialize)]
 pub(crate) struct DeviceRuns {
     /// Its number in the store.
     device: DeviceId,
-    #[serde(skip)]
     layout: Layout,
     /// Its runs, from its start to its end.
     runs: Vec<RunUsage>,
     /// The free ones in numbers, if the device holds the tables.
     free: Option<FreeSpace>,
-    #[serde(skip)]
     digits: Digits,
+}
+
+impl Serialize for DeviceRuns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let run = |run: &RunUsage| {
+            let mut object = json!(run);
+            if let Some(level) = object.as_object_mut().and_then(|it| it.remove("level")) {
+                object[self.digits.name()] = level;
+            }
+            object
+        };
+        let runs: Vec<Value> = self.runs.iter().map(run).collect();
+        json!({ "device": self.device, "runs": runs, "free": self.free }).serialize(serializer)
+    }
 }
 
 impl DeviceRuns {

@@ -249,7 +249,7 @@ fn a_shape_that_cannot_be_is_told_by_the_option_that_is_wrong() {
         (&["--logical-block", "5000"][..], "--logical-block: expected 512 or 4096, found 5000"),
         (&["--size", "4095"], "expected a block of 4096 bytes"),
         (&["--size", "4095"], "found 4095 B"),
-        (&["--max-open", "1e9"], "expected a whole number, found '1e9'"),
+        (&["--max-open", "1e9"], "expected a whole number, 0 or more, found '1e9'"),
     ] {
         let create = ["device", "create", "wrong.img"];
         let error = place.fails(2, &[&create[..], options].concat());

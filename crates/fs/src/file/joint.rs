@@ -1,13 +1,13 @@
 //! [`Joint`]: plan of a request that reads parts of several files, because the files lie one behind
 //! the other on a device.
 //!
-//! 1. [`Joint::add`] takes the part of a file if the file is sealed, lies in memory nowhere, and
-//!    follows the file before it: its first block for the part lies behind the last block of that
+//! 1. [`Joint::add`] takes the part of a file if the file is sealed, so that all of it is on the
+//!    device, and if it follows the file before it: its first block for the part lies behind the last block of that
 //!    file. What lies between the two parts is the rest of that file.
 //! 2. The plan holds the pin of each file's state, so that the blocks are not written again before
 //!    the plan is dropped.
 //!
-//! An address is enough for that on a device without zones. There is no such request on zones.
+//! On zones there is no such request: [`Joint::read`] gives `None`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Joint {
         self.first.get_or_insert(addr);
         self.starts.push(at as usize * BLOCK + (part.start % BLOCK as u64) as usize);
         self.blocks = blocks;
-        self.file_end = (end == state.map.end()).then(|| at + (end - from));
+        self.file_end = at.checked_add(end - from).filter(|_| end == state.map.end());
         self.pins.push(Arc::clone(&state.pin));
         true
     }

@@ -78,9 +78,9 @@ impl Replayed {
         self.area.write(&mut self.superblock)
     }
 
-    /// Replaces blocks that should be superblocks and are none.
-    pub(crate) fn mend_superblocks(&mut self) -> Result<(), StoreError> {
-        self.area.mend(&mut self.superblock)
+    /// Replaces blocks that should be superblocks and are none, as far as they can be written.
+    pub(crate) fn mend_superblocks(&mut self) {
+        self.area.mend(&mut self.superblock);
     }
 
     /// Zones of journal and superblock that are not written any more as they are. They may still be

@@ -184,26 +184,41 @@ impl SuperblockArea {
 
     /// Replaces blocks that were found to be no superblocks, if there are any: the superblock in
     /// force is written again, so that it has two copies, and a zone with such a block that is not
-    /// appended to any more is reset. Nothing is changed if a zone of a log cannot be reset.
-    pub(crate) fn mend(&mut self, superblock: &mut Superblock) -> Result<(), StoreError> {
+    /// appended to any more is reset. The place of the blocks may have worn out: if they cannot be
+    /// written, or a zone of a log cannot be reset, the superblock in force stays as it is.
+    pub(crate) fn mend(&mut self, superblock: &mut Superblock) {
         if self.unsound.is_empty() {
-            return Ok(());
+            return;
         }
-        let Home::Log(zones) = self.home else {
-            self.unsound.clear();
-            return self.write(superblock);
+        let is_mended = match self.home {
+            Home::Slots(_) => self.write(superblock).is_ok(),
+            Home::Log(zones) => self.change_over(zones, superblock),
         };
-        let reset = |zone| self.device.control(Op::Reset(zone), Cause::Superblock).is_ok();
-        let (active, _) = self.next;
-        if !reset(zones[1 - active]) {
-            return Ok(());
+        if is_mended {
+            self.unsound.clear();
         }
-        self.unsound.clear();
+    }
+
+    /// Writes the superblock twice to the zone of a log that is not appended to, and resets the
+    /// other one; whether it was written.
+    fn change_over(&mut self, zones: [ZoneId; 2], superblock: &mut Superblock) -> bool {
+        let reset = |zone| self.device.control(Op::Reset(zone), Cause::Superblock).is_ok();
+        let (before, generation) = (self.next, self.generation);
+        let (active, _) = before;
+        // A write that finds no zone for it must not have given up the present one.
+        if !reset(zones[1 - active]) {
+            return false;
+        }
         self.next = (active, None);
-        write_twice(self, superblock)?;
+        if write_twice(self, superblock).is_err() {
+            if self.generation == generation {
+                self.next = before;
+            }
+            return false;
+        }
         // The copies that count are in the other zone now. If this fails, a block stays as it is.
         let _ = self.device.control(Op::Reset(zones[active]), Cause::Superblock);
-        Ok(())
+        true
     }
 
     /// Writes the next superblock and returns once it is durable. It gets this place and the next

@@ -114,7 +114,9 @@ fn files_that_were_deleted_or_trimmed_are_read_as_their_readers_see_them_or_not_
         let behind = [(files[1], 0..70_000), (files[2], 0..LENS[2])];
         let most = ByteCount::mib(1);
         let read = readers[0].read_joint(5_000..300_001, &behind, most, Cause::Compaction);
-        compare(&files, &read.unwrap_or_else(|| panic!("{name}: the reader has it")));
+        let read = read.unwrap_or_else(|| panic!("{name}: the reader has it"));
+        assert_eq!(read.starts.len(), 3, "{name}");
+        compare(&files, &read);
         drop(readers);
         let reader = fs.open(files[0]).expect("what is left of it");
         let read = |from| reader.read_joint(from..300_001, &behind, most, Cause::Compaction);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use terrace_env::{ByteCount, DeviceId, Lba};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Checked, FormatOptions, Fs, MountOptions, ZoneGrid, ZonePlace};
+use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry};
 
 /// A drive whose superblocks lie in slots, or in a log.
@@ -90,6 +91,23 @@ fn a_broken_copy_is_a_problem_until_a_mount_has_made_it_anew() {
             assert!(checked.is_clean() && checked.leftovers.is_empty(), "{case}: {checked:?}");
             assert!(copies(&drive).len() >= 2, "{case}");
         }
+    }
+}
+
+/// The place of the superblocks may have worn out.
+#[test]
+fn a_broken_copy_that_cannot_be_written_anew_keeps_no_store_from_being_opened() {
+    for (in_slots, failing) in [(true, 0), (false, 0), (false, 1)] {
+        let drive = drive(in_slots, 4096);
+        let place = *copies(&drive).last().expect("a superblock");
+        spoil(&drive, place, flip);
+        drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Write, failing)));
+        live(&drive);
+        drive.set_faults(None);
+        // What the other mount could not mend, this one can.
+        live(&drive);
+        let checked = check(&drive);
+        assert!(checked.is_clean(), "in slots: {in_slots}, write {failing}: {checked:?}");
     }
 }
 

@@ -29,9 +29,8 @@ use crate::tree::{Key, RunView, Span};
 /// As many as the largest subcompaction has: the next choice is made after about one instalment.
 const SLICE_TABLES: u64 = 16;
 
-/// The most older bytes that are merged with a newer one. With 4, `arrivals/low-rates` (1/64)
-/// wrote 5.6 and 7.4 bytes for one in its mixes and scanned 878 and 773 times a second after them;
-/// with 8, 6.7 and 8.8 bytes, and 1,125 and 825 times (before level 0 was merged for scans).
+/// The most older bytes that are merged with a newer one: more than in a leveled row, because level
+/// 0 comes in whole memtables. `docs/arrivals.md` has what it costs in `arrivals/low-rates`.
 const OLDER_MAX: u64 = 8;
 
 /// A slice that is to be merged.
@@ -50,9 +49,12 @@ impl Slice {
             let runs = &level.runs[..count];
             let (oldest, newer) = runs.split_last()?;
             let mut from: Key = Key::from(&[][..]);
+            let bands = runs.iter().flat_map(|run| &run.segments);
+            let mut ends: Vec<&Key> = bands.map(|band| &band.span.end).collect();
+            ends.sort_unstable();
             loop {
                 let start = first_overlap(runs, &from)?;
-                let span = Span { end: end(runs, &start, most)?, start };
+                let span = Span { end: end(runs, &ends, &start, most)?, start };
                 let bytes =
                     |runs: &[RunView]| runs.iter().map(|run| within(run, &span)).sum::<u64>();
                 if within(oldest, &span) <= OLDER_MAX * bytes(newer) {
@@ -85,16 +87,20 @@ fn first_overlap(runs: &[RunView], from: &Key) -> Option<Key> {
     newer.iter().filter_map(of).min()
 }
 
-/// The first end of a band up to which so many bytes lie, or else the last end.
-fn end(runs: &[RunView], start: &Key, most: u64) -> Option<Key> {
-    let bands = runs.iter().flat_map(|run| &run.segments);
-    let mut ends: Vec<&Key> = bands.map(|band| &band.span.end).filter(|end| *end > start).collect();
-    ends.sort_unstable();
+/// The first end of a band up to which so many bytes lie, or else the last end. `ends`: those of
+/// all bands, in order.
+fn end(runs: &[RunView], ends: &[&Key], start: &Key, most: u64) -> Option<Key> {
+    let ends = &ends[ends.partition_point(|end| *end <= start)..];
     let is_too_near = |end: &&Key| {
         let span = Span { start: Arc::clone(start), end: Arc::clone(end) };
         runs.iter().map(|run| within(run, &span)).sum::<u64>() < most
     };
-    let at = ends.partition_point(is_too_near);
+    // The end is near, so it is looked for in steps that double.
+    let mut reach = 1;
+    while reach < ends.len() && is_too_near(&ends[reach - 1]) {
+        reach *= 2;
+    }
+    let at = ends[..reach.min(ends.len())].partition_point(is_too_near);
     ends.get(at).or(ends.last()).map(|end| Arc::clone(end))
 }
 

@@ -180,7 +180,7 @@ impl FileMedium {
         let entry = |zone| header.encode_entry(zone, table.status(zone));
         let entries: Vec<u8> = header.geometry.zone_ids().flat_map(entry).collect();
         // The header goes last: without it the file is no image.
-        host.write(HEADER, &entries)?;
+        host.reach(host.write(HEADER, &entries)?)?;
         let number = host.write(0, &header.encode())?;
         host.reach(number)?;
         Ok((Self::new(host, header), table))

@@ -20,8 +20,7 @@
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
 //! - While files lie on an offload device, the urgent log, flushes and logs leave as many blocks
-//!   more as a reservation of them holds: compactions write them here, and free nothing here for
-//!   it.
+//!   more, and a sixteenth: compactions write them here, and free nothing here for it.
 //!
 //! Known weakness: on shingled tracks compactions may break up free runs until guards take what is
 //! kept for flushes. A store that was filled with keys of which none was overwritten can then

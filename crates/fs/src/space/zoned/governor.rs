@@ -13,8 +13,8 @@
 //!   and logs therefore leave room, too: as much as higher ranks lack in free zones, up to a limit.
 //!   No room is kept for reclaim and the journal.
 //! - **Debt**: what lies on an [offload device](crate::superblock::Role::Offload) is written here
-//!   by compactions, which free nothing here for it. So flushes and logs leave as many zones more
-//!   as a reservation of these bytes would hold, and compactions take them.
+//!   by compactions, which free nothing here for it. So the urgent log, flushes and logs leave as
+//!   many zones more as a reservation of these bytes would hold, and compactions take them.
 //!
 //! Pure; its owner locks it.
 

@@ -3,7 +3,8 @@
 //! and the writers would still have found space until then.
 //!
 //! Time is counted in blocks that writers and reclaim have claimed. A file is remembered from its
-//! move until its time is over, so there are never more than the free space has had written to it.
+//! move until it is deleted or its time is over, so that memory holds at most an entry to each file
+//! that was moved. A file that is deleted while its move is committed may be missed.
 //!
 //! Pure; its owner locks it.
 

@@ -3,8 +3,8 @@
 //!
 //! A job for which tables are written as *sets* reads a set like this. The request is as large as
 //! the memory of jobs allows, and ends where a segment ends. The memory counts until the last
-//! segment has been walked. If nothing can be read like this, the caller reads each table for
-//! itself, in pieces.
+//! segment has been walked. If the store refuses, the caller reads each further table of the run
+//! for itself, in pieces.
 //!
 //! Waits for the device, so the caller holds no lock.
 
@@ -24,6 +24,8 @@ pub(super) struct Joint {
     first: usize,
     /// Of each segment, where the part begins in its table, and its bytes.
     parts: VecDeque<(u64, Bytes)>,
+    /// The store does not read this run like this.
+    is_refused: bool,
 }
 
 /// Memory of a request; counts.
@@ -43,7 +45,11 @@ impl Joint {
     pub(super) fn take(&mut self, run: &Run, at: usize, cause: Cause) -> Option<(u64, Bytes)> {
         if at < self.first || at >= self.first + self.parts.len() {
             self.parts.clear();
+            if self.is_refused {
+                return None;
+            }
             self.parts = read(run, at, cause).unwrap_or_default();
+            self.is_refused = self.parts.is_empty();
             self.first = at;
         }
         self.parts.drain(..at - self.first);
@@ -66,7 +72,8 @@ fn read(run: &Run, at: usize, cause: Cause) -> Option<VecDeque<(u64, Bytes)>> {
         parts.push((id, part));
     }
     let (_, front) = parts.first()?;
-    let mut lease = memory.gauge(Walk::Job(cause)).lease(usize::try_from(most.0).ok()?);
+    let size = usize::try_from(most.0 - left).ok()?;
+    let mut lease = memory.gauge(Walk::Job(cause)).lease(size);
     let read = first.read_joint(front.clone(), &parts[1..], most, cause)?;
     lease.resize(read.bytes.capacity());
     let bytes = Bytes::from_owner(Buffer { bytes: read.bytes, _lease: lease });
