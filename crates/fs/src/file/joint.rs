@@ -2,8 +2,8 @@
 //! the other on a device.
 //!
 //! 1. [`Joint::add`] takes the part of a file if the file is sealed, so that all of it is on the
-//!    device, and if it follows the file before it: its first block for the part lies behind the last block of that
-//!    file. What lies between the two parts is the rest of that file.
+//!    device, and if it follows the file before it: its first block for the part lies behind the
+//!    last block of that file. What lies between the two parts is the rest of that file.
 //! 2. The plan holds the pin of each file's state, so that the blocks are not written again before
 //!    the plan is dropped.
 //!
