@@ -81,7 +81,7 @@ fn what_space_or_a_client_asks_for_is_the_rows_choice() {
 #[test]
 fn level_0_goes_before_overlapping_bands_where_writers_would_wait_and_only_there() {
     let letters: Vec<char> = ('a'..='z').collect();
-    let narrow = letters.windows(2).map(|pair| format!(" {}-{}:10", pair[0], pair[1]));
+    let narrow = letters.windows(2).map(|pair| format!(" {}-{}:90", pair[0], pair[1]));
     let bands = format!("level=1 run=2 a-z:10\nlevel=1 run=1{}\n", narrow.collect::<String>());
     let with = |flushes: usize| {
         let runs = (0..flushes).rev().map(|run| format!("level=0 run={} a-z:10\n", run + 3));
@@ -97,7 +97,7 @@ fn level_0_goes_before_overlapping_bands_where_writers_would_wait_and_only_there
         assert_eq!(short, pick(&own, flushes, Urgency::Space), "space is the row's");
     }
     assert!(takes_level0(&pick(&held, 6, Urgency::Shape)));
-    // A byte over each 25: not worth a slice.
+    // Nine older bytes for a newer one at least: not worth a slice.
     assert_eq!(held.pick_under(&with(0), &[], Urgency::Shape, &SCANS), None);
 }
 
