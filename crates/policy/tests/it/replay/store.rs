@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
@@ -24,13 +25,19 @@ const FLUSH_STREAM: u16 = 2;
 /// there is space.
 const SUBCOMPACTION_TABLES: (usize, usize) = (4, 16);
 
-/// View of the zones that deciders get.
-#[derive(Debug, Default)]
-struct Sight(Mutex<ZonesView>);
+/// The zones, while a decider chooses. Most do not look at them, and a view of all is dear.
+#[derive(Default)]
+struct Sight(Mutex<Option<Zones>>);
+
+impl fmt::Debug for Sight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sight")
+    }
+}
 
 impl ZonesSource for Sight {
     fn placed(&self, _: &[FileId]) -> ZonesView {
-        self.0.lock().clone()
+        self.0.lock().as_ref().map(Zones::view).unwrap_or_default()
     }
 }
 
@@ -213,12 +220,11 @@ impl Replay {
         self.collect();
         let mut plans = 0;
         while self.tree.runs(0).len() >= self.level0_least {
-            if !self.blind {
-                *self.sight.0.lock() = self.zones.view();
-            }
-            self.check_choices();
-            let (tree, state) = (&self.tree, &self.state);
-            let choice = self.compaction.pick_under(tree, state, Urgency::Shape, &self.load);
+            let choice = self.in_sight(|store| {
+                store.check_choices();
+                let (tree, state) = (&store.tree, &store.state);
+                store.compaction.pick_under(tree, state, Urgency::Shape, &store.load)
+            });
             let Some(choice) = choice else { break };
             plans += 1;
             assert!(plans < 1000, "still busy after {plans} plans: {choice:?}");
@@ -230,6 +236,18 @@ impl Replay {
             self.state = choice.state;
             self.collect();
         }
+    }
+
+    /// Calls deciders, which see the zones, if they are told of them.
+    fn in_sight<T>(&mut self, choose: impl FnOnce(&mut Self) -> T) -> T {
+        if self.blind {
+            return choose(self);
+        }
+        let none = self.zones.none();
+        *self.sight.0.lock() = Some(mem::replace(&mut self.zones, none));
+        let chosen = choose(self);
+        self.zones = self.sight.0.lock().take().expect("the zones that were lent");
+        chosen
     }
 
     /// Each of several choices is legal by itself, and the first one is what the decider picks.

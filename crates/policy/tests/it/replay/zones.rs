@@ -63,6 +63,12 @@ impl Zones {
         Self { placement, reclaim, capacity, all, tables, held }
     }
 
+    /// The same deciders over no zones.
+    pub(crate) fn none(&self) -> Self {
+        let deciders = (Arc::clone(&self.placement), Arc::clone(&self.reclaim));
+        Self::new(deciders, 0, self.capacity)
+    }
+
     pub(crate) fn free(&self) -> u32 {
         self.all.iter().filter(|zone| zone.slots.is_empty()).count() as u32
     }
