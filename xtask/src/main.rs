@@ -20,6 +20,7 @@ mod reference;
 mod rocksdb;
 mod series;
 mod soak;
+mod spent;
 mod step;
 mod suite;
 mod tidy;

@@ -1,52 +1,57 @@
 //! Steps of a chore, such as the checks of `cargo xtask tidy`. A step that fails does not end the
 //! chore, so that one run shows all failures.
 //!
-//! Each step prints its time, and [`Steps::close`] fails if a step has failed, with the names of
-//! those. Output about steps goes to standard error. Commands get nothing on their standard input.
+//! Each step prints its time. [`Steps::close`] prints a table of the steps, the dearest first, and
+//! fails if a step has failed, with the names of those. Output about steps goes to standard error.
+//! Commands get nothing on their standard input.
 
+use std::fmt::Write as _;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::spent::{Spent, Watch};
+
 /// The steps run so far.
 pub(crate) struct Steps {
-    start: Instant,
-    done: usize,
+    watch: Watch,
+    done: Vec<(String, Spent)>,
     failed: Vec<String>,
 }
 
 impl Steps {
     /// Starts the clock.
     pub(crate) fn new() -> Self {
-        Self { start: Instant::now(), done: 0, failed: Vec::new() }
+        Self { watch: Watch::start(), done: Vec::new(), failed: Vec::new() }
     }
 
     /// Runs one step. Its error is printed under its name, and remembered.
     pub(crate) fn run(&mut self, name: &str, step: impl FnOnce() -> anyhow::Result<()>) {
         eprintln!("== {name}");
-        let start = Instant::now();
+        let watch = Watch::start();
         let result = step();
-        let took = seconds(start.elapsed());
-        self.done += 1;
+        let spent = watch.spent();
         match result {
-            Ok(()) => eprintln!("== {name}: ok, {took}"),
+            Ok(()) => eprintln!("== {name}: ok, {spent}"),
             Err(error) => {
-                eprintln!("{error:#}\n== {name}: FAILED, {took}");
+                eprintln!("{error:#}\n== {name}: FAILED, {spent}");
                 self.failed.push(name.to_owned());
             }
         }
+        self.done.push((name.to_owned(), spent));
     }
 
-    /// Prints the closing line; an error if a step failed.
+    /// Prints the table and the closing line; an error if a step failed.
     pub(crate) fn close(self) -> anyhow::Result<()> {
-        let took = seconds(self.start.elapsed());
+        let spent = self.watch.spent();
+        let count = self.done.len();
+        eprint!("{}", table(self.done));
         if self.failed.is_empty() {
-            eprintln!("== all {} steps ok, {took}", self.done);
+            eprintln!("== all {count} steps ok, {spent}");
             return Ok(());
         }
         let failed = self.failed.join("; ");
-        bail!("{} of {} steps failed ({failed}), {took}", self.failed.len(), self.done)
+        bail!("{} of {count} steps failed ({failed}), {spent}", self.failed.len())
     }
 }
 
@@ -86,13 +91,35 @@ fn line(command: &Command) -> String {
     set.chain([program.into_owned()]).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn seconds(duration: Duration) -> String {
-    format!("{:.1} s", duration.as_secs_f64())
+/// A line to a step, by processor time.
+fn table(mut steps: Vec<(String, Spent)>) -> String {
+    steps.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.processor));
+    let mut table = String::from("processors     clock  step\n");
+    for (name, Spent { clock, processor }) in steps {
+        let (clock, processor) = (clock.as_secs_f64(), processor.as_secs_f64());
+        _ = writeln!(table, "{processor:8.1} s {clock:7.1} s  {name}");
+    }
+    table
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn the_dearest_step_is_first_in_the_table() {
+        let spent = |clock, processor| Spent {
+            clock: Duration::from_millis(clock),
+            processor: Duration::from_millis(processor),
+        };
+        let steps = vec![("waits".to_owned(), spent(9_000, 20)), ("b".to_owned(), spent(50, 90))];
+        assert_eq!(
+            table(steps),
+            "processors     clock  step\n     0.1 s     0.1 s  b\n     0.0 s     9.0 s  waits\n"
+        );
+    }
 
     #[test]
     fn a_failed_step_fails_the_chore_but_not_the_next_step() {
