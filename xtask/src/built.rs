@@ -5,6 +5,7 @@
 //! from here: the whole workspace is chosen, and after the tests nothing is left to compile.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context;
 use cargo_metadata::{Artifact, Message, TargetKind};
@@ -16,6 +17,32 @@ use crate::workspace::Workspace;
 pub(crate) struct Built<'a> {
     workspace: &'a Workspace,
     artifacts: Vec<Artifact>,
+}
+
+/// A program of tests.
+pub(crate) struct TestProgram<'a> {
+    /// Whether the tests are in the sources that they test.
+    is_unit: bool,
+    package: &'a str,
+    target: &'a str,
+    path: &'a Path,
+    /// The package's directory.
+    place: &'a Path,
+}
+
+impl TestProgram<'_> {
+    /// What it tests, in words.
+    pub(crate) fn name(&self) -> String {
+        let Self { package, target, .. } = self;
+        if self.is_unit { format!("{package}, unit") } else { format!("{package}, {target}") }
+    }
+
+    /// Runs it where cargo would.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(self.path);
+        command.arg("--quiet").current_dir(self.place);
+        command
+    }
 }
 
 impl<'a> Built<'a> {
@@ -41,6 +68,26 @@ impl<'a> Built<'a> {
     /// The integration tests of a package.
     pub(crate) fn tests(&self, package: &str) -> anyhow::Result<&Path> {
         self.program(package, &TargetKind::Test, "it")
+    }
+
+    /// All programs of tests, unit tests first.
+    pub(crate) fn all_tests(&self) -> Vec<TestProgram<'_>> {
+        let packages = self.workspace.metadata().workspace_packages();
+        let tests = self.artifacts.iter().filter(|artifact| artifact.profile.test);
+        let programs = tests.filter_map(|artifact| {
+            let package = packages.iter().find(|package| package.id == artifact.package_id)?;
+            let is_unit = !artifact.target.kind.contains(&TargetKind::Test);
+            Some(TestProgram {
+                is_unit,
+                package: package.name.as_str(),
+                target: artifact.target.name.as_str(),
+                path: artifact.executable.as_ref()?.as_std_path(),
+                place: package.manifest_path.parent()?.as_std_path(),
+            })
+        });
+        let mut programs: Vec<_> = programs.collect();
+        programs.sort_unstable_by_key(|program| (!program.is_unit, program.package));
+        programs
     }
 
     /// The examples of a package, by name.

@@ -124,8 +124,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     tally.next = arguments.round.unwrap_or(tally.next.max(1));
     eprintln!("soaking {}: {}", recipe.name, recipe.about);
     let tests = recipe.tests.iter();
-    let tests: Vec<Named<'_>> =
-        tests.map(|(package, word)| Named { package, flags: &[], word }).collect();
+    let tests: Vec<Named<'_>> = tests.map(|(package, word)| Named { package, word }).collect();
     tests.iter().try_for_each(|named| named.find(workspace))?;
     let budget = Duration::from_secs(60 * arguments.minutes);
     let start = Instant::now();

@@ -1,11 +1,8 @@
-//! `cargo xtask test`: the tests of the workspace, its canary runs, the tests on block devices,
+//! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
 //! those of the plug-ins for RocksDB and LevelDB, those in the guest and the examples of the
 //! package `terrace`. It first installs packages of the operating system that are missing. Where
 //! `losetup` finds no loop device for the user, the tests on block devices are left out, and a line
 //! says so. [`demo`] runs the demonstration and checks its result.
-//!
-//! A canary run breaks a rule on purpose and expects a test to notice. A crate that declares the
-//! feature `canary` has such tests, with `canary` in their names. If it has none, the step fails.
 
 use std::process::Command;
 
@@ -15,7 +12,6 @@ use serde_json::Value;
 use crate::built::Built;
 use crate::guest;
 use crate::leveldb;
-use crate::named::Named;
 use crate::packages;
 use crate::rocksdb;
 use crate::step::{self, Steps};
@@ -27,20 +23,11 @@ const WITH_EXAMPLES: &str = "terrace";
 /// Runs every test.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
-    steps.run("test: unit, integration and documentation", || {
-        step::command(&mut workspace.cargo(["test", "--workspace", "--quiet", "--no-fail-fast"]))
+    programs(workspace, steps);
+    steps.run("test: documentation", || {
+        let words = ["test", "--workspace", "--doc", "--quiet", "--no-fail-fast"];
+        step::command(&mut workspace.cargo(words))
     });
-    for package in workspace.metadata().workspace_packages() {
-        if package.features.contains_key("canary") {
-            let name = package.name.as_str();
-            let canaries =
-                Named { package: name, flags: &["--features", "canary"], word: "canary" };
-            steps.run(&format!("test: canaries of {name}"), || {
-                canaries.find(workspace)?;
-                canaries.run(workspace, &[])
-            });
-        }
-    }
     block_devices(workspace, steps);
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
     leveldb::test(workspace, steps, leveldb::Arguments::default());
@@ -48,6 +35,20 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
         guest::run(workspace, &guest::Arguments::default())
     });
     steps.run("test: examples", || examples(workspace));
+}
+
+/// Runs the unit tests and the integration tests of each package: a step for each program, so that
+/// the table of steps says which one is dear.
+fn programs(workspace: &Workspace, steps: &mut Steps) {
+    let mut built = None;
+    steps.run("test: build", || {
+        built = Some(Built::all(workspace)?);
+        Ok(())
+    });
+    for program in built.iter().flat_map(Built::all_tests) {
+        let name = format!("test: {}", program.name());
+        steps.run(&name, || step::command(&mut program.command()));
+    }
 }
 
 /// Runs the tests that need a block device, where this host lets the user make one out of a file.

@@ -3,12 +3,12 @@
 //! other tests notice it.
 //!
 //! The enum must be `Copy` and `PartialEq`. The macro defines `is_broken(rule)`, for the code that
-//! has to keep the rule. If the calling crate is built with its feature `canary`, it also defines
+//! has to keep the rule. If the calling crate is built with debug assertions, it also defines
 //! `set(Some(rule))`, which breaks one rule for the calling thread until the next `set` on that
-//! thread. Without the feature there is no `set`, and `is_broken` returns false.
+//! thread. Without them, as in a release, there is no `set`, and `is_broken` returns false.
 
-/// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
-/// `is_broken`. To be called in the module of the enum.
+/// Makes the rules of an enum breakable: `set`, if the calling crate is built with debug
+/// assertions, and `is_broken`. To be called in the module of the enum.
 ///
 /// ```
 /// /// A rule that a correct store keeps.
@@ -25,7 +25,7 @@
 #[macro_export]
 macro_rules! canary {
     ($rule:ident) => {
-        #[cfg(feature = "canary")]
+        #[cfg(debug_assertions)]
         mod broken {
             use std::cell::Cell;
 
@@ -45,13 +45,13 @@ macro_rules! canary {
             }
         }
 
-        #[cfg(feature = "canary")]
+        #[cfg(debug_assertions)]
         pub(crate) use broken::is_broken;
-        #[cfg(feature = "canary")]
+        #[cfg(debug_assertions)]
         pub use broken::set;
 
         /// Whether a rule is to be broken: never, in this build.
-        #[cfg(not(feature = "canary"))]
+        #[cfg(not(debug_assertions))]
         pub(crate) const fn is_broken(_rule: $rule) -> bool {
             false
         }

@@ -1,7 +1,7 @@
 //! Rules that can be broken on purpose, to prove that the tests notice.
 //!
-//! With the feature `canary`, `set` breaks one rule, in place of the one before, for code that runs
-//! on the calling thread. Without the feature, no rule can be broken.
+//! With debug assertions, `set` breaks one rule, in place of the one before, for code that runs on
+//! the calling thread. Without them, as in a release, no rule can be broken.
 
 /// A rule that a correct file system keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Rules of the engine that a test can break on purpose, to prove that the tests would notice.
 //!
-//! With the feature `canary`, `set` breaks one rule for the calling thread, until the next `set`
+//! With debug assertions, `set` breaks one rule for the calling thread, until the next `set`
 //! there. Code that runs in another thread keeps the rule, as the engine's jobs do on the threaded
 //! runner. A simulation runs its actors on one thread, so the rule is broken for all of them.
-//! Without the feature no rule can be broken.
+//! Without them, as in a release, no rule can be broken.
 
 /// A rule that a correct engine keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ fn files_keep_the_contract_with_a_cache_of_any_size_and_policy() {
     }
 }
 
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 #[test]
 fn the_canary_of_a_cache_that_keeps_what_is_gone_is_noticed() {
     use terrace_fs::canary::{Rule, set};

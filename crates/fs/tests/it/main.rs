@@ -1,7 +1,7 @@
 //! The integration tests of the file system.
 
 mod cache;
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 mod canary;
 mod catalog;
 mod changes;

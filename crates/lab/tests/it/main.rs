@@ -3,7 +3,7 @@
 
 mod bands;
 mod block_file_system;
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 mod canary;
 mod checkpoints;
 mod crowd;

@@ -42,7 +42,7 @@ fn must_agree(script: Vec<Operation>, setting: &Setting, seed: u64, which: &str)
 }
 
 /// Plays a seed's script on the seed's drive.
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 pub(crate) fn of_seed(seed: u64) -> Result<Tally, Failure> {
     outcome(&script(seed, LENGTH, Kind::Everything), &Setting::any(seed), seed)
 }

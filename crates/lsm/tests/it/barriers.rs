@@ -85,7 +85,7 @@ fn what_stays_ends_a_table_though_another_stream_of_its_run_has_no_key_in_betwee
 }
 
 #[test]
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 fn a_merge_whose_table_would_reach_over_another_ends_before_its_commit() {
     use terrace_env::store::Store;
     use terrace_lsm::canary::{Rule, set};

@@ -24,12 +24,11 @@
 //! Ingests, but for those of `moments`, and checkpoints are not here, but in the tests of the
 //! crates `lab` and `terrace`.
 //!
-//! `canary` is built with the feature `canary` only, `moments` and `schedules` with debug
-//! assertions only.
+//! `canary`, `moments` and `schedules` are built with debug assertions only.
 
 mod arbitrary;
 mod barriers;
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 mod canary;
 mod crash;
 mod destinations;

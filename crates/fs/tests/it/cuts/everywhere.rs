@@ -70,7 +70,7 @@ fn role(seed: u64) -> Role {
 }
 
 /// Whether the store of a seed is on shingled tracks.
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 pub(super) fn is_on_tracks(seed: u64) -> bool {
     shape(seed).layout.tracks().is_some()
 }

@@ -7,7 +7,7 @@
 //!
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-fs any_write` repeats the run of one seed.
 
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 mod canary;
 mod client;
 mod everywhere;

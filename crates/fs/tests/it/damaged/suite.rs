@@ -71,7 +71,7 @@ fn no_damaged_file_of_any_store_is_lost_in_silence() {
     }
 }
 
-#[cfg(feature = "canary")]
+#[cfg(debug_assertions)]
 #[test]
 fn the_canary_of_logs_whose_ends_are_not_recorded_is_noticed_by_damage() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
