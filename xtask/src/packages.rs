@@ -24,10 +24,12 @@ pub(crate) struct Package {
 
 /// A program for devices over other devices. It is not on the search path of every user.
 pub(crate) const DMSETUP: &str = "/usr/sbin/dmsetup";
+/// Likewise.
+pub(crate) const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
 /// the project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 11] = [
+pub(crate) const NEEDED: [Package; 12] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package { name: "strace", program: "strace", why: "tests look at what is written and synced" },
     Package { name: "g++", program: "c++", why: "the plug-ins are C++" },
@@ -53,6 +55,7 @@ pub(crate) const NEEDED: [Package; 11] = [
         why: "the guest has zoned block devices",
     },
     Package { name: "busybox-static", program: "busybox", why: "the guest has no other shell" },
+    Package { name: "e2fsprogs", program: MKE2FS, why: "the guest compares with ext4" },
     Package { name: "dmsetup", program: DMSETUP, why: "the guest has devices that fail" },
     Package { name: "cpio", program: "cpio", why: "the guest boots from such an archive" },
 ];

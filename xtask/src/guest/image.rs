@@ -13,12 +13,13 @@ use super::kernel::Kernel;
 use crate::step;
 
 /// Modules that the guest loads, with their parameters. `init` makes the devices of `null_blk`.
-const MODULES: [(&str, &str); 7] = [
+const MODULES: [(&str, &str); 8] = [
     ("virtio_pci", ""),
     ("virtio_blk", ""),
     ("configfs", ""),
     ("null_blk", "nr_devices=0"),
     ("sd_mod", ""),
+    ("ext4", ""),
     // Devices whose writes fail or vanish.
     ("dm_flakey", ""),
     // An SMR disk: 96 zones of 1 MiB, four of them conventional, blocks of 4 KiB.

@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Decides the moments of the resets
     #[arg(long, default_value_t = Self::default().seed)]
     seed: u64,
+    /// Instead of the tests: the processor time of synced inserts of RocksDB on zones, and on ext4
+    #[arg(long, default_value_t = Self::default().synced)]
+    synced: bool,
     /// The metapackage of the kernel
     #[arg(long, default_value_t = Self::default().kernel)]
     kernel: String,
@@ -37,7 +40,7 @@ pub(crate) struct Arguments {
 impl Default for Arguments {
     fn default() -> Self {
         let kernel = "linux-image-cloud-amd64".to_owned();
-        Self { timeout: 1800, rounds: 2, seed: 1, kernel }
+        Self { timeout: 1800, rounds: 2, seed: 1, synced: false, kernel }
     }
 }
 
@@ -61,6 +64,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     image.add_file(&root.join("init"), "init")?;
     image.add_file(&root.join("work"), "guest/work")?;
     image.add_file(&root.join("resets"), "guest/resets")?;
+    image.add_file(&root.join("synced"), "guest/synced")?;
     image.add_program(built.tests("terrace-zone")?, "guest/zone_tests")?;
     image.add_program(built.tests("terrace")?, "guest/store_tests")?;
     image.add_program(built.tests("terrace-lab")?, "guest/model_tests")?;
@@ -76,11 +80,15 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     }
     image.add_program(&find("busybox")?, "bin/busybox")?;
     image.add_program(Path::new(packages::DMSETUP), "bin/dmsetup")?;
+    image.add_program(Path::new(packages::MKE2FS), "guest/mke2fs")?;
     image.add_modules(&kernel)?;
     let archive = folder.join("guest.cpio");
     image.pack(&archive)?;
     let timeout = arguments.timeout;
     let mut machine = Machine { folder, kernel: kernel.image, archive, timeout };
+    if arguments.synced {
+        return machine.run_synced();
+    }
     machine.run()?;
     machine.timeout = arguments.timeout_of_resets();
     resets::run(&machine, arguments.rounds, arguments.seed)
