@@ -8,7 +8,6 @@
 //! project cannot be listed or read, `tidy` and `ci` end at once.
 
 mod bench;
-mod beside;
 mod built;
 mod figure;
 mod guest;
@@ -93,7 +92,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
                 tidy::compile(&workspace, &mut steps);
             }
         }
-        Chore::Test => suite::test(&workspace, &mut steps, |_, _| ()),
+        Chore::Test => suite::test(&workspace, &mut steps),
         Chore::Rocksdb(kills) => {
             steps.run("packages of the system", || packages::provide(&packages::NEEDED));
             rocksdb::test(&workspace, &mut steps, *kills);
@@ -105,7 +104,10 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Ci => {
             tidy::shape(&workspace, &mut steps)?;
             tidy::compile(&workspace, &mut steps);
-            suite::test(&workspace, &mut steps, released);
+            suite::test(&workspace, &mut steps);
+            suite::demo(&workspace, &mut steps);
+            steps.run("experiments", || series::smoke(&workspace));
+            steps.run("one figure whole", || figure::run(&workspace, figure::Arguments::default()));
         }
         Chore::Guest(arguments) => return guest::run(&workspace, arguments),
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
@@ -114,11 +116,4 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Series(arguments) => return series::run(&workspace, arguments),
     }
     steps.close()
-}
-
-/// The steps of CI with a release build.
-fn released(workspace: &Workspace, steps: &mut Steps) {
-    suite::demo(workspace, steps);
-    steps.run("experiments", || series::smoke(workspace));
-    steps.run("one figure whole", || figure::run(workspace, figure::Arguments::default()));
 }

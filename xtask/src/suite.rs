@@ -9,8 +9,8 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::beside::Beside;
 use crate::built::Built;
+use crate::guest;
 use crate::leveldb;
 use crate::packages;
 use crate::rocksdb;
@@ -20,13 +20,8 @@ use crate::workspace::Workspace;
 /// The package whose examples are programs for users to read: each runs without arguments.
 const WITH_EXAMPLES: &str = "terrace";
 
-/// Runs every test; `beside`: steps that may go at the same time as the guest, whose machine has
-/// one processor.
-pub(crate) fn test(
-    workspace: &Workspace,
-    steps: &mut Steps,
-    beside: impl FnOnce(&Workspace, &mut Steps),
-) {
+/// Runs every test.
+pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
     programs(workspace, steps);
     steps.run("test: documentation", || {
@@ -35,12 +30,11 @@ pub(crate) fn test(
     });
     block_devices(workspace, steps);
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
-    // The guest has the plug-in for RocksDB, so that one is built first.
-    let guest = Beside::start(workspace, "guest");
     leveldb::test(workspace, steps, leveldb::Arguments::default());
+    steps.run("test: zoned block devices in a guest", || {
+        guest::run(workspace, &guest::Arguments::default())
+    });
     steps.run("test: examples", || examples(workspace));
-    beside(workspace, steps);
-    steps.run("test: zoned block devices in a guest", || guest?.finish());
 }
 
 /// Runs the unit tests and the integration tests of each package: a step for each program, so that
