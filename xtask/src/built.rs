@@ -31,7 +31,7 @@ pub(crate) struct TestProgram<'a> {
 }
 
 impl TestProgram<'_> {
-    /// What it tests, in words.
+    /// The package, and the kind of its tests.
     pub(crate) fn name(&self) -> String {
         let Self { package, target, .. } = self;
         if self.is_unit { format!("{package}, unit") } else { format!("{package}, {target}") }
