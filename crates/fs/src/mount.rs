@@ -42,6 +42,7 @@ use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::format::{JOURNAL_OPEN, ZONE_BLOCKS_MIN};
 use crate::frame::{Binding, LogScan, LogTail};
+use crate::gatherer::Gatherer;
 use crate::journal::Journal;
 use crate::media::Media;
 use crate::medium::Medium;
@@ -137,10 +138,16 @@ impl Fs {
         let volume = Arc::new(Volume::new(uuid, media, pools, journal, unsealed));
         let reclaimer = write.then(|| Arc::new(Reclaimer::new()));
         let background = reclaimer.as_ref().filter(|_| options.background);
-        let background = background.zip(volume.pools.zoned()).map(|(reclaimer, zoned)| {
-            zoned.start_reclaim();
+        let background = background.and_then(|reclaimer| {
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
-            runner::spawn("reclaim", move || reclaimer.run(&volume))
+            if let Some(zoned) = volume.pools.zoned() {
+                zoned.start_reclaim();
+                return Some(runner::spawn("reclaim", move || reclaimer.run(&volume)));
+            }
+            let pool = Arc::clone(volume.pools.tables_without_zones()?);
+            let gathers = pool.start_gathering();
+            let gather = move || Gatherer { volume: &volume, pool: &pool }.run();
+            gathers.then(|| runner::spawn("reclaim", gather))
         });
         let (access, background) = (options.access, Mutex::new(background));
         let users = Users::default();

@@ -1,19 +1,15 @@
 //! Reclaim: empties zones, so that they can be written again. Calls of [`Fs`] ask for it, wait for
 //! it and count it.
 //!
+//! Reclaim of shingled tracks is the [`Gatherer`](crate::gatherer::Gatherer)'s.
+//!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that the pool shows it.
-//! 2. Reclaim copies live extents of the victim, until they come to 16 large writes. An extent of
-//!    known checksum is verified on the way.
-//! 3. A transaction points the files at the copies; the devices are flushed before it. It leaves
-//!    out extents that were trimmed or deleted meanwhile, and their copies are freed. The pool
-//!    remembers what was moved, to count what is deleted soon after.
-//! 4. Steps 2 and 3 are repeated. The victim is free once its last extent is gone and nobody reads
-//!    there any more.
+//! 2. A [`Copier`] moves live extents of the victim, step by step. The pool remembers what was
+//!    moved, to count what is deleted soon after.
+//! 3. The victim is free once its last extent is gone and nobody reads there any more.
 //!
 //! # Failures
-//! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
-//!   eight times. The same is done if the copy of a log's extent does not lie in one piece.
 //! - If no space is left for a copy, the work on the victim ends.
 //! - If an extent cannot be read, does not verify, or cannot be written elsewhere, it stays, and
 //!   the work on the victim ends. Reclaim then leaves the victim alone until the next mount, or
@@ -31,25 +27,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrace_env::checksum::{crc32c, crc32c_append};
-use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::store::{PlacementHint, StoreError};
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, Cause, FileId, ZoneId, runner};
+use terrace_env::{ByteCount, FileId, ZoneId, runner};
 use terrace_policy::ReclaimChoice;
 
-use crate::canary::{self, Rule};
-use crate::catalog::{Catalog, Extent, Mapped, Record};
-use crate::space::{Ask, Outcome, Region, Share, ZonedPool};
+use crate::Fs;
+use crate::catalog::Catalog;
+use crate::copier::{Copied, Copier, Resident, StepError};
+use crate::space::{Ask, Outcome, ZonedPool};
 use crate::volume::Volume;
-use crate::{AddressSpace, BLOCK, BlockAddr, Fs};
 
-/// Large writes before a transaction points at the copies: enough that the flush is small beside
-/// them.
-const STEP_WRITES: u32 = 16;
 /// How long a victim is left alone whose last files are about to go: about a forced write.
 const COMMIT_WAIT: Duration = Duration::from_millis(1);
-/// Zones that may fail under one copy before reclaim gives up.
-const FAILURES_MAX: u32 = 8;
 
 impl Fs {
     /// Empties the zone that the reclaim policy chooses, as far as that is possible. Returns
@@ -93,26 +83,11 @@ pub(crate) struct Reclaimer {
 
 /// Work on one victim.
 struct Emptying<'a> {
-    volume: &'a Volume,
     pool: &'a ZonedPool,
     choice: ReclaimChoice,
     left: VecDeque<Resident>,
-    region: Option<Region>,
+    copier: Copier<'a>,
     outcome: Outcome,
-}
-
-/// A live extent in the victim.
-#[derive(Clone, Copy)]
-struct Resident {
-    file: FileId,
-    kind: FileKind,
-    mapped: Mapped,
-}
-
-/// An extent and its copy.
-struct Copied {
-    resident: Resident,
-    new: Vec<Extent>,
 }
 
 impl Reclaimer {
@@ -152,14 +127,13 @@ impl Reclaimer {
         let Some(choice) = pool.choose_victim(asked, levels) else {
             return Ok(false);
         };
-        let mut job = Emptying {
-            volume,
-            pool,
-            choice,
-            left: VecDeque::new(),
-            region: None,
-            outcome: Outcome::Done,
+        let hint = PlacementHint { stream: choice.stream, ..PlacementHint::default() };
+        let lease = move |ask: &Ask| {
+            let ask = Ask { hint, left: None, ..ask.clone() };
+            Arc::clone(volume.pools.tables()).lease(&ask).ok()
         };
+        let (left, copier) = (VecDeque::new(), Copier::new(volume, Box::new(lease)));
+        let mut job = Emptying { pool, choice, left, copier, outcome: Outcome::Done };
         job.left = self.residents(volume, pool, choice.victim);
         if job.left.is_empty() {
             // A transaction that takes the zone's last files away is staged and not yet durable.
@@ -169,8 +143,8 @@ impl Reclaimer {
         }
         while !stop() {
             match job.step() {
-                Ok(true) => {}
-                Ok(false) => break,
+                Ok(()) if job.left.is_empty() => break,
+                Ok(()) => {}
                 Err(StepError::NoRoom) => {
                     job.outcome = Outcome::NoRoom;
                     break;
@@ -233,206 +207,18 @@ fn extents_in(volume: &Volume, zone: ZoneId, files: &[FileId]) -> VecDeque<Resid
     })
 }
 
-/// Why a step could not be done.
-enum StepError {
-    NoRoom,
-    Unmovable { mismatch: bool },
-    Stopped(StoreError),
-}
-
 impl Emptying<'_> {
-    /// Copies a few extents and points their files at the copies; whether any are left.
-    fn step(&mut self) -> Result<bool, StepError> {
-        let mut copied = Vec::new();
-        let mut blocks = 0;
-        let mut result = Ok(());
-        let step = self.volume.write_blocks().saturating_mul(STEP_WRITES);
-        while let Some(resident) = self.left.front().copied().filter(|_| blocks < step) {
-            match self.copy(&resident) {
-                Ok(new) => copied.push(Copied { resident, new }),
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-            blocks += resident.mapped.extent.blocks;
-            self.left.pop_front();
-        }
-        self.repoint(copied)?;
-        result.map(|()| !self.left.is_empty())
-    }
-
-    /// Points files at the copies of their extents.
-    fn repoint(&self, copied: Vec<Copied>) -> Result<(), StepError> {
-        if copied.is_empty() {
-            return Ok(());
-        }
-        let flush = !canary::is_broken(Rule::CopyDurableBeforeMove);
-        let mut moved = vec![false; copied.len()];
-        let committed = self.volume.commit_made(flush, |catalog| {
-            let mut records = Vec::with_capacity(copied.len());
-            for (copy, moved) in copied.iter().zip(&mut moved) {
-                let Resident { file: id, mapped: Mapped { at, extent: old }, .. } = copy.resident;
-                let record = catalog.get(id).filter(|record| record.sealed);
-                let still =
-                    record.is_some_and(|r| r.extents.repointed(at, &old, &copy.new).is_some());
-                if still {
-                    *moved = true;
-                    records.push(Record::Move { id, at, old, new: copy.new.clone() });
-                }
-            }
-            Ok(records)
-        });
-        for (copy, moved) in copied.iter().zip(moved) {
-            if committed.is_err() || !moved {
-                self.volume.pools.free(&copy.new, Share::Unsealed);
-            } else {
-                self.pool.note_moved(copy.resident.file, self.choice.victim, &copy.new);
-            }
-        }
-        committed.map_err(StepError::Stopped)
-    }
-
-    /// Copies an extent, and checks it on the way.
-    fn copy(&mut self, resident: &Resident) -> Result<Vec<Extent>, StepError> {
-        let mut failures = 0;
-        loop {
-            let mut new = Vec::new();
-            let result = self.try_copy(resident, &mut new);
-            let Err(error) = result else { return Ok(new) };
-            if !canary::is_broken(Rule::FailedCopiesGivenBack) {
-                self.volume.pools.free(&new, Share::Unsealed);
-            }
-            match error {
-                CopyError::Retry if failures < FAILURES_MAX => failures += 1,
-                CopyError::NoRoom => return Err(StepError::NoRoom),
-                CopyError::Mismatch => return Err(StepError::Unmovable { mismatch: true }),
-                CopyError::Retry | CopyError::Medium => {
-                    return Err(StepError::Unmovable { mismatch: false });
-                }
-            }
-        }
-    }
-
-    fn try_copy(&mut self, resident: &Resident, new: &mut Vec<Extent>) -> Result<(), CopyError> {
-        let old = resident.mapped.extent;
-        // No frame of a log reaches across the end of an extent, so a log's extent stays whole.
-        let least = if resident.kind == FileKind::Log { old.blocks } else { 1 };
-        if resident.kind == FileKind::Log {
-            self.region = None;
-        }
-        let mut crc = crc32c(&[]);
-        let mut done = 0;
-        while done < old.blocks {
-            let from = old.first.plus(done);
-            let wanted = self.volume.write_blocks().min(old.blocks - done);
-            let data = self.volume.media.read_blocks(from, wanted, Cause::Reclaim);
-            let data = data.map_err(|_| CopyError::Medium)?;
-            crc = crc32c_append(crc, &data);
-            let mut rest = &data[..];
-            while !rest.is_empty() {
-                let blocks = (rest.len() / BLOCK) as u32;
-                let still_whole = if least > 1 { least - done } else { 1 };
-                let (to, blocks) = self.claim(blocks, still_whole, resident.kind)?;
-                let (part, later) = rest.split_at(blocks as usize * BLOCK);
-                note(new, self.volume.media.space(), to, blocks, part);
-                self.write(to, part)?;
-                rest = later;
-            }
-            done += wanted;
-        }
-        if resident.kind == FileKind::Log && new.len() > 1 {
-            return Err(CopyError::Retry);
-        }
-        if old.crc.is_some_and(|known| known != crc) {
-            return Err(CopyError::Mismatch);
-        }
-        if old.crc.is_none() {
-            // An unknown checksum stays unknown: a checksum of bytes nobody vouched for would make
-            // damage look sound.
-            new.iter_mut().for_each(|extent| extent.crc = None);
-        }
-        Ok(())
-    }
-
-    /// A place for blocks, in a region with at least `least` of room.
-    fn claim(
-        &mut self,
-        blocks: u32,
-        least: u32,
-        kind: FileKind,
-    ) -> Result<(BlockAddr, u32), CopyError> {
-        loop {
-            let roomy = |r: &&Region| r.rest().is_some_and(|(_, room)| room >= least);
-            if let Some(claimed) =
-                self.region.as_ref().filter(roomy).and_then(|region| region.claim(blocks))
-            {
-                return Ok(claimed);
-            }
-            self.region = None;
-            let hint = PlacementHint { stream: self.choice.stream, ..PlacementHint::default() };
-            let ask = Ask {
-                hint,
-                kind,
-                rank: Rank::Reclaim,
-                reservation: 0,
-                least,
-                left: None,
-                cause: Cause::Reclaim,
-            };
-            let region = Arc::clone(self.volume.pools.tables())
-                .lease(&ask)
-                .map_err(|_| CopyError::NoRoom)?;
-            self.region = Some(region);
-        }
-    }
-
-    fn write(&mut self, to: BlockAddr, bytes: &[u8]) -> Result<(), CopyError> {
-        let data = terrace_env::IoBuf::copy_of(bytes);
-        let media = &self.volume.media;
-        let ticket = media.submit_blocks(to, data, false, Cause::Reclaim);
-        let result = media.wait(ticket);
-        let Some(region) = &self.region else { return Err(CopyError::Medium) };
-        let Err(error) = result else {
-            region.settle(true);
-            return Ok(());
+    fn step(&mut self) -> Result<(), StepError> {
+        let moved = |copied: &Copied| {
+            self.pool.note_moved(copied.resident.file, self.choice.victim, &copied.new);
         };
-        if crate::file::is_left_undone(&error) {
-            region.abandon();
-            self.region = None;
-            return Err(CopyError::NoRoom);
-        }
-        if !crate::file::is_zone_failure(&error) {
-            return Err(CopyError::Medium);
-        }
-        region.retire();
-        self.region = None;
-        Err(CopyError::Retry)
+        self.copier.step(&mut self.left, moved)
     }
 }
 
 impl Drop for Emptying<'_> {
     fn drop(&mut self) {
-        self.region = None;
+        self.copier.end_region();
         self.pool.end_victim(self.choice.victim, self.outcome);
-    }
-}
-
-enum CopyError {
-    /// The zone that was written failed.
-    Retry,
-    NoRoom,
-    Mismatch,
-    Medium,
-}
-
-/// Adds copied blocks to the extents of the copy.
-fn note(new: &mut Vec<Extent>, space: &AddressSpace, to: BlockAddr, blocks: u32, bytes: &[u8]) {
-    match new.last_mut() {
-        Some(last) if last.ends_at(to) && space.is_whole(last.first, last.blocks + blocks) => {
-            last.blocks += blocks;
-            last.crc = last.crc.map(|crc| crc32c_append(crc, bytes));
-        }
-        _ => new.push(Extent { first: to, blocks, crc: Some(crc32c(bytes)) }),
     }
 }

@@ -32,7 +32,8 @@ pub enum WaitCause {
     Commits,
     /// A job that found no space waits until it tries again.
     Retry,
-    /// A writer of this rank waits for reclaim to empty a zone.
+    /// A writer of this rank waits for reclaim to empty a zone or, on shingled tracks, to gather
+    /// free blocks.
     Zones(Rank),
     /// A writer of files waits for a zone that it may open: the device limits how many are open.
     OpenZones,

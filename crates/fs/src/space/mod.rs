@@ -33,7 +33,7 @@ mod zoned;
 
 pub(crate) use ask::Ask;
 pub(crate) use group::{Group, GroupLease, Member};
-pub(crate) use plain::{Holds, Part, PlainPool, Used, check_size};
+pub(crate) use plain::{Holds, Part, PlainPool, Span, Used, check_size};
 pub(crate) use pool::Pool;
 pub(crate) use pools::{DevicePool, Pools};
 pub(crate) use region::Region;

@@ -122,6 +122,14 @@ impl Pools {
         }
     }
 
+    /// The pool of the tables, if their device has no zones.
+    pub(crate) fn tables_without_zones(&self) -> Option<&Arc<PlainPool>> {
+        match &self.kinds[0] {
+            DevicePool::Zoned(_) => None,
+            DevicePool::Plain(pool) => Some(pool),
+        }
+    }
+
     /// The pools of devices without zones, with the numbers of their devices.
     pub(crate) fn plain(&self) -> impl Iterator<Item = (DeviceId, &Arc<PlainPool>)> {
         (0..).map(DeviceId).zip(&self.kinds).filter_map(|(device, kind)| match kind {
@@ -181,8 +189,9 @@ impl Pools {
 
     /// Ends reclaim, if there is any.
     pub(crate) fn stop_reclaim(&self) {
-        if let Some(zoned) = self.zoned() {
-            zoned.stop_reclaim();
+        match &self.kinds[0] {
+            DevicePool::Zoned(pool) => pool.stop_reclaim(),
+            DevicePool::Plain(pool) => pool.stop_gathering(),
         }
     }
 

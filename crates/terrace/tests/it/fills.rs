@@ -259,13 +259,10 @@ fn a_full_store_is_emptied_by_deletes_under_every_row_though_power_is_cut() {
     }
 }
 
-/// Not on raw tracks, where a full store may refuse deletes: compactions break up what is free, so
-/// that guards take what is kept for flushes. [`full`](crate::full) empties stores there.
 #[test]
-fn a_full_store_is_emptied_by_deletes_on_bands_and_on_plain_devices() {
+fn a_full_store_is_emptied_by_deletes_on_bands_on_plain_devices_and_on_tracks() {
     for seed in test_seeds(1) {
-        let kinds = kinds(ByteCount::mib(32)).into_iter().filter(|(kind, ..)| *kind != "tracks");
-        for (kind, geometry, rows) in kinds {
+        for (kind, geometry, rows) in kinds(ByteCount::mib(32)) {
             for row in rows {
                 let mut random = Random::seeded(seed ^ (row as u64) << 32);
                 let case = Case {

@@ -33,5 +33,6 @@ mod smrdb;
 mod systems;
 mod throttle;
 mod tracks;
+mod tracks_full;
 mod unlogged;
 mod worn;

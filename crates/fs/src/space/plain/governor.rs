@@ -6,10 +6,13 @@
 //! | rank | must leave |
 //! |---|---|
 //! | journal | nothing, not even what is reserved |
-//! | reclaim, compaction | `J` whole stretches |
-//! | urgent log | `J` whole stretches and `C` blocks |
-//! | flush | `J` whole stretches and `C + U` blocks |
-//! | log | `J` whole stretches and `C + U + F` blocks |
+//! | reclaim | `J` whole stretches |
+//! | compaction | `J` whole stretches and `R` blocks |
+//! | urgent log | `J` whole stretches and `R + C` blocks |
+//! | flush | `J` whole stretches and `R + C + U` blocks |
+//! | log | `J` whole stretches and `R + C + U + F + G` blocks |
+//!
+//! A writer under a reservation gets what this has set aside, whatever ranks above have used up.
 //!
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
 //!   beside those that it has; 1 at least. A device of tables keeps them even if the journal is on
@@ -21,13 +24,31 @@
 //!   They are 0 on a device of logs alone and on an offload device.
 //! - While files lie on an offload device, the urgent log, flushes and logs leave as many blocks
 //!   more, and a sixteenth: compactions write them here, and free nothing here for it.
+//! - `R` and `G` are 0 but on shingled tracks that hold tables. On a plain device nothing is kept
+//!   for reclaim, because a block that comes free can be written without being copied or reset.
 //!
-//! Known weakness: on shingled tracks compactions may break up free runs until guards take what is
-//! kept for flushes. A store that was filled with keys of which none was overwritten can then
-//! refuse deletes.
+//! # Shingled tracks
+//! Blocks are counted here that can be written, without the guards at the ends of free runs. With
+//! each compaction there may be more runs, and fewer such blocks, though no less is free. So what
+//! puts leave would not last. Reclaim gathers free blocks when a rank below it lacks what is kept
+//! for it ([`gathering`](super::gathering)). The argument that deletes are then taken as on a plain
+//! device, where `g` is the longest guard:
 //!
-//! Nothing is kept for reclaim, because a block that comes free can be written without being copied
-//! or reset.
+//! 1. Where nothing gains by being gathered any more, a *section* - what lies between two things
+//!    that cannot be moved - has `g` free blocks at most that cannot be written, however many files
+//!    there are. Such things are units of the journal, logs, open leases, and files that were
+//!    deleted under a reader or that are larger than there is room for a copy. `G` is [`GUARDS`]
+//!    times `g`: enough for so many sections.
+//! 2. To be moved, a file needs a copy's room: as many blocks as it has, in pieces if need be, a
+//!    guard behind them, and a guard that the place that it leaves may need. `R` is
+//!    [`jobs_reserve`] of half the device and two guards: enough for files of a 64th of the device,
+//!    which no table is larger than, or of 16 MiB.
+//! 3. `C`, `F` and `U` have a guard more each: that of what is written there.
+//!
+//! Left over: with more than [`GUARDS`] sections - under many readers of deleted files, or if a log
+//! lies in many pieces - or with files larger than `R`, a delete may be refused until a reader, a
+//! log or a file is gone. The refusal is `NoSpace`. So it is if the journal comes to need more
+//! stretches than it did when puts were refused, as on a plain device.
 //!
 //! Pure; the owner locks it.
 
@@ -43,9 +64,12 @@ pub(super) const URGENT_RESERVE: u64 = 256;
 /// instalments of a merge that has little space.
 const JOBS_RESERVE_MAX: u64 = 4096;
 
+/// Guards that puts leave: one for each stretch between things that gathering cannot move.
+const GUARDS: u64 = 8;
+
 /// Blocks that a device which holds tables, and has so many blocks, keeps for compactions, and as
 /// many again for flushes.
-pub(super) fn jobs_reserve(capacity: u64) -> u64 {
+fn jobs_reserve(capacity: u64) -> u64 {
     (capacity / 32).min(JOBS_RESERVE_MAX)
 }
 
@@ -61,6 +85,12 @@ pub(super) struct Governor {
     journal: u32,
     /// Blocks kept for compactions, and as many for flushes.
     jobs: u64,
+    /// Blocks kept for reclaim.
+    reclaim: u64,
+    /// Blocks kept for the log of deletes.
+    urgent: u64,
+    /// Blocks that puts leave for guards that gathering cannot join.
+    guards: u64,
     /// Live blocks on the offload device.
     owed: i64,
     quotas: BTreeMap<ReservationId, Quota>,
@@ -77,10 +107,19 @@ struct Quota {
 }
 
 impl Governor {
-    /// For a journal that may come to take so many stretches, and jobs for which so many blocks are
-    /// kept.
-    pub(super) fn new(journal: u32, jobs: u64) -> Self {
-        Self { journal, jobs, owed: 0, quotas: BTreeMap::new(), next: 1 }
+    /// For a device of so many blocks that holds tables, and a journal that may come to take so
+    /// many stretches. `guard`: the longest guard of a file.
+    pub(super) fn new(journal: u32, capacity: u64, guard: u64) -> Self {
+        let jobs = jobs_reserve(capacity) + guard;
+        let reclaim = if guard > 0 { jobs_reserve(capacity / 2) + 2 * guard } else { 0 };
+        let (urgent, guards) = (URGENT_RESERVE + guard, GUARDS * guard);
+        Self { jobs, reclaim, urgent, guards, ..Self::without_tables(journal) }
+    }
+
+    /// For a device that holds no tables, or only such as may as well lie on another one.
+    pub(super) fn without_tables(journal: u32) -> Self {
+        let (jobs, reclaim, urgent, guards, owed) = (0, 0, URGENT_RESERVE, 0, 0);
+        Self { journal, jobs, reclaim, urgent, guards, owed, quotas: BTreeMap::new(), next: 1 }
     }
 
     /// So many live blocks more are on the offload device; or less, if it is negative.
@@ -105,10 +144,21 @@ impl Governor {
     pub(super) fn blocks_kept(&self, rank: Rank) -> u64 {
         let owed = with_slack(u64::try_from(self.owed).unwrap_or(0));
         match rank {
-            Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
-            Rank::UrgentLog => self.jobs + owed,
-            Rank::Flush => self.jobs + URGENT_RESERVE + owed,
-            Rank::Log => 2 * self.jobs + URGENT_RESERVE + owed,
+            Rank::Journal | Rank::Reclaim => 0,
+            Rank::Compaction => self.reclaim,
+            Rank::UrgentLog => self.reclaim + self.jobs + owed,
+            Rank::Flush => self.reclaim + self.jobs + self.urgent + owed,
+            Rank::Log => self.reclaim + 2 * self.jobs + self.urgent + self.guards + owed,
+        }
+    }
+
+    /// Blocks that are kept for a rank.
+    pub(super) fn kept_for(&self, rank: Rank) -> u64 {
+        match rank {
+            Rank::Journal | Rank::Log => 0,
+            Rank::Reclaim => self.reclaim,
+            Rank::Compaction | Rank::Flush => self.jobs,
+            Rank::UrgentLog => self.urgent,
         }
     }
 

@@ -7,6 +7,7 @@
 //! | `free_map` | which runs of blocks are free: by number and by length |
 //! | `guard` | on shingled tracks: what must be free behind a run while it is written |
 //! | `governor` | how many blocks each rank leaves to others, and reservations |
+//! | `gathering` | on shingled tracks: which files are moved so that free runs become one |
 //! | `state` | what the lock guards; which run a writer gets |
 //! | `pool` | the interface: what writers ask for |
 //! | `journal_space` | stretches for the journal |
@@ -23,6 +24,7 @@
 //! No call uses the device.
 
 mod free_map;
+mod gathering;
 mod governor;
 mod guard;
 mod journal_space;
@@ -32,4 +34,5 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use gathering::Span;
 pub(crate) use plain_pool::{Holds, Part, PlainPool, Used, check_size};

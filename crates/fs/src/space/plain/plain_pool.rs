@@ -1,8 +1,8 @@
 //! [`PlainPool`]: the pool of a device without zones, plain or of shingled tracks. It hands runs of
 //! blocks to writers and stretches to the journal, and takes back what transactions free.
 //!
-//! - **Freed blocks** can be written at once, in place: there is nothing to reset or to reclaim.
-//!   Old bytes stay until they are overwritten, so a reader of frames has to recognise old ones.
+//! - **Freed blocks** can be written at once, in place: there is nothing to reset. Old
+//!   bytes stay until they are overwritten, so a reader of frames has to recognise old ones.
 //! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
 //!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
 //!   from the front of the run that the [`Fit`] finds: the placement's one or, on an offload
@@ -12,6 +12,7 @@
 //! - **Shingled tracks**: a region has a [`Guard`] behind it, which nobody else gets while the
 //!   lease lasts. For a stretch of the journal, a *unit* of one stretch or more is taken; the
 //!   journal writes its first stretch, and the rest is the guard. The superblock has a unit, too.
+//!   Reclaim joins free runs where guards take too much ([`super::gathering`]).
 //! - **Failures**: if the medium fails under a write, the region is *shunned*: its blocks are not
 //!   given out again before the next mount. A stretch that the journal gives up is shunned with its
 //!   unit.
@@ -30,7 +31,8 @@ use terrace_policy::Fit;
 use terrace_zone::{Device as _, Tracks};
 
 use super::free_map::FreeMap;
-use super::governor::{Governor, jobs_reserve};
+use super::gathering::Gathering;
+use super::governor::Governor;
 use super::guard::Guard;
 use super::state::{Lease, State};
 use crate::block::{BLOCK, logical_per_block};
@@ -56,6 +58,8 @@ pub(crate) struct PlainPool {
     pub(super) state: Mutex<State>,
     /// Space may have come free.
     pub(super) changed: Condvar,
+    /// Free blocks may have to be gathered.
+    pub(super) gather: Condvar,
 }
 
 /// Files that a device without zones holds.
@@ -109,8 +113,11 @@ impl PlainPool {
             free.take_any(run);
         }
         let capacity = end - reserved;
-        let jobs = if holds == Holds::Tables { jobs_reserve(capacity) } else { 0 };
         let of_journal = if holds == Holds::Offloaded { 0 } else { journal_zones(0, STRETCH) };
+        let governor = match holds {
+            Holds::Tables => Governor::new(of_journal, capacity, guard.most()),
+            Holds::Logs | Holds::Offloaded => Governor::without_tables(of_journal),
+        };
         let (mut live, mut unsealed) = (0, 0);
         for (extent, share) in &used.files {
             let run = blocks_of(extent);
@@ -127,7 +134,7 @@ impl PlainPool {
             guard,
             fit: (holds != Holds::Logs).then(Fit::default),
             cursor: 0,
-            governor: Governor::new(of_journal, jobs),
+            governor,
             leases: BTreeMap::new(),
             next_lease: 1,
             live,
@@ -136,10 +143,12 @@ impl PlainPool {
             journal: used.journal.len() as u32,
             shunned: FreeMap::new(STRETCH, Guard::PLAIN),
             lost: 0,
+            gathering: Gathering::default(),
             stopped: None,
         };
         let (superblock, state) = (of_superblock, Mutex::new(state));
-        Ok(Self { medium, unit, superblock, state, changed: Condvar::new() })
+        let (changed, gather) = (Condvar::new(), Condvar::new());
+        Ok(Self { medium, unit, superblock, state, changed, gather })
     }
 
     /// From now on, runs of tables begin where this says; not on a device of logs alone.

@@ -2,7 +2,8 @@
 //! device without zones.
 //!
 //! - **Lack of space**: `lease` and `reserve` first end idle leases of placement groups, the oldest
-//!   first. If that is not enough, and readers pin as many blocks as are needed, they wait for the
+//!   first. On shingled tracks they then wait for free blocks to be gathered, if that may help. If
+//!   that is not enough, and readers pin as many blocks as are needed, they wait for the
 //!   readers, about 100 ms in all, and then fail with `Busy`. If readers pin fewer blocks, they
 //!   fail with `NoSpace` at once. The other ways to lease give nothing instead.
 //! - **Failed writes**: `settle` does nothing, and `abandon` only ends the lease: a block can be
@@ -49,7 +50,12 @@ impl PlainPool {
         Some(self.lease_chosen(state, ask, region))
     }
 
-    fn lease_chosen(self: Arc<Self>, state: &mut State, ask: &Ask, region: Range<u64>) -> Region {
+    pub(super) fn lease_chosen(
+        self: Arc<Self>,
+        state: &mut State,
+        ask: &Ask,
+        region: Range<u64>,
+    ) -> Region {
         let serial = state.lease(ask, region);
         Region::new(self, LeaseId { stretch: serial as u32, serial })
     }
@@ -59,6 +65,23 @@ impl PlainPool {
         let mut state = pool.state.lock();
         state.check_running().ok()?;
         self.lease_in(&mut state, ask, most)
+    }
+
+    /// Waits for free blocks to be gathered, if that may help.
+    fn await_gathering_for(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        (rank, needed): (Rank, u64),
+        patience: &mut Option<u64>,
+        clock: &mut WaitClock<'_>,
+    ) -> bool {
+        if !state.calls_gathering((rank, needed), patience) {
+            return false;
+        }
+        self.gather.notify_all();
+        clock.on(WaitCause::Zones(rank));
+        self.changed.wait_for(state, WAIT_STEP);
+        true
     }
 
     /// Waits for readers, if they pin as much as is needed; an error if that does not help.
@@ -88,7 +111,7 @@ impl Pool for PlainPool {
 
     fn lease(self: Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
         let (since, mut clock) = (runner::now(), self.medium.waits.clock());
-        let mut state = self.state.lock();
+        let (mut state, mut patience) = (self.state.lock(), None);
         loop {
             state.check_running()?;
             if let Some(region) = Arc::clone(&self).lease_in(&mut state, ask, REGION_MAX) {
@@ -98,6 +121,9 @@ impl Pool for PlainPool {
                 continue;
             }
             let needed = (ask.rank, u64::from(ask.least));
+            if self.await_gathering_for(&mut state, needed, &mut patience, &mut clock) {
+                continue;
+            }
             self.await_readers(&mut state, needed, since, &mut clock)?;
         }
     }
@@ -200,7 +226,7 @@ impl Pool for PlainPool {
     fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError> {
         let wanted = bytes.0.div_ceil(BLOCK as u64);
         let (since, mut clock) = (runner::now(), self.medium.waits.clock());
-        let mut state = self.state.lock();
+        let (mut state, mut patience) = (self.state.lock(), None);
         // The guard is that of a region that is cut from the midst of a run.
         let guard = state.guard.most();
         let blocks = with_slack(wanted).saturating_add(guard);
@@ -212,6 +238,9 @@ impl Pool for PlainPool {
                 return Ok(Reserved::new(Arc::clone(&self) as Arc<dyn Pool>, id, bytes));
             }
             if state.end_idle_lease() {
+                continue;
+            }
+            if self.await_gathering_for(&mut state, (rank, blocks), &mut patience, &mut clock) {
                 continue;
             }
             self.await_readers(&mut state, (rank, blocks), since, &mut clock)?;
@@ -232,7 +261,10 @@ impl Pool for PlainPool {
     }
 
     fn end_reservation(&self, id: ReservationId) {
-        self.state.lock().governor.release(id);
+        let mut state = self.state.lock();
+        state.governor.release(id);
+        state.gathering.in_vain = false;
+        drop(state);
         self.changed.notify_all();
     }
 

@@ -10,6 +10,7 @@ use terrace_env::{ByteCount, DeviceId};
 use terrace_policy::Fit;
 
 use super::free_map::FreeMap;
+use super::gathering::Gathering;
 use super::governor::Governor;
 use super::guard::Guard;
 use crate::block::BLOCK;
@@ -44,6 +45,7 @@ pub(super) struct State {
     pub(super) shunned: FreeMap,
     /// Blocks there that would be free.
     pub(super) lost: u64,
+    pub(super) gathering: Gathering,
     /// Why the store takes no commits any more.
     pub(super) stopped: Option<StoreError>,
 }
@@ -70,14 +72,15 @@ impl State {
         self.stopped.clone().map_or(Ok(()), Err)
     }
 
-    /// Blocks that a writer may take.
+    /// Blocks that a writer may take: those that nobody has set aside, but for what is kept for
+    /// ranks above; or what its own reservation has set aside, whoever has used up the rest.
     pub(super) fn available(&self, rank: Rank, reservation: ReservationId) -> u64 {
         let stretch = self.free.stretch(0).end;
-        let kept = self.governor.stretches_kept(rank, self.journal) * stretch
-            + self.governor.blocks_kept(rank)
-            + self.governor.granted();
         let own = self.governor.quota(reservation);
-        (self.free.writable() + own).saturating_sub(kept)
+        let others = self.governor.stretches_kept(rank, self.journal) * stretch
+            + (self.governor.granted() - own);
+        let left = self.free.writable().saturating_sub(others);
+        left.saturating_sub(self.governor.blocks_kept(rank)).max(left.min(own))
     }
 
     /// The blocks that a writer gets: of the run that fits all that it wants, else of the longest
@@ -90,24 +93,64 @@ impl State {
             return None;
         }
         let wanted = ask.left.map_or(REGION_USUAL, |left| {
-            let blocks = left.0.div_ceil(BLOCK as u64);
+            let blocks = blocks_of_bytes(left);
             blocks + blocks / 16
         });
         let wanted = wanted.clamp(least, available);
-        let kept = self.governor.stretches_kept(ask.rank, self.journal);
-        let cut = |run: Range<u64>, blocks: u64| self.cut(&run, blocks, kept);
-        if let Some(region) = self.fitting(wanted).find_map(|run| cut(run, wanted)) {
+        // What a reservation has set aside includes a guard. Without one, the guard must be left of
+        // what is available, too.
+        let most = if ask.reservation == 0 { available } else { u64::MAX };
+        let shorter = wanted.saturating_sub(self.guard.most()).max(least);
+        self.choose_of(ask.rank, (least, wanted), most, &(0..0)).or_else(|| {
+            let shorter = (shorter < wanted).then_some(shorter)?;
+            self.choose_of(ask.rank, (least, shorter), most, &(0..0))
+        })
+    }
+
+    /// A region of so many blocks at least and at most, of no run that meets what is `barred`.
+    /// While it is leased, `cost` blocks fewer can be written by others at most.
+    pub(super) fn choose_of(
+        &self,
+        rank: Rank,
+        (least, wanted): (u64, u64),
+        cost: u64,
+        barred: &Range<u64>,
+    ) -> Option<Range<u64>> {
+        let kept = self.governor.stretches_kept(rank, self.journal);
+        let outside = |run: &Range<u64>| run.end <= barred.start || run.start >= barred.end;
+        // What is gathered must not be cut in two again.
+        let is_whole =
+            |run: &Range<u64>, region: &Range<u64>| barred.is_empty() || region.start == run.start;
+        let is_cheap = |run: &Range<u64>, region: &Range<u64>| {
+            is_whole(run, region) && self.cost(run, region) <= cost
+        };
+        let cut = |run: Range<u64>, blocks: u64| {
+            self.cut(&run, blocks, kept).filter(|region| is_cheap(&run, region))
+        };
+        if let Some(region) = self.fitting(wanted).filter(outside).find_map(|run| cut(run, wanted))
+        {
             return Some(region);
         }
-        let shorter = self.free.below(wanted + self.guard.most());
+        let shorter = self.free.below(wanted + self.guard.most()).filter(outside);
         let shorter = shorter.map(|run| (self.guard.writable(&run).min(wanted), run));
         let mut shorter = shorter.filter(|(blocks, _)| *blocks >= least);
         if let Some(region) = shorter.find_map(|(blocks, run)| cut(run, blocks)) {
             return Some(region);
         }
-        let beside = |run| self.beside_stretches(&run, least, wanted, kept);
-        let region = self.free.at_least(least).find_map(beside);
-        region.or_else(|| self.free.at_least(least).find_map(|run| cut(run, least)))
+        let beside = |run: Range<u64>| {
+            let region = self.beside_stretches(&run, least, wanted, kept);
+            region.filter(|region| is_cheap(&run, region))
+        };
+        let long = || self.free.at_least(least).filter(outside);
+        long().find_map(beside).or_else(|| long().find_map(|run| cut(run, least)))
+    }
+
+    /// How many blocks fewer can be written while a region of a free run is leased: those of the
+    /// region, and its guard as far as others could use it.
+    fn cost(&self, run: &Range<u64>, region: &Range<u64>) -> u64 {
+        let rest = [run.start..region.start, self.guard.behind_in(region, || run.end)..run.end];
+        let rest: u64 = rest.iter().map(|rest| self.guard.writable(rest)).sum();
+        self.guard.writable(run).saturating_sub(rest)
     }
 
     /// The runs that may hold so many blocks, those that the fit prefers first.
@@ -188,6 +231,7 @@ impl State {
 
     /// Blocks are nobody's any more.
     pub(super) fn release(&mut self, run: Range<u64>) {
+        self.gathering.in_vain = false;
         let mut next = run.start;
         let bad: Vec<Range<u64>> =
             self.shunned.runs().filter(|bad| bad.end > run.start && bad.start < run.end).collect();
@@ -230,6 +274,11 @@ impl State {
         let (needed, pinned) = (bytes(blocks), bytes(self.pinned));
         StoreError::Busy { needed, pinned, device: Some(self.device) }
     }
+}
+
+/// Blocks that so many bytes take.
+pub(super) fn blocks_of_bytes(bytes: ByteCount) -> u64 {
+    bytes.0.div_ceil(BLOCK as u64)
 }
 
 pub(super) fn bytes(blocks: u64) -> ByteCount {

@@ -3,6 +3,7 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
@@ -65,6 +66,37 @@ fn runs_that_follow_each_other_need_no_guard_and_a_hole_is_used_up_to_its_guard(
     assert_eq!(insert.start(), hole.start);
     assert!(tracks.harmed(insert.start()..insert.end()).end <= hole.end);
     assert!(write(30).start() >= files[5].end(), "the rest of the hole is nearly its guard");
+}
+
+#[test]
+fn files_between_two_holes_that_are_little_more_than_guards_are_moved_out_of_there() {
+    let tracks = Tracks { blocks: 32, overlap: 2 };
+    let pool = pool_on(Geometry::tracks(ByteCount::mib(32), tracks), Some(Fit::Best));
+    let lease = |blocks: u64| ask(Rank::Compaction, blocks as u32, Some(blocks * 3800), 0);
+    let write = |_| {
+        let region = Arc::clone(&pool).lease(&lease(100)).expect("room");
+        let (first, blocks) = region.claim(100).expect("blocks");
+        Extent { first, blocks, crc: None }
+    };
+    let files: Vec<Extent> = (0..6).map(write).collect();
+    pool.free(&[files[1], files[3]], Share::Unsealed);
+    let runs = |of: &[usize]| -> Vec<_> {
+        of.iter().map(|file| files[*file].start()..files[*file].end()).collect()
+    };
+    let choose = |of: &[usize]| pool.choose_span(&runs(of), &BTreeSet::new());
+    let span = choose(&[0, 2, 4, 5]).expect("two holes");
+    assert_eq!(span.files, files[2].start()..files[2].end());
+    assert_eq!(span.barred, files[2].start()..files[3].end());
+    let copy = Arc::clone(&pool).lease_outside(&lease(100), &span.barred).expect("room");
+    let (first, _) = copy.rest().expect("a lease");
+    assert!(!span.barred.contains(&first.block()), "{first:?}");
+    drop(copy);
+    let behind = choose(&[0, 4, 5]).expect("a hole and the free run behind the files");
+    assert_eq!(behind.files, files[4].start()..files[5].end());
+    assert_eq!(choose(&[0, 2]).map(|span| span.files), Some(span.files.clone()));
+    assert_eq!(choose(&[0, 5]), None, "what lies behind the holes cannot be moved");
+    let except = BTreeSet::from([span.files.start]);
+    assert_eq!(pool.choose_span(&runs(&[0, 2]), &except), None);
 }
 
 #[test]
