@@ -108,6 +108,8 @@ impl Load {
         let progress = Progress::bytes("loading", size);
         let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
         let mut wrong = None;
+        // The line of the first entry that is not written yet.
+        let mut first = 1;
         loop {
             line.clear();
             number += 1;
@@ -127,13 +129,21 @@ impl Load {
                 }
             };
             (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
+            if sink.has_nothing_to_write() {
+                first = number;
+            }
             let put = sink.put(&space, &key, &value);
-            put.map_err(|failure| failure.while_doing(format!("line {number}")))?;
+            put.map_err(|failure| failure.while_doing(lines(first, number)))?;
         }
         match (wrong, sink) {
             (Some(wrong), Sink::Tables(_)) => return Err(wrong),
             (wrong, sink) => {
-                let kept = sink.finish().and_then(|()| Ok(db.close()?));
+                let rest = (!sink.has_nothing_to_write()).then(|| lines(first, number - 1));
+                let finished = sink.finish().map_err(|failure| match rest {
+                    Some(rest) => failure.while_doing(rest),
+                    None => failure,
+                });
+                let kept = finished.and_then(|()| Ok(db.close()?));
                 drop(progress);
                 match wrong {
                     Some(wrong) => return Err(wrong.and(kept.err())),
@@ -148,7 +158,21 @@ impl Load {
     }
 }
 
+/// The lines of a batch, which are written together or not at all, in words.
+fn lines(first: u64, last: u64) -> String {
+    if first < last { format!("lines {first} to {last}") } else { format!("line {last}") }
+}
+
 impl Sink<'_> {
+    /// Whether the next entry begins a batch. Tables of an ingest are one whole, so an error is
+    /// told of the line that met it.
+    fn has_nothing_to_write(&self) -> bool {
+        match self {
+            Self::Tables(_) => true,
+            Self::Batches(_, batch) => batch.is_empty(),
+        }
+    }
+
     fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         match self {
             Self::Tables(ingest) => ingest.key_space(space)?.put(key, value)?,

@@ -27,3 +27,17 @@ fn after_a_line_that_is_wrong_all_entries_before_it_are_there() {
     std::fs::write(place.path().join("one"), "k\tv\n").unwrap();
     assert!(place.ok(&["load", "d.img", "one"]).starts_with("loaded 1 entry, "));
 }
+
+#[test]
+fn a_batch_that_finds_no_room_is_named_by_its_lines_and_all_before_it_is_there() {
+    let place = Place::formatted("32MiB", "1MiB");
+    let mut text = String::new();
+    (1..60_000).for_each(|line| writeln!(text, "k{line:06}\t{line:0300}").unwrap());
+    std::fs::write(place.path().join("much"), text).unwrap();
+    let error = place.fails(4, &["load", "d.img", "much"]);
+    let (_, told) = error.split_once("lines ").expect("lines");
+    let first: u64 = told.split(' ').next().unwrap().parse().expect("a number");
+    assert!(first > 1 && error.contains("no space"), "{error}");
+    let all = place.json(&["scan", "d.img"]);
+    assert_eq!(all["total"]["entries"], first - 1, "{error}");
+}
