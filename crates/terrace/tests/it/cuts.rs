@@ -1,18 +1,21 @@
-//! Power cuts on a drive that is nearly full, simulated from seeds: memtables are small, logs are
-//! given up early, compactions go by instalments, and zones are used again and again.
+//! Power cuts on a device that is nearly full, simulated from seeds: memtables are small, logs are
+//! given up early, compactions go by instalments, and zones are used again and again. On shingled
+//! tracks free blocks are gathered.
 //!
-//! At about one device write in 150 the drive is copied. After the run, each copy loses its power
-//! in one of the ways of the emulator and is opened. It must hold all synced writes, and of the
-//! rest a beginning in order.
+//! At about one device write in 150, and at more of those of reclaim, the device is copied. After
+//! the run, each copy loses its power in one of the ways of the emulator and is opened. It must
+//! hold all synced writes, and of the rest a beginning in order.
 
 use std::sync::Arc;
 
-use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, Options, System};
+use terrace::{
+    Batch, ByteCount, Db, Durability, Emulator, FormatOptions, Geometry, Options, Row, System,
+};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
-use terrace_env::{runner, test_seeds};
+use terrace_env::{Cause, runner, test_seeds};
 use terrace_zone::emulator::Event;
-use terrace_zone::{PowerCut, Snapshot};
+use terrace_zone::{PowerCut, Snapshot, Tracks};
 
 use crate::devices::{Contents, contents, drive};
 
@@ -44,24 +47,36 @@ fn apply(held: &mut Contents, writes: &Writes) {
     }
 }
 
-fn small() -> Options {
+/// A device, and how a client uses it.
+#[derive(Clone, Copy)]
+struct Shape {
+    row: Row,
+    device: fn(u64) -> Arc<Emulator>,
+    batches: u32,
+    /// Values are shorter than this.
+    value: usize,
+    /// One device write of so many is a moment for a cut; and one of reclaim.
+    spacing: (u32, u32),
+}
+
+fn small(row: Row) -> Options {
     Options::default()
         .memtable_size(ByteCount::kib(64))
         .system(System {
             table_size: Some(ByteCount::kib(32)),
             level1_size: Some(ByteCount::kib(128)),
             factor: 4,
-            ..System::default()
+            ..System::of(row)
         })
         .block_size(ByteCount::kib(1))
         .memory(ByteCount::kib(256))
 }
 
-fn random_writes(random: &mut Random) -> Writes {
+fn random_writes(random: &mut Random, value_max: usize) -> Writes {
     let write = |random: &mut Random| {
         let key = random.random_range(0..3000u32).to_be_bytes().to_vec();
         let value = random.random_bool(0.75).then(|| {
-            let mut value = vec![0; random.random_range(0..3000)];
+            let mut value = vec![0; random.random_range(0..value_max)];
             random.fill_bytes(&mut value);
             value
         });
@@ -71,17 +86,32 @@ fn random_writes(random: &mut Random) -> Writes {
     (0..count).map(|_| write(random)).collect()
 }
 
-/// Writes for a while, with a snapshot at about one device write of `spacing`; returns those, what
-/// was written, and how often the store was full.
-fn run(seed: u64, spacing: u32) -> (Vec<Moment>, Vec<Writes>, u32) {
-    let device = drive(ByteCount::kib(256), 28, seed);
-    let db = Db::create_device(device.clone(), &FormatOptions::default(), small()).unwrap();
+/// A run, as it went.
+struct Run {
+    moments: Vec<Moment>,
+    writes: Vec<Writes>,
+    /// How often the store was full.
+    refused: u32,
+    /// Moments at writes of reclaim.
+    of_reclaim: usize,
+}
+
+/// Writes for a while.
+fn run(seed: u64, shape: Shape) -> Run {
+    let device = (shape.device)(seed);
+    let options = small(shape.row);
+    let db = Db::create_device(device.clone(), &FormatOptions::default(), options).unwrap();
+    let of_reclaim: Arc<Mutex<usize>> = Arc::default();
+    let counted = Arc::clone(&of_reclaim);
     let known = Arc::new(Mutex::new(Known::default()));
     let moments: Arc<Mutex<Vec<Moment>>> = Arc::default();
     let (seen, into) = (Arc::clone(&known), Arc::clone(&moments));
     let chance = Mutex::new(Random::seeded(seed ^ 1));
     device.set_observer(Some(Arc::new(move |event: &Event<'_>| {
+        let is_reclaim = event.request.cause == Cause::Reclaim;
+        let spacing = if is_reclaim { shape.spacing.1 } else { shape.spacing.0 };
         if chance.lock().random_range(0..spacing) == 0 {
+            *counted.lock() += usize::from(is_reclaim);
             let (synced, begun) = {
                 let seen = seen.lock();
                 (seen.synced, seen.writes.len())
@@ -90,8 +120,8 @@ fn run(seed: u64, spacing: u32) -> (Vec<Moment>, Vec<Writes>, u32) {
         }
     })));
     let (mut random, mut refused) = (Random::seeded(seed), 0);
-    for _ in 0..4000 {
-        let writes = random_writes(&mut random);
+    for _ in 0..shape.batches {
+        let writes = random_writes(&mut random, shape.value);
         let synced = random.random_bool(0.1);
         let durability = if synced { Durability::Synced } else { Durability::Gathered };
         let mut batch = Batch::new();
@@ -130,37 +160,60 @@ fn run(seed: u64, spacing: u32) -> (Vec<Moment>, Vec<Writes>, u32) {
     db.close().ok();
     let moments = std::mem::take(&mut *moments.lock());
     let writes = std::mem::take(&mut known.lock().writes);
-    (moments, writes, refused)
+    let of_reclaim = *of_reclaim.lock();
+    Run { moments, writes, refused, of_reclaim }
+}
+
+/// Cuts the power at each moment of a run, and holds what is left against what was written.
+fn cut_everywhere(seed: u64, shape: Shape) -> Run {
+    let run = run(seed, shape);
+    let Run { moments, writes, .. } = &run;
+    assert!(moments.len() > 10, "only {} moments", moments.len());
+    let mut random = Random::seeded(seed);
+    for (number, moment) in moments.iter().enumerate() {
+        let cut = PowerCut::any(&mut random);
+        let survivor = Arc::new(moment.snapshot.cut(cut, &mut random));
+        let db = Db::open_device(survivor, small(shape.row))
+            .unwrap_or_else(|e| panic!("seed {seed}, moment {number}, {cut:?}: {e}"));
+        let found = contents(&db);
+        let mut held = Contents::new();
+        writes[..moment.synced].iter().for_each(|writes| apply(&mut held, writes));
+        let mut rest = writes[moment.synced..moment.begun.min(writes.len())].iter();
+        while held != found {
+            let next = rest.next().unwrap_or_else(|| {
+                panic!("seed {seed}, moment {number}, {cut:?}: no prefix of the writes")
+            });
+            apply(&mut held, next);
+        }
+        db.verify().unwrap();
+        drop(db);
+    }
+    run
 }
 
 #[test]
 fn a_cut_on_a_nearly_full_drive_takes_back_the_newest_writes_only() {
+    let device = |seed| drive(ByteCount::kib(256), 28, seed);
+    let shape = Shape { row: Row::Bluefs, device, batches: 4000, value: 3000, spacing: (150, 150) };
     let mut refusals = 0;
     for seed in test_seeds(1) {
-        refusals += runner::simulate(seed, || {
-            let (moments, writes, refused) = run(seed, 150);
-            assert!(moments.len() > 10, "only {} moments", moments.len());
-            let mut random = Random::seeded(seed);
-            for (number, moment) in moments.iter().enumerate() {
-                let cut = PowerCut::any(&mut random);
-                let survivor = Arc::new(moment.snapshot.cut(cut, &mut random));
-                let db = Db::open_device(survivor, small())
-                    .unwrap_or_else(|e| panic!("seed {seed}, moment {number}, {cut:?}: {e}"));
-                let found = contents(&db);
-                let mut held = Contents::new();
-                writes[..moment.synced].iter().for_each(|writes| apply(&mut held, writes));
-                let mut rest = writes[moment.synced..moment.begun.min(writes.len())].iter();
-                while held != found {
-                    let next = rest.next().unwrap_or_else(|| {
-                        panic!("seed {seed}, moment {number}, {cut:?}: no prefix of the writes")
-                    });
-                    apply(&mut held, next);
-                }
-                db.verify().unwrap();
-                drop(db);
-            }
-            refused
-        });
+        refusals += runner::simulate(seed, move || cut_everywhere(seed, shape).refused);
     }
     assert!(refusals > 0, "the drive was never full");
+}
+
+#[test]
+fn a_cut_while_free_blocks_are_gathered_takes_back_the_newest_writes_only() {
+    let device = |seed| {
+        let tracks = Tracks { blocks: 24, overlap: 2 };
+        let geometry = Geometry::tracks(ByteCount::mib(32), tracks);
+        Arc::new(Emulator::in_memory(geometry, seed).unwrap())
+    };
+    let shape =
+        Shape { row: Row::Sealdb, device, batches: 1600, value: 20_000, spacing: (1600, 4) };
+    for seed in test_seeds(1) {
+        let run = runner::simulate(seed, move || cut_everywhere(seed, shape));
+        assert!(run.refused > 0, "the device was never full");
+        assert!(run.of_reclaim > 10, "only {} moments of reclaim", run.of_reclaim);
+    }
 }
