@@ -66,7 +66,7 @@ pub struct Estimate {
 
 impl Analysis {
     /// Analyses the arrivals of the time from 0 to `duration`. They are gone through as often as
-    /// `instants` is called, which is twice.
+    /// `instants` is called, which is three times.
     ///
     /// # Panics
     /// When the bin is no time at all.
@@ -77,8 +77,8 @@ impl Analysis {
         bin: Duration,
     ) -> Self {
         let within = || instants().take_while(|at| *at < duration);
-        let mut arrivals = 0;
-        let counts = bins(within().inspect(|_| arrivals += 1), bin, duration);
+        let arrivals = within().count() as u64;
+        let counts = bins(within(), bin, duration);
         let seconds = duration.as_secs_f64();
         Self {
             arrivals,
@@ -162,5 +162,15 @@ mod tests {
             assert!(series.hurst.iter().all(|estimate| estimate.value.is_none()));
             assert!(series.autocorrelation.is_empty());
         }
+    }
+
+    #[test]
+    fn arrivals_behind_the_last_whole_bin_count_as_well() {
+        let instants = || (0..25).map(|tenth| Duration::from_millis(tenth * 100));
+        let of =
+            |bin| Analysis::of(instants, Duration::from_millis(2500), Duration::from_secs(bin));
+        let (short, long) = (of(1), of(9));
+        assert_eq!((short.arrivals, short.rate, short.counts.length), (25, 10.0, 2));
+        assert_eq!((long.arrivals, long.rate, long.counts.length), (25, 10.0, 0));
     }
 }
