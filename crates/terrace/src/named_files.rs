@@ -31,6 +31,7 @@ use terrace_lsm::remembered_system;
 
 use crate::Error;
 use crate::name_turns::NameTurns;
+use crate::replacement::Replacement;
 
 /// Bytes that are copied at a time.
 const COPY_BYTES: u64 = 1 << 20;
@@ -55,6 +56,15 @@ pub struct NewFile {
 pub struct NamedFiles {
     store: Arc<dyn Store>,
     turns: NameTurns,
+}
+
+/// An error for a name that only files of a [`Replacement`] have, until it is committed.
+fn check_name(name: &str) -> Result<(), StoreError> {
+    if !Replacement::is_staged(name) {
+        return Ok(());
+    }
+    let message = "expected a name without the beginning that is kept for files of a restore";
+    Err(StoreError::Invalid(format!("{message}, found {name:?}")))
 }
 
 fn no_file(name: &str) -> StoreError {
@@ -144,6 +154,7 @@ impl NamedFiles {
 
     /// Makes an empty file and gives it the name.
     pub fn create(&self, name: &str, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
+        check_name(name)?;
         let writer = self.begin(file)?;
         let mut transaction = Transaction::new();
         transaction.create(writer.id(), annotation(file.hint, file.modified));
@@ -160,11 +171,8 @@ impl NamedFiles {
         names: &[&str],
         file: &NewFile,
     ) -> Result<(), StoreError> {
-        writer.finish()?;
-        let mut transaction = Transaction::new();
-        transaction.seal(writer.id(), annotation(file.hint, file.modified));
-        let _turn = self.turns.take(names.iter().copied());
-        self.commit_named(transaction, writer.id(), names)
+        names.iter().try_for_each(|name| check_name(name))?;
+        self.publish_under_any(writer, names, file, true)
     }
 
     /// The same for a file that can go on to grow. Its bytes are durable. A
@@ -175,9 +183,27 @@ impl NamedFiles {
         names: &[&str],
         file: &NewFile,
     ) -> Result<(), StoreError> {
-        writer.sync()?;
+        names.iter().try_for_each(|name| check_name(name))?;
+        self.publish_under_any(writer, names, file, false)
+    }
+
+    /// Publishes a file, sealed or open, also under names that no user gives.
+    pub(crate) fn publish_under_any(
+        &self,
+        writer: &mut dyn FileWriter,
+        names: &[&str],
+        file: &NewFile,
+        sealed: bool,
+    ) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
-        transaction.create(writer.id(), annotation(file.hint, file.modified));
+        let annotation = annotation(file.hint, file.modified);
+        if sealed {
+            writer.finish()?;
+            transaction.seal(writer.id(), annotation);
+        } else {
+            writer.sync()?;
+            transaction.create(writer.id(), annotation);
+        }
         let _turn = self.turns.take(names.iter().copied());
         self.commit_named(transaction, writer.id(), names)
     }
@@ -259,6 +285,7 @@ impl NamedFiles {
 
     /// Gives the file of a name another one; the file that had that one loses it.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
+        check_name(to)?;
         let mut transaction = Transaction::new();
         transaction.rename(from, to);
         let _turn = self.turns.take([from, to]);
@@ -277,6 +304,7 @@ impl NamedFiles {
         let mut transaction = Transaction::new();
         for (name, _) in self.list(from) {
             let then = format!("{to}{}", &name[from.len()..]);
+            check_name(&then)?;
             transaction.rename(name, then);
         }
         self.store.commit(transaction)
@@ -284,6 +312,7 @@ impl NamedFiles {
 
     /// Gives the file of a name a further one, which must be free.
     pub fn link(&self, name: &str, further: &str) -> Result<(), StoreError> {
+        check_name(further)?;
         let _turn = self.turns.take([name, further]);
         let id = self.store.lookup(name).ok_or_else(|| no_file(name))?;
         let mut transaction = Transaction::new();

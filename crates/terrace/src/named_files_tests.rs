@@ -215,3 +215,23 @@ fn an_engine_does_not_lock_out_files_with_names() {
         files.rename("/db/CURRENT", "/db/OLD").unwrap();
     }
 }
+
+#[test]
+fn names_of_files_of_a_restore_are_given_by_nobody_else() {
+    let files = files();
+    let kept = "\u{1}restore/a";
+    files.create("a", &NEW).unwrap().finish().unwrap();
+    let refused = |result: Result<(), StoreError>| {
+        let error = result.expect_err("a name that is kept").to_string();
+        assert!(error.contains("restore") && error.contains(r"\u{1}restore/a"), "{error}");
+    };
+    refused(files.create(kept, &NEW).map(drop));
+    let mut writer = files.begin(&NEW).unwrap();
+    refused(files.publish(&mut *writer, &["b", kept], &NEW));
+    refused(files.publish_open(&mut *writer, &[kept], &NEW));
+    refused(files.rename("a", kept));
+    refused(files.rename_all("a", kept));
+    refused(files.link("a", kept));
+    let names: Vec<String> = files.list("").into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a"]);
+}

@@ -67,11 +67,8 @@ impl<'a> Replacement<'a> {
         let mut writer = self.files.begin(file)?;
         fill(&mut *writer)?;
         let staged = staged(self.names.len());
-        if sealed || file.kind == FileKind::Table {
-            self.files.publish(&mut *writer, &[&staged], file)?;
-        } else {
-            self.files.publish_open(&mut *writer, &[&staged], file)?;
-        }
+        let sealed = sealed || file.kind == FileKind::Table;
+        self.files.publish_under_any(&mut *writer, &[&staged], file, sealed)?;
         self.names.push(names.to_vec());
         Ok(writer.id())
     }
@@ -182,7 +179,7 @@ mod tests {
         assert_eq!(names(&files), before);
         // As after a power cut.
         let mut writer = files.begin(&NEW).unwrap();
-        files.publish(&mut *writer, &[&staged(0)], &NEW).unwrap();
+        files.publish_under_any(&mut *writer, &[&staged(0)], &NEW, true).unwrap();
         let replacement = Replacement::begin(&files).unwrap();
         assert_eq!(names(&files), before);
         replacement.commit().unwrap();
