@@ -11,16 +11,24 @@
 /// assertions, and `is_broken`. To be called in the module of the enum.
 ///
 /// ```
-/// /// A rule that a correct store keeps.
-/// #[derive(Clone, Copy, PartialEq)]
-/// pub enum Rule {
-///     /// Written bytes are there.
-///     Kept,
+/// mod canary {
+///     /// A rule that a correct store keeps.
+///     #[derive(Clone, Copy, PartialEq)]
+///     pub enum Rule {
+///         /// Written bytes are there.
+///         Kept,
+///     }
+///
+///     terrace_env::canary!(Rule);
 /// }
 ///
-/// terrace_env::canary!(Rule);
+/// use canary::{Rule, is_broken};
 ///
 /// assert!(!is_broken(Rule::Kept));
+/// # #[cfg(debug_assertions)]
+/// canary::set(Some(Rule::Kept));
+/// # #[cfg(debug_assertions)]
+/// assert!(is_broken(Rule::Kept));
 /// ```
 #[macro_export]
 macro_rules! canary {
