@@ -187,9 +187,9 @@ pub trait Compaction: Send + Sync + Debug {
         false
     }
 
-    /// Whether a merge reads inputs of a run that lie one behind the other on the device by one
-    /// request, as far as memory allows. Otherwise it reads each table for itself, in pieces, as it
-    /// comes to it.
+    /// Whether a merge that writes a [set](crate::SetView) reads inputs of a run by one request, if
+    /// they lie one behind the other on the device, as far as memory allows. Otherwise it reads
+    /// each table for itself, in pieces, as it comes to it.
     fn reads_sets(&self) -> bool {
         false
     }

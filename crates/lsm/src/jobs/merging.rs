@@ -288,7 +288,9 @@ impl Shared {
                 segments.push(segment);
             }
             let run = Arc::new(Run::new(of_run[0].0.run, segments));
-            let cursor = if self.decider.reads_sets() {
+            // Only inputs of such a merge are sets: a request for each of many runs, as level 0
+            // has them, would leave no memory to the last ones.
+            let cursor = if job.merge.set && self.decider.reads_sets() {
                 RunCursor::joint(run, Cause::Compaction)
             } else {
                 RunCursor::new(run, Walk::Job(Cause::Compaction))

@@ -238,11 +238,13 @@ impl Memory {
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
-    /// How much a job may read by one request of inputs that lie together: half of what jobs have
-    /// left beside a table that is written.
+    /// How much a job may read by one request of inputs that lie together: three quarters of what
+    /// jobs have left beside a table that is written. Most is for the set of a merge, whose other
+    /// input is one table; the rest is for a flush and for other jobs.
     pub(crate) fn job_joint(&self) -> ByteCount {
         let kept = self.jobs.used().0.saturating_add(writer_bytes(self.io_size) as u64);
-        ByteCount(self.shares.jobs.0.saturating_sub(kept) / 2)
+        let left = self.shares.jobs.0.saturating_sub(kept);
+        ByteCount(left - left / 4)
     }
 
     /// Whether a walk may read another section while it has one of the size `present`: if that is
