@@ -6,6 +6,7 @@
 //! - If the reader of standard output has gone, as after `head`, the exit code is 0.
 
 use std::fmt;
+use std::io;
 use std::path::Path;
 
 use terrace::device::timing::DriveError;
@@ -124,8 +125,13 @@ impl From<MeasureError> for Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Self {
         let kind = match &error {
+            ExperimentError::Unreadable { kind: io::ErrorKind::InvalidData, .. }
+            | ExperimentError::Malformed { .. }
+            | ExperimentError::Impossible { .. } => Kind::Usage,
+            ExperimentError::Unreadable { kind, .. } if *kind != io::ErrorKind::NotFound => {
+                Kind::Failed
+            }
             ExperimentError::Unknown { .. } | ExperimentError::Unreadable { .. } => Kind::NotFound,
-            ExperimentError::Malformed { .. } | ExperimentError::Impossible { .. } => Kind::Usage,
         };
         Self::new(kind, error.to_string())
     }

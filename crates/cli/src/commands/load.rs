@@ -10,11 +10,12 @@
 //!   and after an error in a line none of the entries is in the store.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use terrace::{Batch, ByteCount, Db, Ingest, KeySpace};
+use terrace_env::text::read_line;
 
 use super::entry::{Space, parse_hex};
 use super::target::Target;
@@ -204,17 +205,6 @@ impl Format {
     }
 }
 
-/// Reads a line, with its end, and returns its bytes; 0 at the end of the input. An error if the
-/// line is longer than `max`, which its end does not count for.
-fn read_line(input: &mut impl BufRead, max: u64, line: &mut Vec<u8>) -> io::Result<usize> {
-    let read = input.take(max + 1).read_until(b'\n', line)?;
-    if read as u64 > max && line.last() != Some(&b'\n') {
-        let message = format!("expected a line of at most {max} bytes, found a longer one");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    Ok(read)
-}
-
 fn wrong(expected: &str) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
 }
@@ -279,18 +269,6 @@ mod tests {
         assert_eq!(parse_json(line.as_bytes()).unwrap(), entry());
         let sums = b"{\"total\":{\"bytes\":3,\"entries\":1}}";
         assert_eq!(parse_json(sums).unwrap(), Line::Other);
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_refused_and_not_cut_in_two() {
-        let mut input = &b"k\tvalue\nk\tvalue"[..];
-        for expected in [&b"k\tvalue\n"[..], b"k\tvalue", b""] {
-            let mut line = Vec::new();
-            assert_eq!(read_line(&mut input, 7, &mut line).unwrap(), expected.len());
-            assert_eq!(line, expected);
-        }
-        let error = read_line(&mut &b"k\tva\tlue\n"[..], 7, &mut Vec::new()).unwrap_err();
-        assert!(error.to_string().contains("at most 7 bytes"), "{error}");
     }
 
     #[test]

@@ -193,6 +193,8 @@ fn a_trace_of_records_that_are_not_there_misses_and_a_wrong_line_is_named() {
         let error = place.fails(code, &["bench", "--replay", "trace"]);
         assert!(error.contains(said), "{error}");
     }
+    let error = place.fails(1, &["bench", "--replay", "/dev/zero"]);
+    assert!(error.contains("/dev/zero: line 1: expected a line of at most"), "{error}");
     place.fails(5, &["bench", "--replay", "absent"]);
 }
 

@@ -156,6 +156,7 @@ fn metrics_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
 #[test]
 fn what_cannot_be_run_is_refused_with_the_place_and_the_choices() {
     let place = place();
+    std::os::unix::fs::symlink("/dev/zero", place.path().join("zero.toml")).unwrap();
     for (words, code, expected) in [
         (&["lab", "run", "geardb/fig6"][..], 5, "one of geardb/fig3, geardb/fig4"),
         (&["lab", "run", "missing.toml"], 5, "missing.toml"),
@@ -168,12 +169,19 @@ fn what_cannot_be_run_is_refused_with_the_place_and_the_choices() {
             "wrong.toml:8:22: systems[1]: expected a system, one of",
         ),
         (&["lab", "run", "large.toml"], 2, "large.toml:6:9: space: expected a zone of"),
+        (
+            &["lab", "run", "bytes.toml"],
+            2,
+            "bytes.toml: expected text in UTF-8, found the byte 0xff",
+        ),
+        (&["lab", "run", "zero.toml"], 2, "zero.toml: expected at most 4 MiB of text"),
         (&["lab", "list", "geardb/none"], 5, "geardb/none"),
     ] {
         let wrong = TINY.replace("[\"bluefs\", \"leveldb-greedy\"]", "[\"bluefs\", \"level\"]");
         std::fs::write(place.path().join("wrong.toml"), wrong).unwrap();
         let large = TINY.replace("16GiB", "16000GiB");
         std::fs::write(place.path().join("large.toml"), large).unwrap();
+        std::fs::write(place.path().join("bytes.toml"), b"\xff").unwrap();
         let error = place.fails(code, words);
         assert!(error.contains(expected), "{words:?}: expected {expected:?} in: {error}");
     }

@@ -3,10 +3,18 @@
 //!
 //! The reader passes over empty lines, lines that begin with `#`, and blanks around a line. It
 //! fails with [`InstantsError::Line`] if an instant is no such number or is before the one above
-//! it. The writer begins with a `#` line, and does not check the order.
+//! it, and with the same error at more than 100,000,000 instants. The writer begins with a `#`
+//! line, and does not check the order.
 
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
+
+use terrace_env::text::Lines;
+
+/// The longest line: the one with the process, which may be a curve from a file.
+const LINE_MAX: u64 = 64 << 20;
+/// The most instants, which are all in memory: three hours at 10,000 a second.
+const INSTANTS_MAX: usize = 100_000_000;
 
 /// Arrivals that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +43,7 @@ pub enum InstantsError {
 pub fn read_instants(reader: impl BufRead) -> Result<Vec<Duration>, InstantsError> {
     let mut instants = Vec::new();
     let mut last = 0;
-    for (text, line) in reader.lines().zip(1..) {
+    for (text, line) in Lines::new(reader, LINE_MAX).zip(1..) {
         let text = text.map_err(|source| InstantsError::Io { line, source })?;
         let text = text.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -48,6 +56,10 @@ pub fn read_instants(reader: impl BufRead) -> Result<Vec<Duration>, InstantsErro
             found: text.to_owned(),
         };
         last = nanos.ok_or_else(wrong)?;
+        if instants.len() == INSTANTS_MAX {
+            let expected = format!("at most {INSTANTS_MAX} arrivals");
+            return Err(InstantsError::Line { line, expected, found: text.to_owned() });
+        }
         instants.push(Duration::from_nanos(last));
     }
     Ok(instants)

@@ -22,8 +22,11 @@
 //!   the rates themselves.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
+
+use terrace_env::text::{SETTINGS_MAX, read_file};
 
 use super::{Envelope, Gaps, Process};
 
@@ -227,7 +230,8 @@ fn curve(text: &str, step: Duration) -> Result<Envelope, ProcessError> {
         return Envelope::new(rates, step).ok_or_else(|| wrong("the curve", expected, text));
     }
     let problem = |problem: String| ProcessError::Curve { path: text.to_owned(), problem };
-    let contents = std::fs::read_to_string(text).map_err(|error| problem(error.to_string()))?;
+    let contents = read_file(Path::new(text), SETTINGS_MAX);
+    let contents = contents.map_err(|error| problem(error.to_string()))?;
     let mut rates = Vec::new();
     for (line, number) in contents.lines().zip(1..) {
         let line = line.trim();

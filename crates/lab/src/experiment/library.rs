@@ -7,6 +7,8 @@
 
 use std::path::Path;
 
+use terrace_env::text::{SETTINGS_MAX, read_file};
+
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
@@ -125,8 +127,9 @@ impl Experiment {
         let (Some(stem), true) = (stem, path.extension().is_some() || path.is_file()) else {
             return Err(ExperimentError::Unknown { name: name.to_owned() });
         };
-        let text = std::fs::read_to_string(path).map_err(|error| ExperimentError::Unreadable {
+        let text = read_file(path, SETTINGS_MAX).map_err(|error| ExperimentError::Unreadable {
             file: name.to_owned(),
+            kind: error.kind(),
             problem: error.to_string(),
         })?;
         Self::parse(stem, name, &text)

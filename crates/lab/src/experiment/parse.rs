@@ -3,6 +3,8 @@
 //! An error in the text comes with line and column. If the file has the right form, the error says
 //! what was expected and what was found. Otherwise it has the message of the TOML library.
 
+use std::io::ErrorKind;
+
 use super::check::{self, Flaw};
 use super::position::{self, Position};
 use super::{Experiment, Plot, library};
@@ -25,7 +27,10 @@ pub enum ExperimentError {
     Unreadable {
         /// The file.
         file: String,
-        /// Error of the operating system.
+        /// Kind of the error; [`InvalidData`](ErrorKind::InvalidData) for what is no text, or too
+        /// long.
+        kind: ErrorKind,
+        /// The error in words.
         problem: String,
     },
     /// The file does not have the form of an experiment.

@@ -10,6 +10,8 @@
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
+use terrace_env::text::Lines;
+
 use super::entries::KeyOrder;
 use super::operation::Operation;
 use super::source::Request;
@@ -17,10 +19,13 @@ use super::source::Request;
 /// The first line; the number is the format's version. The first has no arrivals.
 const HEADERS: [&str; 2] = ["terrace-trace 1", "terrace-trace 2"];
 
+/// The longest line. An operation takes less than a hundred bytes; the rest is for comments.
+const LINE_MAX: u64 = 64 << 10;
+
 /// Reads a trace, line by line.
 #[derive(Debug)]
 pub struct Trace<R> {
-    lines: io::Lines<R>,
+    lines: Lines<R>,
     line: u64,
     order: KeyOrder,
     has_arrivals: bool,
@@ -70,7 +75,7 @@ pub enum TraceError {
 impl<R: BufRead> Trace<R> {
     /// Reads the header.
     pub fn new(reader: R) -> Result<Self, TraceError> {
-        let (lines, order) = (reader.lines(), KeyOrder::Numbered);
+        let (lines, order) = (Lines::new(reader, LINE_MAX), KeyOrder::Numbered);
         let (has_arrivals, last_arrival) = (false, Duration::ZERO);
         let mut trace = Self { lines, line: 0, order, has_arrivals, last_arrival, first: None };
         let got = trace.next_line()?.unwrap_or_default();

@@ -13,6 +13,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use terrace_env::ByteCount;
+use terrace_env::text::{SETTINGS_MAX, read_file};
 
 use super::disk::DiskParameters;
 use super::flash::{FlashParameters, PlainFlash};
@@ -186,7 +187,7 @@ impl Drive {
             let known = Self::names().collect::<Vec<_>>().join(", ");
             return Err(DriveError::Unknown { name: name.to_owned(), known });
         }
-        let text = std::fs::read_to_string(path).map_err(|error| DriveError::Malformed {
+        let text = read_file(path, SETTINGS_MAX).map_err(|error| DriveError::Malformed {
             file: name.to_owned(),
             problem: error.to_string(),
         })?;
@@ -195,9 +196,14 @@ impl Drive {
 
     /// Reads a drive file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, DriveError> {
-        let file: DriveFile = toml::from_str(text).map_err(|error| DriveError::Malformed {
-            file: name.to_owned(),
-            problem: error.to_string(),
+        let file: DriveFile = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+            let problem = error.message().trim().replace('\n', "; ");
+            DriveError::Malformed {
+                file: name.to_owned(),
+                problem: format!("line {line}: {problem}"),
+            }
         })?;
         let impossible = |what: &'static str, expected: String, got: String| {
             Err(DriveError::Impossible { file: name.to_owned(), what, expected, got })

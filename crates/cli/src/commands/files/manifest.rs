@@ -9,18 +9,22 @@
 //! All checksums are XXH3 of 128 bits, as 32 hexadecimal digits. They find damage, but do not keep
 //! anybody from changing a backup. [`Manifest::read`] refuses places outside of the backup.
 
-use std::fs;
+use std::io::ErrorKind;
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;
 use terrace_env::store::FileKind;
+use terrace_env::text::read_file;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::failure::{Failure, Kind};
 
 /// The name of the list in the directory of a backup.
 pub(super) const NAME: &str = "manifest.jsonl";
+
+/// The longest list that is read, which is in memory as a whole: that of some million files.
+const TEXT_MAX: ByteCount = ByteCount::gib(1);
 
 /// The version that is written and understood.
 const VERSION: u32 = 1;
@@ -94,8 +98,13 @@ impl Manifest {
     /// Reads the list of a backup.
     pub(super) fn read(backup: &Path) -> Result<Self, Failure> {
         let path = backup.join(NAME);
-        let text = fs::read(&path).map_err(|error| Failure::path(&path, &error))?;
-        Self::parse(&text).map_err(|failure| failure.while_doing(path.display()))
+        let text = read_file(&path, TEXT_MAX).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData => {
+                Failure { kind: Kind::Corruption, ..Failure::path(&path, &error) }
+            }
+            _ => Failure::path(&path, &error),
+        })?;
+        Self::parse(text.as_bytes()).map_err(|failure| failure.while_doing(path.display()))
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Failure> {
