@@ -3,6 +3,8 @@
 //! - [`Escaped`] escapes backslashes, bytes that are not UTF-8, characters that cannot be seen,
 //!   such as controls, those that turn the direction of text, and combining marks that follow no
 //!   letter. Different bytes have different texts, but letters of different scripts may look alike.
+//! - [`Visible`] escapes what cannot be seen in a text that has names in it, such as a message. A
+//!   backslash in it stays as it is, for it may be that of a name that is escaped already.
 //! - [`unescape`] takes such a text back to the bytes.
 //! - [`insert`] adds bytes to a JSON object: as `name` if they are UTF-8, else as hex in
 //!   `name_hex`.
@@ -18,21 +20,40 @@ pub(crate) struct Escaped<'a>(pub(crate) &'a [u8]);
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
-            let mut before = None;
-            for letter in chunk.valid().chars() {
-                match letter {
-                    '\\' => f.write_str("\\\\")?,
-                    _ if is_visible(letter, before) => f.write_char(letter)?,
-                    _ => write!(f, "{}", letter.escape_default())?,
-                }
-                before = Some(letter);
-            }
+            write_visible(f, chunk.valid(), |letter| letter == '\\')?;
             for byte in chunk.invalid() {
                 write!(f, "\\x{byte:02x}")?;
             }
         }
         Ok(())
     }
+}
+
+/// A text of which people can see everything: that of a message, with names that nobody has escaped
+/// yet.
+pub(crate) struct Visible<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_visible(f, self.0, |_| false)
+    }
+}
+
+/// Writes a text with what cannot be seen, and the other letters that are `wanted`, escaped.
+fn write_visible(
+    f: &mut fmt::Formatter<'_>,
+    text: &str,
+    wanted: impl Fn(char) -> bool,
+) -> fmt::Result {
+    let mut before = None;
+    for letter in text.chars() {
+        match is_visible(letter, before) && !wanted(letter) {
+            true => f.write_char(letter)?,
+            false => write!(f, "{}", letter.escape_default())?,
+        }
+        before = Some(letter);
+    }
+    Ok(())
 }
 
 /// Whether a letter can be seen behind the one before it.
@@ -156,6 +177,8 @@ mod tests {
             assert_eq!(Escaped(plain.as_bytes()).to_string(), plain);
         }
         assert_eq!(Escaped("\u{301}x".as_bytes()).to_string(), "\\u{301}x");
+        let message = "d\u{1b}[31m\n.img: no key `a\\tb`";
+        assert_eq!(Visible(message).to_string(), "d\\u{1b}[31m\\n.img: no key `a\\tb`");
     }
 
     #[test]

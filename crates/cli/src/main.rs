@@ -13,7 +13,10 @@ mod scratch;
 mod stretches;
 mod tree;
 
+use std::env;
 use std::error::Error as _;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 
@@ -21,15 +24,39 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use crate::commands::Arguments;
+use crate::escape::Visible;
+use crate::failure::Kind;
 use crate::output::Output;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::try_parse().unwrap_or_else(|error| explained(error).exit());
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&explained(error)),
+    };
     let output = Output::new(arguments.json);
     match arguments.command.run(&output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => output.failure(&failure),
     }
+}
+
+/// Prints an error of the command line, or the help that was asked for, and gives the exit code.
+/// Words of the command line that hold what cannot be seen are printed without colours, escaped.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Kind::Usage.code()));
+    let is_visible = |word: OsString| {
+        let word = word.to_string_lossy();
+        Visible(&word).to_string() == word
+    };
+    // As in clap's own `exit`: nobody is left to be told that the output is gone.
+    if env::args_os().all(is_visible) {
+        let _ = error.print();
+    } else {
+        let text = error.render().to_string();
+        let mut out = io::stderr().lock();
+        let _ = text.lines().try_for_each(|line| writeln!(out, "{}", Visible(line)));
+    }
+    code
 }
 
 /// An error of the command line; one of a number says what was expected instead of why the digits

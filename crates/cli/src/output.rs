@@ -6,8 +6,9 @@
 //!   if they do not end with one.
 //! - [`Output::note`] prints text for people on standard error, also with `--json`.
 //! - [`Output::failure`] prints an error: on standard error, or with `--json` as an object on
-//!   standard output, if that can be written. For the failure [`Kind::OutputClosed`] it prints
-//!   nothing.
+//!   standard output, if that can be written. Names of files and keys may stand in its message as
+//!   they are: what cannot be seen in it is escaped here. For the failure [`Kind::OutputClosed`] it
+//!   prints nothing.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 
 /// A number of things: `1 file`, `2 files`.
@@ -84,13 +86,14 @@ impl Output {
     /// Prints why a command failed, and gives the exit code for it.
     pub(crate) fn failure(&self, failure: &Failure) -> ExitCode {
         let code = failure.kind.code();
+        let message = Visible(&failure.message).to_string();
         if failure.kind != Kind::OutputClosed {
             let json = serde_json::json!({
-                "error": { "code": code, "message": failure.message },
+                "error": { "code": code, "message": message },
             });
             let printed = self.json && writeln!(io::stdout().lock(), "{json}").is_ok();
             if !printed {
-                self.note(format_args!("error: {}", failure.message));
+                self.note(format_args!("error: {message}"));
             }
         }
         ExitCode::from(code)

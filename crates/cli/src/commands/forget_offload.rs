@@ -182,6 +182,7 @@ fn space_value(db: &Db, space: KeySpaceId) -> Value {
 
 /// The same in words.
 fn space_name(db: &Db, space: KeySpaceId) -> String {
-    let named = db.key_space_name(space).map(|name| format!("key space `{name}`"));
+    let name = db.key_space_name(space);
+    let named = name.map(|name| format!("key space `{}`", Escaped(name.as_bytes())));
     named.unwrap_or_else(|| format!("key space {space}"))
 }

@@ -17,6 +17,7 @@ use super::format::room;
 use super::runs;
 use super::target::Target;
 use super::zones;
+use crate::escape::Escaped;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -81,7 +82,8 @@ impl Answer {
         let (stats, space) = (&self.stats, &self.stats.space);
         writeln!(out, "{}", self.medium)?;
         writeln!(out, "system: {}", self.system)?;
-        writeln!(out, "key spaces: {}", self.key_spaces.join(", "))?;
+        let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());
+        writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;
         writeln!(
             out,
             "{} writes in all; memtables, whose entries are in no table yet, take {}\n",

@@ -22,6 +22,7 @@ use terrace_zone::Device;
 
 use super::under::Under;
 use super::{drive, log_drive};
+use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 
 /// A drive or directory, as one types it.
@@ -178,7 +179,8 @@ impl Target {
             return Err(missing);
         };
         // Nothing is written, so what is on this drive can be looked at as well.
-        writeln!(io::stderr(), "warning: left out the offload drive: {}", missing.message)?;
+        let why = Visible(&missing.message);
+        writeln!(io::stderr(), "warning: left out the offload drive: {why}")?;
         Ok(Inspector::device(Devices::without_offload(drive)?)?)
     }
 

@@ -56,6 +56,12 @@ fn keys_that_differ_look_different() {
     assert!(lines.contains("pl\\u{202e}ain"), "{lines}");
     let missing = place.fails(5, &["get", "d.img", "ab\u{202e}c"]);
     assert_eq!(missing, "error: there is no key `ab\\u{202e}c`\n");
+    // Names that nobody escapes where the error is made, and words that are no command.
+    let error = place.fails(5, &["get", "no\u{1b}[31m\nsuch.img", "key"]);
+    assert!(error.contains("no\\u{1b}[31m\\nsuch.img: No such file"), "{error}");
+    let error = place.fails(2, &["gett\u{7}\u{202e}"]);
+    assert!(error.contains("gett") && error.contains("\\u{202e}"), "{error}");
+    assert!(error.chars().all(|letter| letter == '\n' || !letter.is_control()), "{error:?}");
 }
 
 #[test]
