@@ -42,6 +42,13 @@ impl Bounds {
         self
     }
 
+    /// Whether all keys are in the range.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        let (start, end) = self.user_keys();
+        start.is_empty() && end.is_none()
+    }
+
     /// The first user key in the range, and the first behind it (`None`: no key is).
     pub(crate) fn user_keys(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let start = match &self.start {

@@ -3,6 +3,8 @@
 //!
 //! - A key that does not exist is an error (exit code 5) unless `--force` is given. So is a key
 //!   space that does not exist and is to be dropped. A range may be empty.
+//! - A range of all keys, such as those with an empty prefix, is refused: a script whose variable
+//!   is empty is not to delete everything. `--all` does.
 //! - If a key or a range is to be deleted, its key space must exist, also with `--force`.
 //! - `--drop-space` also drops the key space with the symbolic links of an imported tree
 //!   ([`links_of`]). A delete of keys leaves the links.
@@ -64,12 +66,18 @@ impl Delete {
             let expected = "expected a KEY, a range of keys, --all or --drop-space, found none";
             return Err(Failure::new(Kind::Usage, expected.to_owned()));
         }
+        let bounds = self.range.bounds(self.hex)?;
+        if self.range.is_given() && bounds.is_all() {
+            let expected = "expected a range of keys that leaves some out, found one of all keys; \
+                            --all deletes all keys of the key space";
+            return Err(Failure::new(Kind::Usage, expected));
+        }
         let db = self.target.db_under(&self.under)?;
         let deleted = match (&self.drop_space, key) {
             (Some(name), _) => self.drop_space(&db, name)?,
             (None, Some(key)) => self.delete_key(&db, &key)?,
             (None, None) => {
-                self.space.find(&db)?.delete_range(self.range.bounds(self.hex)?)?;
+                self.space.find(&db)?.delete_range(bounds)?;
                 true
             }
         };

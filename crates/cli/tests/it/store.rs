@@ -116,6 +116,11 @@ fn ranges_and_key_spaces_are_deleted_as_a_whole() {
     place.ok(&["delete", "d.img", "--drop-space", "users", "--force"]);
     place.fails(2, &["delete", "d.img"]);
     place.fails(2, &["delete", "d.img", "a", "--to", "c"]);
+    for all in [&["--prefix", ""][..], &["--from", ""], &["--prefix", "", "--hex"]] {
+        let error = place.fails(2, &[&["delete", "d.img"][..], all].concat());
+        assert!(error.contains("--all deletes all keys"), "{error}");
+    }
+    place.ok(&["delete", "d.img", "--from", "", "--to", "A"]);
     place.ok(&["check", "d.img"]);
     assert_eq!(keys("default"), ["a", "d"]);
 }
