@@ -1,6 +1,6 @@
 //! The option `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of
-//! keys that it left out. Without it, a damaged block ends the scan with an error. The error
-//! names the option, unless the drive could not read the block at all.
+//! keys that it left out. Without it, a block that is damaged or cannot be read ends the scan with
+//! an error, which names the option.
 //!
 //! - [`Skip::entries`] gives the entries. With the option they come forward only (no command
 //!   takes it with `--reverse`), and what is left out is known before the first one.
@@ -11,7 +11,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use terrace::{Bounds, Bytes, Db, KeySpace, LeftOut};
+use terrace::{Bounds, Bytes, Db, Error, ErrorKind, KeySpace, LeftOut};
 
 use crate::escape::{self, Escaped};
 use crate::failure::{Failure, Kind};
@@ -20,8 +20,8 @@ use crate::output::Output;
 /// Whether to go on, as one types it.
 #[derive(clap::Args)]
 pub(crate) struct Skip {
-    /// Go on behind damaged blocks: leave out all keys of which such a block may have held the
-    /// newest version, list them, and end with exit code 3
+    /// Go on behind blocks that are damaged or cannot be read: leave out all keys of which such a
+    /// block may have held the newest version, list them, and end with exit code 3
     #[arg(long)]
     skip_damaged: bool,
 }
@@ -64,10 +64,11 @@ impl Skip {
     }
 }
 
-/// Why a scan ended that does not skip; at a damaged block, how to go on.
-fn ended(error: impl Into<Failure>, reverse: bool) -> Failure {
-    let mut failure = error.into();
-    if failure.kind == Kind::Corruption {
+/// Why a scan ended that does not skip; at a block that is damaged or cannot be read, how to go on.
+fn ended(error: Error, reverse: bool) -> Failure {
+    let can_be_skipped = matches!(error.origin(), ErrorKind::Corruption | ErrorKind::Io);
+    let mut failure = Failure::from(error);
+    if can_be_skipped {
         let scan = if reverse { "a scan without `--reverse`" } else { "it" };
         failure.message += "; with `--skip-damaged` ";
         failure.message += scan;

@@ -66,6 +66,11 @@ fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
     let error = String::from_utf8(scan.stderr).expect("UTF-8");
     assert_eq!(scan.status.code(), Some(1), "{error}");
     assert!(error.contains("d.img: reading file") && error.contains(&expected), "{error}");
+    assert!(error.contains("with `--skip-damaged` it goes on"), "{error}");
+    place.ok(&["put", "d.img", "other", "in the log"]);
+    let scan = place.run(&["scan", "d.img", "--skip-damaged", "--values"]);
+    assert_eq!(scan.status.code(), Some(3));
+    assert_eq!(String::from_utf8(scan.stdout).expect("UTF-8"), "other\tin the log\n");
 }
 
 #[test]
