@@ -74,6 +74,23 @@ fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
 }
 
 #[test]
+fn a_log_of_which_a_zone_is_offline_is_one_problem() {
+    let place = Place::formatted("64MiB", "256KiB");
+    std::fs::write(place.path().join("value"), [7; 60_000]).expect("a file");
+    for key in 0..8 {
+        place.ok(&["put", "d.img", &key.to_string(), "--file", "value"]);
+    }
+    let zones = place.json(&["zones", "d.img"]);
+    let zones = zones["zones"].as_array().expect("a list").iter();
+    let mut logs = zones.filter(|zone| zone["used_for"] == "log");
+    let first = logs.next().and_then(|zone| zone["zone"].as_u64()).expect("a zone of the log");
+    assert!(logs.next().is_some(), "the log goes on in another zone");
+    fail(&place, "d.img", [first as u32], ZoneState::Offline);
+    let checked = place.json(&["check", "d.img"]);
+    assert_eq!(checked["error"]["message"], "expected a clean store, found 1 problem; see above");
+}
+
+#[test]
 fn a_checkpoint_that_fails_says_what_became_of_its_target() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
