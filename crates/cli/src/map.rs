@@ -145,9 +145,11 @@ impl From<&ZoneUsage> for Cell {
             _ => Mark::Resting,
         };
         let capacity = zone.capacity.0;
-        // A conventional zone has no pointer: what it holds is all that is known.
+        // A conventional zone has no pointer, and in a retired one only what is live counts: what
+        // it holds is all that is known.
         let held = ByteCount((zone.live.0 + zone.dead.0).max(1));
-        let written = zone.pointer.unwrap_or(held).0.min(capacity);
+        let pointer = zone.pointer.filter(|_| zone.used_for != ZoneUse::Retired);
+        let written = pointer.unwrap_or(held).0.min(capacity);
         let mut shares = match zone.used_for {
             ZoneUse::Superblock => vec![(Share::Superblock, written)],
             ZoneUse::Journal => vec![(Share::Journal, written)],

@@ -86,7 +86,7 @@ pub struct ZoneUsage {
     pub capacity: ByteCount,
     /// Bytes of files, unsealed ones included.
     pub live: ByteCount,
-    /// Bytes of nothing that exists.
+    /// Bytes of nothing that exists, which come back by a reset; none where the zone has failed.
     pub dead: ByteCount,
     /// Bytes of deleted files that readers hold.
     pub pinned: ByteCount,

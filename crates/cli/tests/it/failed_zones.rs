@@ -91,6 +91,23 @@ fn a_log_of_which_a_zone_is_offline_is_one_problem() {
 }
 
 #[test]
+fn what_is_not_live_in_a_zone_that_has_failed_is_not_dead() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["compact", "d.img"]);
+    let zone = data_zone(&place);
+    for state in [ZoneState::ReadOnly, ZoneState::Offline] {
+        fail(&place, "d.img", [zone], state);
+        let zones = place.json(&["zones", "d.img"]);
+        let dead = zones["zones"].as_array().expect("a list").iter().map(|zone| &zone["dead"]);
+        let dead: u64 = dead.map(|bytes| bytes.as_u64().expect("bytes")).sum();
+        let stats = place.json(&["stats", "d.img"]);
+        assert_eq!((dead, stats["space"]["dead"].as_u64()), (0, Some(0)), "{state:?}");
+        assert!(!place.ok(&["zones", "d.img"]).contains("1░"), "{state:?}");
+    }
+}
+
+#[test]
 fn a_checkpoint_that_fails_says_what_became_of_its_target() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);

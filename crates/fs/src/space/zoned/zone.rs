@@ -94,9 +94,13 @@ impl Zone {
         self.live + self.unsealed + self.pinned
     }
 
-    /// Written blocks that nobody refers to.
+    /// Written blocks that nobody refers to, and that a reset would give back: none where the zone
+    /// has failed.
     pub(crate) fn dead(&self) -> u32 {
-        if self.condition.holds_data() { self.written - self.used() } else { 0 }
+        match self.condition {
+            Condition::Free | Condition::Written | Condition::Leased => self.written - self.used(),
+            _ => 0,
+        }
     }
 
     pub(super) fn is_partly(&self) -> bool {

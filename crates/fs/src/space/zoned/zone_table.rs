@@ -188,7 +188,7 @@ impl ZoneTable {
         sum(&mut totals.live, blocks(data, zone.live));
         sum(&mut totals.unsealed, blocks(data, zone.unsealed));
         sum(&mut totals.pinned, blocks(data, zone.pinned));
-        sum(&mut totals.dead, blocks(data && !gone, zone.dead()));
+        sum(&mut totals.dead, blocks(data, zone.dead()));
         let held_up = data && !gone && zone.pinned > 0;
         sum(&mut totals.held_up, blocks(held_up, zone.pinned + zone.dead()));
         sum(&mut totals.reclaimable, blocks(candidate, zone.dead()));
