@@ -66,6 +66,12 @@ enum Medium {
 
 impl Checkpoint {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let source = self.target.path();
+        drive::refuse_twice(source, &self.to)?;
+        if let Some(log) = &self.to_log {
+            drive::refuse_twice(source, log)?;
+            drive::refuse_twice(&self.to, log)?;
+        }
         let medium = self.medium()?;
         if medium == Medium::Directory && self.to_log.is_some() {
             let to = self.to.display();

@@ -1,5 +1,8 @@
-//! Opens the drive at a path: a block device of Linux, or an emulated drive in an image.
+//! Opens the drive at a path: a block device of Linux, or an emulated drive in an image. Tells
+//! whether two paths lead to one drive.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +22,20 @@ pub(super) fn open(
         let message = format!("--unsynced-image: expected an image, found the block device {path}");
         Failure::new(Kind::Usage, message)
     })
+}
+
+/// Refuses a path that leads to what another one on the command line leads to, be it by a link.
+pub(super) fn refuse_twice(path: &Path, again: &Path) -> Result<(), Failure> {
+    let place = |path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    match (place(path), place(again)) {
+        (Ok(one), Ok(other)) if one == other => {
+            let (path, again) = (path.display(), again.display());
+            let message =
+                format!("{again}: expected another place than {path}, found it named twice");
+            Err(Failure::new(Kind::Usage, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is a block device at a path, be it the drive itself or what an image lies on.

@@ -100,7 +100,7 @@ impl Target {
         Ok(Devices::pair(drive, second))
     }
 
-    /// Opens the drive of the tables.
+    /// Opens the drive of the tables. Refuses one that was typed as the second drive, too.
     pub(crate) fn drive(&self, access: Access) -> Result<Arc<dyn Device>, Failure> {
         let path = &self.image;
         if path.is_dir() {
@@ -108,6 +108,9 @@ impl Target {
                 Kind::Failed,
                 format!("{}: expected the image of a drive, found a directory", path.display()),
             ));
+        }
+        if let Some((_, second)) = self.second() {
+            drive::refuse_twice(path, second)?;
         }
         self.open_drive(path, access).map_err(|mut failure| {
             if failure.kind == Kind::NotFound {

@@ -45,6 +45,23 @@ fn what_is_no_image_is_refused_at_once_by_every_command_and_said_to_be_none() {
 }
 
 #[test]
+fn a_drive_that_is_named_twice_is_refused_for_that() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["device", "create", "p.img", "--kind", "plain", "--size", "64MiB"]);
+    std::os::unix::fs::symlink("d.img", place.path().join("link.img")).unwrap();
+    for words in [
+        &["get", "d.img", "key", "--log", "d.img"][..],
+        &["check", "d.img", "--offload", "link.img"],
+        &["format", "d.img", "--force", "--log", "./d.img"],
+        &["checkpoint", "d.img", "link.img"],
+        &["checkpoint", "d.img", "p.img", "--to-log", "p.img"],
+    ] {
+        let error = place.fails(2, words);
+        assert!(error.contains("found it named twice"), "{words:?}: {error}");
+    }
+}
+
+#[test]
 fn a_checkpoint_goes_to_no_pipe() {
     let place = Place::new();
     place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
