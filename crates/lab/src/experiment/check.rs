@@ -1,18 +1,21 @@
 //! Checks the values of an experiment whose file already has the right form, and reports the first
 //! flaw found, such as an unknown name, a name given twice, or an impossible number.
 //!
-//! It does not check the settings of the store, nor what depends on the scale of a run, such as
-//! tables that become too small.
+//! Of the settings of a store it checks those that have a limit of their own, each by itself. It
+//! does not check what depends on the scale of a run, such as tables that become too small.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use terrace::{ByteCount, System};
-use terrace_zone::timing::{Drive, Scale};
+use terrace::{ByteCount, System, limits};
+use terrace_env::Limit;
+use terrace_zone::timing::{Drive, Scale, Size};
 
 use super::claim::{Claim, Measure, Quantity, Than};
-use super::{Experiment, PhaseDescription, Plot, SETTING, leading_number, parameter_of};
+use super::{
+    Experiment, PhaseDescription, Plot, SETTING, StoreDescription, leading_number, parameter_of,
+};
 use crate::arrivals::Process;
 use crate::run::{Metrics, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Preset, Sizes};
@@ -45,6 +48,10 @@ fn all(experiment: &Experiment) -> Check {
         reads::<System>(&format!("systems[{index}]"), system)?;
     }
     distinct("systems", "", systems.iter().map(String::as_str))?;
+    store("store", &experiment.store)?;
+    for (row, of_row) in &experiment.store_of {
+        store(&format!("store_of.{row}"), of_row)?;
+    }
     let rows: Vec<String> = systems.iter().filter_map(|it| row_of(it)).collect();
     for row in experiment.store_of.keys() {
         one_of(&format!("store_of.{row}"), row, &rows)?;
@@ -65,6 +72,7 @@ fn all(experiment: &Experiment) -> Check {
         if let Some(process) = &variant.arrivals {
             reads::<Process>(&format!("variant[{index}].arrivals"), process)?;
         }
+        store(&format!("variant[{index}].store"), &variant.store)?;
         let Some(systems) = &variant.systems else { continue };
         some(&format!("variant[{index}].systems"), "a system", systems.len())?;
         for (at, system) in systems.iter().enumerate() {
@@ -100,6 +108,27 @@ fn drive(experiment: &Experiment) -> Check {
         ensure((zone..=whole.capacity()).contains(&space), &field, expected, space)?;
     }
     Ok(())
+}
+
+/// Settings of a store, each within the limits of its option.
+fn store(field: &str, store: &StoreDescription) -> Check {
+    let size = |size: Option<Size>, limit| within(field, size.map(|size| ByteCount(size.0)), limit);
+    size(store.memtable_size, limits::MEMTABLE_SIZE)?;
+    size(store.block_size, limits::BLOCK_SIZE)?;
+    size(store.memory, limits::MEMORY)?;
+    size(store.io_size, limits::IO_SIZE)?;
+    size(store.file_cache, limits::FILE_CACHE)?;
+    let count = |count: Option<usize>, limit| within(field, count.map(|count| count as u64), limit);
+    count(store.memtables_max, limits::MEMTABLES_MAX)?;
+    count(store.workers, limits::WORKERS)?;
+    within(field, store.filter_bits, limits::FILTER_BITS)
+}
+
+/// An option of a store, if it is given, within its limit.
+fn within<T: Copy + PartialOrd + Display>(field: &str, given: Option<T>, limit: Limit<T>) -> Check {
+    let Some(error) = given.and_then(|value| limit.check(value).err()) else { return Ok(()) };
+    let expected = format!("{} ({})", error.expected, error.reason);
+    Err(Flaw::new(&format!("{field}.{}", limit.option), expected, error.got))
 }
 
 fn phase(field: &str, phase: &PhaseDescription) -> Check {
@@ -325,6 +354,10 @@ mod tests {
             ("\"4GiB\"", "\"4 acres\"", "5:9: space: ", "a size such as"),
             ("\"4GiB\"", "\"1MiB\"", "5:9: space: ", "a zone of 256 MiB to"),
             ("\"4GiB\"", "\"90000GiB\"", "5:9: space: ", "of the drive"),
+            ("memtables_max = 2", "memtables_max = 0", "store.memtables_max: ", "1 to 64"),
+            ("memtables_max = 2", "io_size = \"1B\"", "11:11: store.io_size: ", "found 1 B"),
+            ("memtables_max = 2", "workers = 5", "store.workers: ", "0 to 4"),
+            ("\"4MiB\"", "\"0B\"", "variant[0].store.memtable_size: ", "4 KiB to"),
             ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "more than nothing"),
             ("\"fillrandom\"", "\"fillrandm\"", "workload: ", "fillseq"),
             ("operations = 1000", "operations = 0", "operations: ", "at least 1, found 0"),

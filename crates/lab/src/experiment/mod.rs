@@ -12,8 +12,8 @@
 //! Sizes, counts and times are those of the full drive. `docs/experiments.md` describes the form of
 //! the file.
 //!
-//! A file is checked when it is read (`parse`, `check`, `position`), except for the settings of the
-//! store, and for what depends on the scale of a run.
+//! A file is checked when it is read (`parse`, `check`, `position`), except for what depends on the
+//! scale of a run, and for settings of the store that do not fit each other.
 
 mod check;
 mod claim;
