@@ -209,6 +209,11 @@ fn wrong(expected: &str) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
 }
 
+/// Hexadecimal digits of a line. What is wrong with them is not the command line's fault.
+fn digits(text: &[u8]) -> Result<Vec<u8>, Failure> {
+    parse_hex(text).map_err(|failure| Failure { kind: Kind::Failed, ..failure })
+}
+
 fn parse_text(line: &[u8], hex: bool) -> Result<Line, Failure> {
     if line.is_empty() {
         return Ok(Line::Other);
@@ -217,7 +222,7 @@ fn parse_text(line: &[u8], hex: bool) -> Result<Line, Failure> {
         return Err(wrong("a key, a tab and a value, as `scan --values` prints them"));
     };
     let bytes = |text| match hex {
-        true => parse_hex(text),
+        true => digits(text),
         false => escape::unescape(text).ok_or_else(|| wrong("escapes that `scan` prints")),
     };
     Ok(Line::Entry(bytes(&line[..tab])?, bytes(&line[tab + 1..])?))
@@ -236,7 +241,7 @@ fn parse_json(line: &[u8]) -> Result<Line, Failure> {
                 Err(wrong(&format!("`{name}` or `{name}_hex`, found both")))
             }
             (Some(text), _) => Ok(Some(text.as_bytes().to_vec())),
-            (None, hex) => hex.map(|hex| parse_hex(hex.as_bytes())).transpose(),
+            (None, hex) => hex.map(|hex| digits(hex.as_bytes())).transpose(),
         }
     };
     match (field("key")?, field("value")?) {
@@ -277,10 +282,10 @@ mod tests {
             parse_text(line, false).unwrap_err();
         }
         for line in [&b"no tab"[..], b"00\t0", b"0g\t00", b"key\tvalue"] {
-            parse_text(line, true).unwrap_err();
+            assert_eq!(parse_text(line, true).unwrap_err().kind, Kind::Failed);
         }
         for line in [&b"{"[..], b"{\"key\":\"a\"}", b"{\"key_hex\":\"0\",\"value\":\"\"}", b"3"] {
-            parse_json(line).unwrap_err();
+            assert_eq!(parse_json(line).unwrap_err().kind, Kind::Failed);
         }
         let both = b"{\"key\":\"b1\",\"key_hex\":\"6232\",\"value\":\"\"}";
         assert!(parse_json(both).unwrap_err().message.contains("found both"));
