@@ -8,8 +8,8 @@
 //!
 //! The backup is made beside its place, under a temporary name. All of it is synced, and then it
 //! gets its name: a directory of that name is a whole backup. If the command is killed by a signal
-//! that it cannot catch, the temporary directory, whose name begins with `.terrace-backup-`, is
-//! left. The drive is opened for reading only.
+//! that it cannot catch, the temporary directory, whose name begins with [`UNFINISHED`], is left,
+//! and the next backup to the same place removes it. The drive is opened for reading only.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -32,6 +32,9 @@ use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 
+/// How the names of backups begin that are being made.
+const UNFINISHED: &str = ".terrace-unfinished-backup-";
+
 /// Copy all files to a new directory of the host.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  terrace fs backup files.img files-backup")]
@@ -50,7 +53,8 @@ impl Backup {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let scratch = Scratch::make(parent, ".terrace-backup-")?;
+        Scratch::sweep(parent, UNFINISHED);
+        let scratch = Scratch::make(parent, UNFINISHED)?;
         let mut copy = Copying::begin(scratch.path().join("backup"), &opened.files)?;
         let manifest = copy.all()?;
         copy.finish(&manifest)?;
