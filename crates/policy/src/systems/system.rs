@@ -103,7 +103,7 @@ pub struct System {
     /// smaller, and compactions meet a little less.
     pub carry_overlap: bool,
     /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
-    /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1 PiB.
+    /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1024 TiB.
     pub level1_size: Option<ByteCount>,
     /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
     /// level. Range: 2 to 1000.
