@@ -57,3 +57,12 @@ fn wrong_processes_files_and_options_are_told_with_what_is_right() {
     let error = place.fails(2, &["lab", "arrivals", "--process", "curve:/dev/zero"]);
     assert!(error.contains("/dev/zero: expected at most 4 MiB of text, found more"), "{error}");
 }
+
+#[test]
+fn arrivals_that_are_all_at_one_instant_have_no_rate() {
+    let place = Place::new();
+    std::fs::write(place.path().join("once"), "7\n7\n7\n").unwrap();
+    let words = ["lab", "arrivals", "--analyse", "once"];
+    assert!(place.ok(&words).contains("all at one instant: no rate"));
+    assert!(place.json(&words)["rate"].is_null());
+}

@@ -15,7 +15,11 @@ const LAGS: [usize; 4] = [1, 10, 50, 200];
 pub(super) fn print(out: &mut dyn Write, analysis: &Analysis) -> io::Result<()> {
     let Analysis { arrivals, seconds, rate, bin_seconds, counts, gaps } = analysis;
     let (arrivals, seconds) = (number(*arrivals as f64), number(*seconds));
-    writeln!(out, "{arrivals} arrivals in {seconds} s, {} a second\n", number(*rate))?;
+    let rate = match rate {
+        Some(rate) => format!("{} a second", number(*rate)),
+        None => "all at one instant: no rate".to_owned(),
+    };
+    writeln!(out, "{arrivals} arrivals in {seconds} s, {rate}\n")?;
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     let bin = Unit::Seconds.show(*bin_seconds);

@@ -26,8 +26,9 @@ pub struct Analysis {
     pub arrivals: u64,
     /// Seconds that they are counted for.
     pub seconds: f64,
-    /// Arrivals per second.
-    pub rate: f64,
+    /// Arrivals per second. `None` if all of them come at the last instant of the time, as those of
+    /// a file that has one instant only.
+    pub rate: Option<f64>,
     /// Seconds of a bin.
     pub bin_seconds: f64,
     /// Arrivals in each bin.
@@ -66,7 +67,7 @@ pub struct Estimate {
 
 impl Analysis {
     /// Analyses the arrivals of the time from 0 to `duration`. They are gone through as often as
-    /// `instants` is called, which is three times.
+    /// `instants` is called, which is three times, and once for the first.
     ///
     /// # Panics
     /// When the bin is no time at all.
@@ -80,10 +81,12 @@ impl Analysis {
         let arrivals = within().count() as u64;
         let counts = bins(within(), bin, duration);
         let seconds = duration.as_secs_f64();
+        let before_last = |at| duration - at > Duration::from_nanos(1);
+        let has_rate = within().next().map_or(seconds > 0.0, before_last);
         Self {
             arrivals,
             seconds,
-            rate: if seconds > 0.0 { arrivals as f64 / seconds } else { 0.0 },
+            rate: has_rate.then(|| arrivals as f64 / seconds),
             bin_seconds: bin.as_secs_f64(),
             counts: Series::of(&counts),
             gaps: Series::of(&gaps(within().take(GAPS_MAX + 1))),
@@ -137,7 +140,7 @@ mod tests {
     fn a_poisson_process_is_independent_and_the_b_model_is_self_similar() {
         let poisson = analysis("poisson:1000");
         assert_eq!(poisson.counts.length, 6_000);
-        assert!((poisson.rate / 1000.0 - 1.0).abs() < 0.01);
+        assert!((poisson.rate.unwrap() / 1000.0 - 1.0).abs() < 0.01);
         assert!((poisson.counts.dispersion() - 1.0).abs() < 0.1);
         assert!((poisson.gaps.deviation / poisson.gaps.mean - 1.0).abs() < 0.05);
         for series in [&poisson.counts, &poisson.gaps] {
@@ -170,7 +173,20 @@ mod tests {
         let of =
             |bin| Analysis::of(instants, Duration::from_millis(2500), Duration::from_secs(bin));
         let (short, long) = (of(1), of(9));
-        assert_eq!((short.arrivals, short.rate, short.counts.length), (25, 10.0, 2));
-        assert_eq!((long.arrivals, long.rate, long.counts.length), (25, 10.0, 0));
+        assert_eq!((short.arrivals, short.rate, short.counts.length), (25, Some(10.0), 2));
+        assert_eq!((long.arrivals, long.rate, long.counts.length), (25, Some(10.0), 0));
+    }
+
+    #[test]
+    fn arrivals_at_one_instant_have_no_rate_and_an_empty_series_has_a_mean_of_nothing() {
+        for at in [0, 500].map(Duration::from_nanos) {
+            let instants = || [at; 3].into_iter();
+            let of = |duration| Analysis::of(instants, duration, Duration::from_secs(1));
+            let found = of(at + Duration::from_nanos(1));
+            assert_eq!((found.arrivals, found.rate, found.counts.length), (3, None, 0));
+            let Series { mean, deviation, .. } = found.counts;
+            assert!(mean.is_sign_positive() && deviation.is_sign_positive(), "{mean}, {deviation}");
+            assert_eq!(of(Duration::from_secs(6)).rate, Some(0.5));
+        }
     }
 }

@@ -41,7 +41,11 @@ pub fn gaps(instants: impl IntoIterator<Item = Duration>) -> Vec<f64> {
 
 /// The mean and the variance of a series; zero of an empty one.
 pub(super) fn moments(series: &[f64]) -> (f64, f64) {
-    let count = series.len().max(1) as f64;
+    // The sum of no numbers is -0.0.
+    if series.is_empty() {
+        return (0.0, 0.0);
+    }
+    let count = series.len() as f64;
     let mean = series.iter().sum::<f64>() / count;
     (mean, series.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count)
 }
