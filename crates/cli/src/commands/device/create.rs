@@ -107,7 +107,11 @@ impl Create {
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;
             match &room {
-                Ok(()) => writeln!(out, "next: terrace format {image}"),
+                Ok(()) => writeln!(
+                    out,
+                    "next: terrace format {image}, for keys and values; with --files for files \
+                     with names"
+                ),
                 Err(error) => writeln!(out, "not for a store of its own: {error}"),
             }
         })
