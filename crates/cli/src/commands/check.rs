@@ -51,7 +51,7 @@ pub(crate) struct Answer {
 
 impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let mut checked = if self.target.path().is_dir() {
+        let mut checked = if self.target.is_directory()? {
             let files = watched(|progress| DirStore::check(self.target.path(), progress))?;
             checked(files, || {
                 let is_store = !holds_names(&*self.target.store(Access::ReadOnly)?)?;

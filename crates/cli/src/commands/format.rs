@@ -58,7 +58,7 @@ pub(crate) struct Format {
 
 impl Format {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        if self.target.path().is_dir() {
+        if self.target.is_directory()? {
             if self.files {
                 let path = self.target.path().display();
                 let message = format!(

@@ -88,6 +88,11 @@ enum Sink<'a> {
 
 impl Load {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        if self.hex && matches!(self.format, Format::Json) {
+            let expected = "--hex: expected --format tsv, found json, which says itself where \
+                            digits are: in `key_hex` and `value_hex`";
+            return Err(Failure::new(Kind::Usage, expected));
+        }
         let from_file = self.file.as_deref().filter(|path| *path != Path::new("-"));
         let name = from_file.unwrap_or(Path::new("standard input"));
         let at = |error: &io::Error| Failure::path(name, error);

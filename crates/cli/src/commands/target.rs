@@ -50,6 +50,21 @@ impl Target {
         &self.image
     }
 
+    /// Whether the target is a directory. It has no drives, so options about them are refused.
+    pub(crate) fn is_directory(&self) -> Result<bool, Failure> {
+        if !self.image.is_dir() {
+            return Ok(false);
+        }
+        let flag = match self.second() {
+            Some((role, _)) => log_drive::flag(role),
+            None if self.unsynced_image => "--unsynced-image",
+            None => return Ok(true),
+        };
+        let path = self.image.display();
+        let message = format!("{flag}: expected a drive, found the directory {path}");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
     /// The second drive, as it was typed, and what it is for.
     pub(crate) fn second(&self) -> Option<(Role, &Path)> {
         let log = self.log.as_deref().map(|path| (Role::Log, path));
@@ -151,7 +166,7 @@ impl Target {
 
     /// Opens the files, wherever they are.
     pub(crate) fn store(&self, access: Access) -> Result<Arc<dyn Store>, Failure> {
-        if self.image.is_dir() {
+        if self.is_directory()? {
             if access == Access::ReadWrite {
                 // For writing, an empty directory would become a store; only `format` does that.
                 self.directory(Access::ReadOnly)?;
@@ -169,7 +184,7 @@ impl Target {
     /// Looks at the store without mounting it. If its offload drive is not there, it is left out,
     /// with a warning.
     pub(crate) fn inspector(&self) -> Result<Inspector, Failure> {
-        if self.image.is_dir() {
+        if self.is_directory()? {
             return Ok(Inspector::directory(&self.image)?);
         }
         let missing = match self.devices(Access::ReadOnly) {
@@ -221,7 +236,7 @@ impl Target {
 
     fn open(&self, access: Access, system: Option<System>) -> Result<Db, Failure> {
         let read_only = access == Access::ReadOnly;
-        if self.image.is_dir() {
+        if self.is_directory()? {
             let store = self.store(access)?;
             let fitting = Options::fitting(store.space().capacity);
             return Ok(Db::open(store, fitting.read_only(read_only).system(system))?);

@@ -37,6 +37,8 @@ fn wrong_processes_files_and_options_are_told_with_what_is_right() {
         let error = place.fails(2, &[&process[..], &[text]].concat());
         assert!(error.contains(expected), "{error}");
     }
+    let error = place.fails(2, &[&process[..], &["poisson:5", "--rate", "7"]].concat());
+    assert!(error.contains("--rate: expected a process that says no rate"), "{error}");
     let error = place.fails(2, &["lab", "arrivals"]);
     assert!(error.contains("--process") && error.contains("--analyse"), "{error}");
     let bin = ["poisson", "--bin", "soon"];

@@ -31,9 +31,13 @@ fn measure(place: &Place, words: &[&str]) -> Value {
 
 #[test]
 fn every_mix_runs_on_every_medium_and_leaves_nothing_behind() {
-    for on in ["memory", "image", "directory"] {
+    for (on, more) in [
+        ("memory", &["--zone-size", "4MiB"][..]),
+        ("image", &["--dir", ".", "--zone-size", "4MiB"]),
+        ("directory", &["--dir", "."]),
+    ] {
         let place = Place::new();
-        let report = measure(&place, &["--on", on, "--dir", ".", "--zone-size", "4MiB"]);
+        let report = measure(&place, &[&["--on", on][..], more].concat());
         assert_eq!(report["conditions"]["on"], on, "{report}");
         assert!(report["peak_memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{report}");
         let measurements = report["measurements"].as_array().unwrap();
@@ -265,6 +269,9 @@ fn a_wrong_command_line_is_exit_code_2() {
         &["--record", "trace", "readmissing"],
         &["--record", "trace", "--replay", "trace"],
         &["--operations", "5"],
+        &["--dir", "."],
+        &["--sync-image"],
+        &["--on", "directory", "--zone-size", "1MiB"],
         &["fillseq", "--histogram", "latencies", "--log", "written,gathered"],
     ] {
         let error = place.fails(2, &[&["bench"][..], words].concat());

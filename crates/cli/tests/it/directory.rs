@@ -18,6 +18,16 @@ fn a_directory_is_a_store_once_it_was_made_one() {
     assert_eq!(place.json(&["stats", "store"])["sequence"], 1);
     let error = place.fails(1, &["zones", "store"]);
     assert!(error.contains("found a directory"), "{error}");
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    for words in [
+        &["format", "empty", "--log", "fast.img"][..],
+        &["put", "store", "key", "value", "--unsynced-image"],
+        &["check", "store", "--offload", "fast.img"],
+        &["fs", "ls", "store", "--log", "fast.img"],
+    ] {
+        let error = place.fails(2, words);
+        assert!(error.contains(": expected a drive, found the directory"), "{words:?}: {error}");
+    }
 }
 
 #[test]

@@ -66,6 +66,15 @@ fn everything_that_is_listed_can_be_dumped_and_nothing_is_changed() {
 }
 
 #[test]
+fn what_chooses_entries_is_refused_where_no_file_is_dumped() {
+    let place = filled();
+    for words in [&["--key", "first"][..], &["journal", "--entries"], &["superblock", "--blocks"]] {
+        let error = place.fails(2, &[&["dump", "d.img"][..], words].concat());
+        assert!(error.contains("expected the id of a table or a log"), "{words:?}: {error}");
+    }
+}
+
+#[test]
 fn keys_are_chosen_by_range_prefix_and_key_space() {
     let place = filled();
     let (all, logs) = (files(&place, "table"), files(&place, "log"));

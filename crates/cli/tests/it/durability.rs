@@ -65,10 +65,11 @@ fn the_metrics_say_whether_an_image_is_synced() {
 #[test]
 fn both_ways_of_writing_the_log_are_measured_and_named() {
     let place = Place::new();
-    let small = ["--count", "2000", "--memtable-size", "256KiB", "--dir", "."];
+    let small = ["--count", "2000", "--memtable-size", "256KiB"];
     let words = ["bench", "fillseq", "--log", "written,gathered"];
     for on in ["memory", "image", "directory"] {
-        let report = place.json(&[&words[..], &["--on", on], &small].concat());
+        let dir = if on == "memory" { &[][..] } else { &["--dir", "."] };
+        let report = place.json(&[&words[..], &["--on", on], dir, &small].concat());
         let runs = report["runs"].as_array().expect("an array");
         assert_eq!(runs.len(), 2, "{report}");
         let log = |run: usize| {
@@ -86,10 +87,11 @@ fn both_ways_of_writing_the_log_are_measured_and_named() {
         let image_synced = &runs[0]["conditions"]["image_synced"];
         assert_eq!(image_synced.as_bool(), (on == "image").then_some(false), "{on}");
     }
-    let text = place.ok(&[&words[..], &["--on", "image", "--sync-image"], &small].concat());
+    let synced = ["--on", "image", "--dir", ".", "--sync-image"];
+    let text = place.ok(&[&words[..], &synced, &small].concat());
     for said in ["log written before each", "log gathered:", "the image is synced to the host's"] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    let text = place.ok(&[&words[..2], &["--on", "image"], &small].concat());
+    let text = place.ok(&[&words[..2], &["--on", "image", "--dir", "."], &small].concat());
     assert!(text.contains("not synced to the host's") && text.contains("log gathered"), "{text}");
 }

@@ -24,6 +24,8 @@ fn after_a_line_that_is_wrong_all_entries_before_it_are_there() {
     std::fs::write(place.path().join("both"), both).unwrap();
     let error = place.fails(1, &["load", "d.img", "both", "--format", "json"]);
     assert!(error.contains("`key` or `key_hex`, found both"), "{error}");
+    let error = place.fails(2, &["load", "d.img", "both", "--format", "json", "--hex"]);
+    assert!(error.contains("--hex: expected --format tsv, found json"), "{error}");
     std::fs::write(place.path().join("one"), "k\tv\n").unwrap();
     assert!(place.ok(&["load", "d.img", "one"]).starts_with("loaded 1 entry, "));
 }

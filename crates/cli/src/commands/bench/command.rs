@@ -11,6 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::ValueEnum as _;
 use terrace::device::Device;
 use terrace::{ByteCount, Durability, Options};
 use terrace_fs::holds_store;
@@ -34,6 +35,8 @@ use crate::scratch::Scratch;
 
 /// Reads of a mix that suffice for its metrics, however many entries there are.
 const READS: u64 = 1_000_000;
+/// Size of a zone where none is asked for.
+const ZONE_SIZE: ByteCount = ByteCount::mib(64);
 /// More clients than this are a slip of the hand.
 const CLIENTS_MAX: u64 = 1_000;
 
@@ -126,9 +129,9 @@ pub(crate) struct Bench {
     /// The seed of values and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Size of the zones of `memory` and `image`
-    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
-    zone_size: ByteCount,
+    /// Size of the zones of `memory` and `image` [default: 64MiB]
+    #[arg(long, value_name = "SIZE")]
+    zone_size: Option<ByteCount>,
     /// Size of a memtable
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     memtable_size: ByteCount,
@@ -171,6 +174,7 @@ impl Bench {
         if let Some(Other::Load(load)) = &self.other {
             return load.run(output);
         }
+        self.check_medium()?;
         let plans = self.plans()?;
         let into = [(&self.record, "record"), (&self.histogram, "histogram")];
         if let (Some((_, option)), 2..) =
@@ -300,7 +304,7 @@ impl Bench {
         Conditions {
             on: self.on(),
             zone_size: matches!(self.on(), Medium::Memory | Medium::Image)
-                .then_some(self.zone_size),
+                .then_some(self.zone_size()),
             offload: None,
             count: plan.entries,
             key_size: plan.keys,
@@ -393,12 +397,33 @@ impl Bench {
         Ok(drive)
     }
 
+    /// Refuses options that the medium does not have.
+    fn check_medium(&self) -> Result<(), Failure> {
+        let on = self.on();
+        let has_image = matches!(on, Medium::Image | Medium::Device) || self.offload.is_some();
+        let wrong = [
+            ("--dir", "image or directory", self.dir.is_some() && on == Medium::Memory),
+            ("--zone-size", "memory or image", self.zone_size.is_some() && on == Medium::Directory),
+            ("--sync-image", "image", self.sync_image && !has_image),
+        ];
+        let Some((option, expected, _)) = wrong.iter().find(|(.., wrong)| *wrong) else {
+            return Ok(());
+        };
+        let found = on.to_possible_value().map_or_else(String::new, |it| it.get_name().into());
+        let message = format!("{option}: expected --on {expected}, found --on {found}");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
+    fn zone_size(&self) -> ByteCount {
+        self.zone_size.unwrap_or(ZONE_SIZE)
+    }
+
     fn on(&self) -> Medium {
         if self.device.is_some() { Medium::Device } else { self.on }
     }
 
     fn medium(&self, dir: &Path) -> Result<bench::Medium, Failure> {
-        let (zone_size, dir) = (self.zone_size, dir.to_owned());
+        let (zone_size, dir) = (self.zone_size(), dir.to_owned());
         if let Some(path) = &self.device {
             return Ok(bench::Medium::Drive(Existing(self.drive(path)?)));
         }

@@ -56,6 +56,7 @@ pub(crate) struct Detail {
 
 impl Dump {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        self.check_options()?;
         let store = self.target.inspector()?;
         if let (Some(error @ StoreError::Invalid(_)), []) =
             (store.damage().first(), store.superblocks())
@@ -74,6 +75,24 @@ impl Dump {
             }
         }
         printer.finish()
+    }
+
+    /// Refuses what chooses parts of a table or a log where something else is dumped.
+    fn check_options(&self) -> Result<(), Failure> {
+        let found = match self.what.as_deref() {
+            Some(what @ ("superblock" | "journal")) => format!("`{what}`"),
+            Some(_) => return Ok(()),
+            None => "none".to_owned(),
+        };
+        if !self.detail.blocks && !self.detail.entries && !self.filter.is_given() {
+            return Ok(());
+        }
+        let message = format!(
+            "expected the id of a table or a log, whose blocks and entries the options choose, \
+             found {found}; `terrace dump {}` lists them",
+            self.target.path().display()
+        );
+        Err(Failure::new(Kind::Usage, message))
     }
 
     fn file(

@@ -43,6 +43,11 @@ pub(crate) enum Wanted {
 }
 
 impl KeyFilter {
+    /// Whether anything was typed.
+    pub(crate) fn is_given(&self) -> bool {
+        self.key.is_some() || self.range.is_given() || self.space.is_some() || self.hex
+    }
+
     /// The range; names of key spaces are looked up in the store's own annotation.
     pub(crate) fn range(&self, store: Option<&Role>) -> Result<Wanted, Failure> {
         let bytes = |text: &Option<OsString>| {

@@ -78,7 +78,7 @@ impl Opened {
 }
 
 fn below(target: &Target, access: Access) -> Result<(Below, Arc<dyn Store>), Failure> {
-    if target.path().is_dir() {
+    if target.is_directory()? {
         let directory = target.directory(access)?;
         return Ok((Below::Directory(Arc::clone(&directory)), directory as Arc<dyn Store>));
     }

@@ -23,6 +23,8 @@ use super::findings_of_arrivals as findings;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
+/// Arrivals per second, if nobody says how many.
+const RATE: f64 = 10_000.0;
 /// Time that is generated, if nobody says how much.
 const DURATION: Duration = Duration::from_secs(600);
 /// Time of the runs behind published estimates.
@@ -53,9 +55,9 @@ pub(crate) struct Arrivals {
     /// curve:FILE,step=1; without `:RATE`, the rate is that of --rate
     #[arg(long)]
     process: Option<String>,
-    /// Arrivals per second of a process that does not say it
-    #[arg(long, default_value_t = 10_000.0, requires = "process")]
-    rate: f64,
+    /// Arrivals per second of a process that does not say it [default: 10000]
+    #[arg(long, requires = "process")]
+    rate: Option<f64>,
     /// The bias of the b-model, from 0.5 to 1
     #[arg(long, requires = "process")]
     bias: Option<f64>,
@@ -187,10 +189,15 @@ impl Arrivals {
     /// The process, with the options that complete its text.
     fn process(&self) -> Result<Process, Failure> {
         let text = self.process.as_deref().unwrap_or_default();
+        let rate = self.rate.unwrap_or(RATE);
+        if self.rate.is_some() && text.contains(':') {
+            let message = format!("--rate: expected a process that says no rate, found `{text}`");
+            return Err(Failure::new(Kind::Usage, message));
+        }
         let mut whole = match (text.contains(':'), text.split_once(',')) {
             (true, _) => text.to_owned(),
-            (false, None) => format!("{text}:{}", self.rate),
-            (false, Some((name, parameters))) => format!("{name}:{},{parameters}", self.rate),
+            (false, None) => format!("{text}:{rate}"),
+            (false, Some((name, parameters))) => format!("{name}:{rate},{parameters}"),
         };
         if let Some(bias) = self.bias {
             whole += &format!(",bias={bias}");
