@@ -96,6 +96,25 @@ pub struct ZoneUsage {
     pub stream: Option<u16>,
 }
 
+impl ZoneUsage {
+    /// Whether files have bytes in it, deleted ones included that readers hold.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        let held = self.live.0 + self.pinned.0 > 0;
+        match self.used_for {
+            ZoneUse::Data | ZoneUse::Retired | ZoneUse::Log => held,
+            ZoneUse::Superblock | ZoneUse::Journal | ZoneUse::Free | ZoneUse::Unused => false,
+        }
+    }
+
+    /// Bytes of tables, which have a level; logs have none.
+    #[must_use]
+    pub fn of_tables(&self) -> ByteCount {
+        let tables = self.levels.iter().filter(|(level, _)| level.is_some());
+        ByteCount(tables.map(|(_, bytes)| bytes.0).sum())
+    }
+}
+
 fn bytes(blocks: u64) -> ByteCount {
     ByteCount(blocks * BLOCK as u64)
 }

@@ -129,6 +129,7 @@ mod replacement;
 mod salvage;
 mod scan;
 mod snapshot;
+mod space_in_use;
 
 pub use batch::{Batch, BatchKeySpace};
 pub use bytes::Bytes;
@@ -142,6 +143,7 @@ pub use options::Options;
 pub use salvage::Salvage;
 pub use scan::Scan;
 pub use snapshot::{Snapshot, SnapshotKeySpace};
+pub use space_in_use::SpaceInUse;
 pub use terrace_env::store::{MemoryStore, StoreError};
 pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};

@@ -122,20 +122,6 @@ impl DeviceRuns {
     fn bytes(&self, of: impl Fn(&RunUsage) -> bool) -> ByteCount {
         ByteCount(self.runs.iter().filter(|run| of(run)).map(|run| run.size.0).sum())
     }
-
-    /// Bytes of tables of the tree, and bytes that are not free. A guard is not free.
-    fn efficiency(&self) -> (u64, u64) {
-        let tables = self.bytes(|run| run.used_for == RunUse::Data && run.level.is_some());
-        (tables.0, self.bytes(|run| run.used_for != RunUse::Free).0)
-    }
-}
-
-/// Bytes of tables that the tree refers to, over the bytes in use of the device of tables; guards
-/// are in use. `None` if it has zones.
-pub(crate) fn space_efficiency(devices: &[DeviceRuns]) -> Option<f64> {
-    let of_tables = devices.iter().find(|device| device.device == DeviceId::FIRST)?;
-    let (tables, used) = of_tables.efficiency();
-    Some(if used == 0 { 0.0 } else { tables as f64 / used as f64 })
 }
 
 /// The free runs in a line.

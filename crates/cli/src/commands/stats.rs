@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{ByteCount, LevelStats, Stats, Waits, Written};
+use terrace::{ByteCount, LevelStats, SpaceInUse, Stats, Waits, Written};
 use terrace_fs::{Access, DeviceUsage, FreeSpace};
 
 use super::format::room;
@@ -34,8 +34,8 @@ pub(crate) struct Metrics {
 struct Answer {
     #[serde(flatten)]
     stats: Stats,
-    /// Bytes of tables that are referenced over the bytes in use: of zones that hold anything, or
-    /// of what is not free on a drive without zones. Not known in a plain directory.
+    /// The valid share of the space in use, as [`SpaceInUse`] has it. Not known in a plain
+    /// directory.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
     /// Where the store is, and whether an image is synced to the host's disk.
@@ -54,10 +54,10 @@ struct Answer {
 impl Metrics {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db(Access::ReadOnly)?;
-        let drawn = db.fs().map(|fs| zones::Drawn::of(fs)).transpose()?;
-        let space_efficiency = drawn.as_ref().map(zones::Drawn::space_efficiency);
         let free = db.fs().and_then(|fs| fs.free_space());
         let (stats, key_spaces) = (db.stats(), db.key_spaces());
+        let in_use = db.fs().map(|fs| SpaceInUse::of(fs, &stats)).transpose()?;
+        let space_efficiency = in_use.map(|space| space.efficiency());
         let system = db.system().to_string();
         let medium = self.target.describe();
         let (live_max, memtable_size) = (db.live_max(), db.memtable_size());

@@ -12,7 +12,7 @@ use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
 use terrace_zone::{Layout, ZoneState};
 
 use super::device::state_name;
-use super::runs::{self, DeviceRuns};
+use super::runs::DeviceRuns;
 use super::target::Target;
 use crate::failure::Failure;
 use crate::map::{self, Cell, Digits};
@@ -144,11 +144,6 @@ impl Drawn {
         }
         self.plain.iter().try_for_each(|device| device.draw(out))
     }
-
-    /// Bytes of tables that are referenced over the bytes in use on their device.
-    pub(crate) fn space_efficiency(&self) -> f64 {
-        runs::space_efficiency(&self.plain).unwrap_or_else(|| space_efficiency(&self.zones))
-    }
 }
 
 /// Draws the map of zones with its legend and its sums.
@@ -164,19 +159,9 @@ fn draw(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<
         "",
         zones.len(),
         sum(|zone| zone.live.0),
-        sum(|zone| if zone.used_for == ZoneUse::Free { 0 } else { zone.dead.0 }),
+        sum(|zone| zone.dead.0),
         sum(|zone| zone.pinned.0),
     )
-}
-
-/// Bytes of tables that are referenced over the bytes of zones that hold anything.
-fn space_efficiency(zones: &[ZoneUsage]) -> f64 {
-    let held =
-        zones.iter().filter(|zone| !matches!(zone.used_for, ZoneUse::Free | ZoneUse::Unused));
-    let occupied: u64 = held.map(|zone| zone.capacity.0).sum();
-    let levels = zones.iter().flat_map(|zone| &zone.levels);
-    let valid: u64 = levels.filter(|(level, _)| level.is_some()).map(|(_, bytes)| bytes.0).sum();
-    if occupied == 0 { 0.0 } else { valid as f64 / occupied as f64 }
 }
 
 fn list(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<()> {

@@ -196,7 +196,7 @@ impl Watch {
             ("used_share", held.used_share()),
             ("valid_efficiency", held.valid_efficiency()),
             ("live_efficiency", held.live_efficiency()),
-            ("zones", held.zones as f64),
+            ("zones", held.space.zones as f64),
             ("runs", held.runs as f64),
             ("flushes", flushes as f64),
             ("compactions", compactions as f64),
@@ -218,7 +218,7 @@ impl Watch {
             }
         }
         let found = &mut self.found;
-        found.zones_peak = found.zones_peak.max(held.zones);
+        found.zones_peak = found.zones_peak.max(held.space.zones);
         found.used_peak = found.used_peak.max(held.used_share());
         found.valid_peak = found.valid_peak.max(held.valid_share());
         if operations >= self.of / 10 {

@@ -144,7 +144,7 @@ impl<'a> Stage<'a> {
         let trace = TraceOf::since(syncs_before, &self.trace.lock());
         let merges = self.merges();
         let found = (&samples, &merges[..]);
-        let addresses = self.addresses(held.fragment);
+        let addresses = self.addresses(held.space.fragment_below.0);
         let metrics = metrics(&self.scene, &interval, found, &held, &tally, trace);
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),

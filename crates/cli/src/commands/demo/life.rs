@@ -8,11 +8,10 @@
 use std::path::Path;
 
 use indicatif::HumanCount;
-use terrace::{Batch, ByteCount, Db, KeySpace, Stats};
+use terrace::{Batch, ByteCount, Db, KeySpace, SpaceInUse, Stats};
 
 use super::model::Model;
 use super::outcome::Steps;
-use crate::commands::zones;
 use crate::failure::Failure;
 use crate::loader::{self, Loaded, Loader};
 use crate::progress::Progress;
@@ -68,11 +67,11 @@ pub(super) fn live(
         || model.scan_all(&files),
         |count| format!("{} files in order, each with its newest contents", HumanCount(*count)),
     )?;
+    let stats = db.stats();
     let space_efficiency = match db.fs() {
-        Some(fs) => zones::Drawn::of(fs)?.space_efficiency(),
+        Some(fs) => SpaceInUse::of(fs, &stats)?.efficiency(),
         None => 0.0,
     };
-    let stats = db.stats();
     Ok(Life { model, loaded, verified, overwritten, deleted, stats, space_efficiency })
 }
 

@@ -81,7 +81,7 @@ pub(super) struct Outcome {
     /// Files, overwritten ones included, that were right after the power cut.
     pub(super) survived: u64,
     pub(super) write_amplification: WriteAmplification,
-    /// Bytes of tables that are referenced over the bytes of zones that hold anything.
+    /// The valid share of the space in use, before the power cut.
     pub(super) space_efficiency: f64,
     pub(super) zones_reset: u64,
     pub(super) journal_rolls: u64,
