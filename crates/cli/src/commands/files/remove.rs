@@ -9,7 +9,7 @@ use super::super::target::Target;
 use super::directory::{Found, missing};
 use super::opened::Opened;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Remove files, or directories with all that is in them.
 #[derive(clap::Args)]
@@ -61,7 +61,8 @@ impl Remove {
         opened.close();
         let json = json!({ "names": names.len(), "bytes": bytes });
         output.result(&json, |out| {
-            writeln!(out, "removed {} names, of {} in all", names.len(), ByteCount(bytes))
+            let names = counted(names.len() as u64, "name", "names");
+            writeln!(out, "removed {names}, of {} in all", ByteCount(bytes))
         })
     }
 }
