@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use terrace::{Batch, ByteCount, Db, Ingest, KeySpace};
+use terrace::{Batch, ByteCount, Db, Ingest, KEY_BYTES_MAX, KeySpace, VALUE_BYTES_MAX};
 use terrace_env::text::read_line;
 
 use super::entry::{Space, parse_hex};
@@ -26,7 +26,7 @@ use crate::output::{Output, counted};
 use crate::progress::Progress;
 
 /// The longest line: the largest entry, with every byte escaped.
-const LINE_MAX: u64 = 8 * (terrace::VALUE_BYTES_MAX + terrace::KEY_BYTES_MAX) as u64;
+const LINE_MAX: u64 = 8 * (VALUE_BYTES_MAX + KEY_BYTES_MAX) as u64;
 /// Bytes after which a batch is written.
 const BATCH: usize = 1 << 20;
 
@@ -125,7 +125,7 @@ impl Load {
                 let text = line.strip_suffix(b"\n").unwrap_or(&line);
                 if read == 0 { Ok(Line::End) } else { self.format.parse(text, self.hex) }
             });
-            let (key, value) = match entry {
+            let (key, value) = match entry.and_then(check_size) {
                 Ok(Line::Entry(key, value)) => (key, value),
                 Ok(Line::Other) => continue,
                 Ok(Line::End) => break,
@@ -212,6 +212,19 @@ impl Format {
 
 fn wrong(expected: &str) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
+}
+
+/// Refuses an entry that is too large for any store: the batch that it comes into would be lost.
+fn check_size(line: Line) -> Result<Line, Failure> {
+    if let Line::Entry(key, value) = &line {
+        let parts = [("key", key, KEY_BYTES_MAX), ("value", value, VALUE_BYTES_MAX)];
+        if let Some((what, part, max)) = parts.into_iter().find(|(_, part, max)| part.len() > *max)
+        {
+            let found = part.len();
+            return Err(wrong(&format!("a {what} of at most {max} bytes, found one of {found}")));
+        }
+    }
+    Ok(line)
 }
 
 /// Hexadecimal digits of a line. What is wrong with them is not the command line's fault.

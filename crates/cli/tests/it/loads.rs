@@ -16,6 +16,12 @@ fn after_a_line_that_is_wrong_all_entries_before_it_are_there() {
     assert_eq!(all["total"]["entries"], 3000);
     assert_eq!(place.ok(&["get", "d.img", "key02999"]), "value 2999");
 
+    let long = format!("before\tvalue\n{}\tvalue\n", "k".repeat(70_000));
+    std::fs::write(place.path().join("long"), long).unwrap();
+    let error = place.fails(1, &["load", "d.img", "long"]);
+    assert!(error.contains("line 2: expected a key of at most 65535 bytes"), "{error}");
+    assert_eq!(place.ok(&["get", "d.img", "before"]), "value");
+
     place.fails(1, &["load", "d.img", "wrong", "--sorted", "--space", "sorted"]);
     let none = place.json(&["scan", "d.img", "--space", "sorted"]);
     assert_eq!(none["total"]["entries"], 0);
