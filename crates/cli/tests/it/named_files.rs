@@ -1,7 +1,9 @@
 //! `terrace fs` on files with names: they are put, listed, moved and removed; a backup is restored
 //! on a drive of other zones, and what is damaged, in the way or a store is refused.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -103,6 +105,21 @@ fn files_are_put_listed_moved_and_removed() {
     let text = place.ok(&["fs", "df", "d.img"]);
     assert!(text.contains("zones by use: "), "{text}");
     assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
+}
+
+#[test]
+fn names_that_cannot_be_kept_or_seen_are_refused_or_escaped() {
+    let place = place("64MiB", "1MiB");
+    std::fs::write(place.path().join(OsStr::from_bytes(b"f\xff")), b"bytes").unwrap();
+    let mut put = place.command(&["fs", "put", "d.img"]);
+    let output = put.arg(OsStr::from_bytes(b"f\xff")).arg("dir/").output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("expected a name for the file, in UTF-8, found `dir/`"), "{error}");
+    write(&place, "file", b"bytes");
+    let told = place.ok(&["fs", "put", "d.img", "file", "a\u{1b}[31m"]);
+    assert_eq!(told, "stored a\\u{1b}[31m, 5 B\n");
+    assert_eq!(place.ok(&["fs", "mv", "d.img", "a\u{1b}[31m", "b"]), "a\\u{1b}[31m is now b\n");
 }
 
 #[test]

@@ -116,7 +116,7 @@ pub(super) fn place(files: &NamedFiles, to: &str, own: &str) -> Result<String, F
     let is_directory = to.ends_with('/') || matches!(Found::of(files, to), Found::Directory(_));
     let name = if is_directory { prefix(to) + last_part(own) } else { to.to_owned() };
     if last_part(&name).is_empty() || name.ends_with('/') {
-        let message = format!("expected a name for the file, found `{name}`");
+        let message = format!("expected a name for the file, in UTF-8, found `{name}`");
         return Err(Failure::new(Kind::Usage, message));
     }
     for (at, _) in name.match_indices('/').filter(|(at, _)| *at > 0) {

@@ -4,6 +4,7 @@
 //! all of its bytes are on the medium. After an error, a kill or a power cut in the middle the name
 //! is as it was.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use super::super::target::Target;
 use super::date;
 use super::directory::{Found, in_the_way, place};
 use super::opened::{CHUNK, Opened};
+use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -56,7 +58,7 @@ impl Put {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
         let mut source = self.source()?;
         let opened = Opened::names(&self.target, Access::ReadWrite)?;
-        let name = place(&opened.files, &self.name, &self.own_name())?;
+        let name = place(&opened.files, &self.name, self.own_name())?;
         in_the_way(&opened.files, &name, self.force)?;
         let replaced = matches!(Found::of(&opened.files, &name), Found::File(_));
         let hint = PlacementHint { level: self.lifetime.checked_sub(1), stream: 0 };
@@ -70,17 +72,20 @@ impl Put {
         drop(writer);
         opened.close();
         let json = json!({ "name": name, "size": size, "replaced": replaced });
-        output.result(&json, |out| writeln!(out, "stored {name}, {}", ByteCount(size)))
+        output.result(&json, |out| {
+            writeln!(out, "stored {}, {}", Escaped(name.as_bytes()), ByteCount(size))
+        })
     }
 
     fn is_input(&self) -> bool {
         self.file.as_os_str() == "-"
     }
 
-    /// The part of the file's name that it keeps in a directory; standard input has none.
-    fn own_name(&self) -> String {
+    /// The part of the file's name that it keeps in a directory; standard input has none, and one
+    /// that is not UTF-8 cannot be kept.
+    fn own_name(&self) -> &str {
         let own = if self.is_input() { None } else { self.file.file_name() };
-        own.map_or(String::new(), |own| own.to_string_lossy().into_owned())
+        own.and_then(OsStr::to_str).unwrap_or_default()
     }
 
     fn source(&self) -> Result<Source, Failure> {

@@ -7,6 +7,7 @@ use terrace::fs::Access;
 use super::super::target::Target;
 use super::directory::{Found, in_the_way, missing, place, prefix};
 use super::opened::Opened;
+use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -63,7 +64,8 @@ impl Rename {
         };
         opened.close();
         output.result(&json!({ "name": to, "moved": moved }), |out| {
-            writeln!(out, "{} is now {to}", self.from)
+            let [from, to] = [&self.from, &to].map(|name| Escaped(name.as_bytes()));
+            writeln!(out, "{from} is now {to}")
         })
     }
 }
