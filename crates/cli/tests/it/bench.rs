@@ -200,6 +200,8 @@ fn a_trace_of_records_that_are_not_there_misses_and_a_wrong_line_is_named() {
     let error = place.fails(1, &["bench", "--replay", "/dev/zero"]);
     assert!(error.contains("/dev/zero: line 1: expected a line of at most"), "{error}");
     place.fails(5, &["bench", "--replay", "absent"]);
+    let error = place.fails(4, &["bench", "ycsb-a", "--count", "10", "--record", "/dev/full"]);
+    assert!(error.contains("/dev/full: No space left"), "{error}");
 }
 
 #[test]

@@ -17,8 +17,8 @@ use terrace::{ByteCount, Durability, Options};
 use terrace_fs::holds_store;
 use terrace_fs::superblock::SuperblockArea;
 use terrace_lab::arrivals::Process;
-use terrace_lab::bench::{self, Existing, Mix, Plan, Reference, Size, Work};
-use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
+use terrace_lab::bench::{self, BenchError, Existing, Mix, Plan, Reference, Size, Work};
+use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes, SourceError};
 
 use super::answer::{Answer, Run};
 use super::conditions::{Compress, Conditions, LogMode, Medium, Offload};
@@ -232,11 +232,12 @@ impl Bench {
                 bar.insert(shown.unwrap_or_else(|| (work, Progress::pieces(work.name(), total))));
             progress.reach(done);
         };
+        let failure = |error| self.of_record(error);
         let mut measurements = Vec::new();
         for work in work {
             measurements.push(match work {
                 Work::Mix(mix) => series.run(mix, &mut watch)?,
-                Work::Preset(preset) => series.generate(preset, &mut watch)?,
+                Work::Preset(preset) => series.generate(preset, &mut watch).map_err(failure)?,
                 Work::Trace => unreachable!("no work has this name"),
             });
         }
@@ -247,7 +248,7 @@ impl Bench {
         let peak_memory = series.peak_memory();
         let generated = measurements.iter().any(|measurement| measurement.played.is_some());
         let contents = if generated { series.contents()? } else { None };
-        series.finish()?;
+        series.finish().map_err(failure)?;
         if let Some(drive) = offload {
             // Removes what the store has left of its superblock.
             SuperblockArea::choose(drive)?;
@@ -256,6 +257,16 @@ impl Bench {
             files::write_histograms(path, into, &measurements)?;
         }
         Ok(Run { conditions, measurements, contents, peak_memory })
+    }
+
+    /// The failure for an error; of one of the recorded trace, that of its file.
+    fn of_record(&self, error: BenchError) -> Failure {
+        match (error, &self.record) {
+            (BenchError::Source(SourceError::Record(error)), Some(path)) => {
+                Failure::path(path, &error)
+            }
+            (error, _) => error.into(),
+        }
     }
 
     /// Work to carry out. With an option about clients or their operations, a name means the
