@@ -19,6 +19,8 @@ fn a_directory_is_a_store_once_it_was_made_one() {
     let error = place.fails(1, &["zones", "store"]);
     assert!(error.contains("found a directory"), "{error}");
     std::fs::create_dir(place.path().join("empty")).unwrap();
+    let error = place.fails(1, &["dump", "empty"]);
+    assert!(error.contains("empty: expected a store, found no file CURRENT"), "{error}");
     for words in [
         &["format", "empty", "--log", "fast.img"][..],
         &["put", "store", "key", "value", "--unsynced-image"],

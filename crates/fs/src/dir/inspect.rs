@@ -1,15 +1,17 @@
 //! Parts of a directory's store for an inspector, which does not open the store: the superblock,
 //! the journal and the files.
 //!
-//! Bytes are handed on as they are, and not verified here. A missing file is corruption; so is a
-//! file that ends before the bytes that are read through [`FilePart`]. A superblock that is too
-//! short is filled up with zeros. Nobody may write to the directory meanwhile.
+//! Bytes are handed on as they are, and not verified here. Without a superblock there is no store.
+//! Any other file that is missing is corruption; so is a file that ends before the bytes that are
+//! read through [`FilePart`]. A superblock that is too short is filled up with zeros. Nobody may
+//! write to the directory meanwhile.
 
 use std::sync::Arc;
 
 use terrace_env::store::{FileReader, StoreError};
 use terrace_env::{Cause, FileId, IoBuf};
 
+use super::opening::no_store;
 use super::source::FileSource;
 use super::volume::open_named;
 use super::{FileHandle, Files, names};
@@ -20,6 +22,11 @@ use crate::{Access, BLOCK};
 
 /// The bytes that should be the superblock, and the name of their file.
 pub(crate) fn superblock_block(files: &dyn Files) -> Result<(IoBuf, String), StoreError> {
+    let names = files.list();
+    let names = names.map_err(|error| StoreError::io(files.describe(), error))?;
+    if !names.iter().any(|name| name == names::CURRENT) {
+        return Err(StoreError::Invalid(no_store(files)));
+    }
     let (file, size) = open(files, names::CURRENT)?;
     let path = names::path(files, names::CURRENT);
     let mut block = IoBuf::zeroed(BLOCK.min(usize::try_from(size).unwrap_or(BLOCK)));

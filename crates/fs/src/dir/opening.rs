@@ -99,9 +99,14 @@ pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, Stor
     Ok(Volume::new(files, access, found.uuid, epoch, state))
 }
 
+/// The directory has no superblock.
+pub(super) fn no_store(files: &dyn Files) -> String {
+    format!("{}: expected a store, found no file CURRENT", files.describe())
+}
+
 /// An empty store, if the directory holds nothing but what an interrupted start may have left.
 fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found, StoreError> {
-    let expected = format!("{}: expected a store, found no file CURRENT", files.describe());
+    let expected = no_store(files);
     if !write {
         return Err(StoreError::Invalid(expected));
     }
