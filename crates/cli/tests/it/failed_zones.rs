@@ -1,19 +1,9 @@
 //! Drives that have failed in part or as a whole: commands say which zones or devices these are,
 //! and what can be done.
 
-use terrace::device::{Access, Emulator, ZoneState};
-use terrace_env::ZoneId;
+use terrace::device::ZoneState;
 
 use crate::program::Place;
-
-/// Makes these zones of an image read-only or offline.
-fn fail(place: &Place, image: &str, zones: impl IntoIterator<Item = u32>, state: ZoneState) {
-    let drive = Emulator::open_image(place.path().join(image), Access::ReadWrite);
-    let drive = drive.expect("the drive");
-    for zone in zones {
-        drive.set_zone_condition(ZoneId(zone), state).expect("a zone");
-    }
-}
 
 #[test]
 fn a_superblock_in_a_zone_that_is_offline_is_told_from_a_drive_without_a_store() {
@@ -26,7 +16,7 @@ fn a_superblock_in_a_zone_that_is_offline_is_told_from_a_drive_without_a_store()
     }
     place.ok(&["format", "d.img"]);
     place.ok(&["put", "d.img", "key", "value"]);
-    fail(&place, "d.img", [0], ZoneState::Offline);
+    place.fail_zones("d.img", [0], ZoneState::Offline);
     for command in ["get d.img key", "check d.img", "stats d.img", "dump d.img superblock"] {
         let words: Vec<&str> = command.split(' ').collect();
         let error = place.fails(1, &words);
@@ -54,7 +44,7 @@ fn a_read_from_a_zone_that_is_offline_names_the_image_and_the_zone() {
     place.ok(&["put", "d.img", "key", "value"]);
     place.ok(&["compact", "d.img"]);
     let zone = data_zone(&place);
-    fail(&place, "d.img", [zone], ZoneState::Offline);
+    place.fail_zones("d.img", [zone], ZoneState::Offline);
     let expected = format!("zone {zone} is offline");
     for command in ["get d.img key", "export d.img out"] {
         let words: Vec<&str> = command.split(' ').collect();
@@ -85,7 +75,7 @@ fn a_log_of_which_a_zone_is_offline_is_one_problem() {
     let mut logs = zones.filter(|zone| zone["used_for"] == "log");
     let first = logs.next().and_then(|zone| zone["zone"].as_u64()).expect("a zone of the log");
     assert!(logs.next().is_some(), "the log goes on in another zone");
-    fail(&place, "d.img", [first as u32], ZoneState::Offline);
+    place.fail_zones("d.img", [first as u32], ZoneState::Offline);
     let checked = place.json(&["check", "d.img"]);
     assert_eq!(checked["error"]["message"], "expected a clean store, found 1 problem; see above");
 }
@@ -97,7 +87,7 @@ fn what_is_not_live_in_a_zone_that_has_failed_is_not_dead() {
     place.ok(&["compact", "d.img"]);
     let zone = data_zone(&place);
     for state in [ZoneState::ReadOnly, ZoneState::Offline] {
-        fail(&place, "d.img", [zone], state);
+        place.fail_zones("d.img", [zone], state);
         let zones = place.json(&["zones", "d.img"]);
         let dead = zones["zones"].as_array().expect("a list").iter().map(|zone| &zone["dead"]);
         let dead: u64 = dead.map(|bytes| bytes.as_u64().expect("bytes")).sum();
@@ -112,7 +102,7 @@ fn a_checkpoint_that_fails_says_what_became_of_its_target() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     place.ok(&["compact", "d.img"]);
-    fail(&place, "d.img", [data_zone(&place)], ZoneState::Offline);
+    place.fail_zones("d.img", [data_zone(&place)], ZoneState::Offline);
     let error = place.fails(1, &["checkpoint", "d.img", "new.img"]);
     assert!(error.contains("nothing was copied; the image new.img is removed"), "{error}");
     assert!(!place.path().join("new.img").exists());
@@ -142,7 +132,7 @@ fn a_plain_drive_that_has_failed_is_reported() {
         let told = place.ok(command);
         assert!(!told.contains("read-only"), "{command:?}: {told}");
     }
-    fail(&place, "p.img", [0], ZoneState::ReadOnly);
+    place.fail_zones("p.img", [0], ZoneState::ReadOnly);
     for command in commands {
         let told = place.ok(command);
         assert!(told.contains("read-only"), "{command:?}: {told}");
@@ -152,7 +142,7 @@ fn a_plain_drive_that_has_failed_is_reported() {
         assert_eq!(told["devices"][0]["failed"], "read_only", "{command:?}: {told}");
     }
     assert_eq!(place.ok(&["get", "p.img", "key"]), "value");
-    fail(&place, "p.img", [0], ZoneState::Offline);
+    place.fail_zones("p.img", [0], ZoneState::Offline);
     let error = place.fails(1, &["get", "p.img", "key"]);
     assert!(error.contains("found a device that is offline"), "{error}");
     assert!(place.ok(&["device", "report", "p.img"]).contains("state: offline"));

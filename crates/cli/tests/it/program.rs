@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use terrace::device::{Access, Emulator, ZoneState};
+use terrace_env::ZoneId;
 
 /// A directory that goes away at the end of the test.
 pub(crate) struct Place(tempfile::TempDir);
@@ -62,5 +64,23 @@ impl Place {
         assert_eq!(output.status.code(), Some(code), "{words:?}: {error}");
         assert_eq!(output.stdout, b"", "{words:?}");
         error
+    }
+
+    /// Makes these zones of an image read-only or offline.
+    pub(crate) fn fail_zones(
+        &self,
+        image: &str,
+        zones: impl IntoIterator<Item = u32>,
+        state: ZoneState,
+    ) {
+        let path = self.path().join(image);
+        let drive = Emulator::open_image(&path, Access::ReadWrite).expect("the drive");
+        for zone in zones {
+            drive.set_zone_condition(ZoneId(zone), state).expect("a zone");
+        }
+        drop(drive);
+        // A process that another test has just forked keeps it locked until it runs its program.
+        let file = std::fs::File::open(path).expect("the image");
+        file.lock().and_then(|()| file.unlock()).expect("a lock");
     }
 }

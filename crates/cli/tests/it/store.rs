@@ -3,8 +3,7 @@
 //! that commands that read leave the image as it is.
 
 use serde_json::Value;
-use terrace::device::{Access, Emulator, ZoneState};
-use terrace_env::ZoneId;
+use terrace::device::ZoneState;
 
 use crate::program::Place;
 
@@ -40,11 +39,8 @@ fn a_drive_that_is_formatted_for_files_holds_no_store() {
 fn zones_that_have_failed_are_no_reason_to_force_a_format() {
     let place = Place::new();
     place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
-    let path = place.path().join("d.img");
-    let drive = Emulator::open_image(&path, Access::ReadWrite).expect("the drive");
-    drive.set_zone_condition(ZoneId(20), ZoneState::ReadOnly).expect("a zone");
-    drive.set_zone_condition(ZoneId(21), ZoneState::Offline).expect("a zone");
-    drop(drive);
+    place.fail_zones("d.img", [20], ZoneState::ReadOnly);
+    place.fail_zones("d.img", [21], ZoneState::Offline);
     place.ok(&["format", "d.img"]);
     place.ok(&["put", "d.img", "greeting", "hello"]);
     assert_eq!(place.ok(&["get", "d.img", "greeting"]), "hello");
@@ -52,11 +48,8 @@ fn zones_that_have_failed_are_no_reason_to_force_a_format() {
     assert!(refused.contains("zones that are written"), "{refused}");
     // Nor are they to refuse a copy, which leaves them alone.
     place.ok(&["device", "create", "e.img", "--size", "64MiB", "--zone-size", "1MiB"]);
-    let drive = Emulator::open_image(place.path().join("e.img"), Access::ReadWrite);
-    let drive = drive.expect("the drive");
-    drive.set_zone_condition(ZoneId(0), ZoneState::ReadOnly).expect("a zone");
-    drive.set_zone_condition(ZoneId(5), ZoneState::Offline).expect("a zone");
-    drop(drive);
+    place.fail_zones("e.img", [0], ZoneState::ReadOnly);
+    place.fail_zones("e.img", [5], ZoneState::Offline);
     place.ok(&["checkpoint", "d.img", "e.img"]);
     assert_eq!(place.ok(&["get", "e.img", "greeting"]), "hello");
     let zones = place.json(&["device", "report", "e.img"]);

@@ -4,8 +4,7 @@
 
 use std::fmt::Write as _;
 
-use terrace::device::{Access, Emulator, ZoneState};
-use terrace_env::ZoneId;
+use terrace::device::ZoneState;
 
 use crate::program::Place;
 
@@ -196,9 +195,8 @@ fn a_checkpoint_of_a_damaged_store_leaves_an_empty_directory_empty() {
     let zones = place.json(&["zones", "d.img"]);
     let zones = zones["zones"].as_array().expect("a list");
     let data = zones.iter().find(|zone| zone["used_for"] == "data").expect("a table's zone");
-    let zone = ZoneId(data["zone"].as_u64().expect("a number") as u32);
-    let drive = Emulator::open_image(place.path().join("d.img"), Access::ReadWrite);
-    drive.expect("the drive").set_zone_condition(zone, ZoneState::Offline).expect("a zone");
+    let zone = data["zone"].as_u64().expect("a number") as u32;
+    place.fail_zones("d.img", [zone], ZoneState::Offline);
     let error = place.fails(1, &["checkpoint", "d.img", "copy/"]);
     assert!(error.contains("the directory is empty again"), "{error}");
     let copy = std::fs::read_dir(place.path().join("copy")).expect("the directory");
