@@ -91,9 +91,10 @@ impl Answer {
             ByteCount(stats.memtable_bytes)
         )?;
         levels(out, &stats.levels)?;
+        let dead = zones::dead_name_of(&self.devices);
         writeln!(
             out,
-            "\nspace: {} in all, {} free, {} live, {} dead, {} pinned",
+            "\nspace: {} in all, {} free, {} live, {} {dead}, {} pinned",
             space.capacity, space.free, space.live, space.dead, space.pinned
         )?;
         zones::list_devices(out, &self.devices, false)?;

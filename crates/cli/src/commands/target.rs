@@ -215,12 +215,12 @@ impl Target {
 
     /// Opens the store under the system it was opened under last.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
-        self.open(access, None)
+        self.open(access, None).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
-        self.open(Access::ReadWrite, under.system)
+        self.open(Access::ReadWrite, under.system).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store on this drive as one whose offload drive is lost.

@@ -70,7 +70,7 @@ pub(crate) fn list_devices(
     let is_listed = |usage: &&DeviceUsage| alone || devices.len() > 1 || usage.failed.is_some();
     for usage in devices.iter().filter(is_listed) {
         let DeviceUsage { device, layout, capacity, space, .. } = usage;
-        let layout = layout_name(*layout);
+        let layout_name = layout_name(*layout);
         let holds = match (usage.holds_tables, usage.holds_logs) {
             (true, true) => "everything",
             (true, false) => "tables",
@@ -79,9 +79,13 @@ pub(crate) fn list_devices(
         };
         writeln!(
             out,
-            "device {device}: {layout}, {capacity}, for {holds}; free {}, live {}, dead {}, \
+            "device {device}: {layout_name}, {capacity}, for {holds}; free {}, live {}, {} {}, \
              pinned {}",
-            space.free, space.live, space.dead, space.pinned
+            space.free,
+            space.live,
+            dead_name(*layout),
+            space.dead,
+            space.pinned
         )?;
         tell_failed(out, *device, usage.failed)?;
     }
@@ -109,6 +113,21 @@ pub(crate) fn layout_name(layout: Layout) -> &'static str {
         Layout::Plain => "plain",
         Layout::Tracks(_) => "shingled tracks",
     }
+}
+
+/// The name of bytes that nothing refers to and that cannot be written. On tracks these are the
+/// ends of free runs, which are guards of what lies behind.
+fn dead_name(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Zoned | Layout::Plain => "dead",
+        Layout::Tracks(_) => "guards behind free blocks",
+    }
+}
+
+/// The same for the device of tables, if there is one.
+pub(crate) fn dead_name_of(devices: &[DeviceUsage]) -> &'static str {
+    let of_tables = devices.iter().find(|usage| usage.holds_tables);
+    of_tables.map_or("dead", |usage| dead_name(usage.layout))
 }
 
 /// Columns that a map may take.

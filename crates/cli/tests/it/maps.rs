@@ -68,7 +68,11 @@ fn devices_without_zones_are_drawn_and_listed() {
         assert_eq!(&stats["free"], free, "{kind}");
         let efficiency = stats["space_efficiency"].as_f64().expect("a share");
         assert!((0.05..1.0).contains(&efficiency), "{kind}: {efficiency}");
-        assert!(place.ok(&["stats", "d.img"]).contains("% of the space in use"), "{kind}");
+        let stats = place.ok(&["stats", "d.img"]);
+        assert!(stats.contains("% of the space in use"), "{kind}: {stats}");
+        for text in [stats, place.ok(&["fs", "df", "d.img"])] {
+            assert_eq!(text.contains("guards behind free blocks"), kind == "tracks", "{text}");
+        }
     }
 }
 

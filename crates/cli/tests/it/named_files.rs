@@ -158,10 +158,8 @@ fn no_command_makes_a_store_of_a_drive_that_holds_files_with_names() {
         &["checkpoint", "d.img", "copy.img"],
     ] {
         let error = place.fails(1, words);
-        assert!(
-            error.contains("found files with names (1, one of them \"/db/CURRENT\")"),
-            "{error}"
-        );
+        let found = "found files with names (1, one of them \"/db/CURRENT\")";
+        assert!(error.contains("d.img: expected") && error.contains(found), "{error}");
     }
     place.ok(&["fs", "put", "d.img", "file", "long", "--lifetime", "9"]);
     let map = place.ok(&["zones", "d.img"]);

@@ -13,7 +13,7 @@ use terrace_lsm::remembered_system;
 
 use super::super::device::state_name;
 use super::super::target::Target;
-use super::super::zones::{list_devices, use_name};
+use super::super::zones::{dead_name_of, list_devices, use_name};
 use super::listing::kind_name;
 use super::opened::Opened;
 use crate::failure::Failure;
@@ -74,7 +74,7 @@ impl Usage {
             if let Some(system) = &system {
                 writeln!(out, "holds a store under the system {system}")?;
             }
-            print_space(out, &space)?;
+            print_space(out, &space, dead_name_of(&devices))?;
             print_kinds(out, &kinds)?;
             print_zones(out, "zones by state", &states)?;
             print_zones(out, "zones by use", &uses)?;
@@ -83,9 +83,12 @@ impl Usage {
     }
 }
 
-fn print_space(out: &mut dyn Write, space: &SpaceInfo) -> io::Result<()> {
+fn print_space(out: &mut dyn Write, space: &SpaceInfo, dead_name: &str) -> io::Result<()> {
     let SpaceInfo { capacity, free, live, dead, pinned, reserved, kept, for_puts } = space;
-    writeln!(out, "capacity {capacity}: free {free}, used {live}, dead {dead}, pinned {pinned}")?;
+    writeln!(
+        out,
+        "capacity {capacity}: free {free}, used {live}, {dead_name} {dead}, pinned {pinned}"
+    )?;
     writeln!(
         out,
         "for new files {for_puts}; kept for what gives space back {kept}, set aside {reserved}"
