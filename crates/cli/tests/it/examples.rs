@@ -22,6 +22,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use terrace_env::runner;
+
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
@@ -256,14 +258,21 @@ fn helps(words: &[String], found: &mut Vec<(String, String)>) {
 
 #[test]
 fn every_command_of_the_pages_works() {
-    let mut all = Vec::new();
-    for name in PAGES {
-        let commands = commands_of(&page(name));
-        assert!(!commands.is_empty(), "{name} has no commands");
-        let run: Vec<String> = commands.iter().filter_map(|command| to_run(command)).collect();
-        run_all(name, &run);
-        all.extend(commands.iter().map(|command| of_program(command)));
-    }
+    let pages = PAGES.map(|name| (name, commands_of(&page(name))));
+    let all = pages.iter().flat_map(|(_, commands)| commands);
+    let all: Vec<String> = all.map(|command| of_program(command)).collect();
+    // Two pages at once: this test takes the longest.
+    let halves = [0, 1].map(|first| {
+        let pages: Vec<_> = pages.iter().skip(first).step_by(2).cloned().collect();
+        runner::spawn("pages", move || {
+            for (name, commands) in pages {
+                assert!(!commands.is_empty(), "{name} has no commands");
+                let run: Vec<String> = commands.iter().filter_map(|it| to_run(it)).collect();
+                run_all(name, &run);
+            }
+        })
+    });
+    halves.into_iter().for_each(runner::JoinHandle::join);
     for (listed, reason) in NOT_RUN {
         assert!(all.iter().any(|command| command == listed), "{listed} ({reason}): on no page");
     }
