@@ -11,16 +11,15 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
 use terrace_env::ByteCount;
 use terrace_env::text::{SETTINGS_MAX, read_file};
 
 use super::disk::DiskParameters;
+use super::drive_file::{DriveError, DriveFile};
 use super::flash::{FlashParameters, PlainFlash};
-use super::translation::TranslationParameters;
-use super::{Disk, Flash, Published, Scale, Size, Sourced, Translated};
+use super::{Disk, Flash, Published, Scale, Translated};
 use crate::emulator::Timing;
-use crate::{Geometry, GeometryError, Layout};
+use crate::{Geometry, GeometryError};
 
 /// The files of the drives that come with the project, by name.
 const FILES: [(&str, &str); 10] = [
@@ -36,39 +35,6 @@ const FILES: [(&str, &str); 10] = [
     ("cosmos-openssd", include_str!("drives/cosmos-openssd.toml")),
 ];
 
-/// A drive that cannot be had.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum DriveError {
-    /// There is neither a drive nor a file of this name.
-    #[error("expected the path of a drive file or one of {known}, found {name:?}")]
-    Unknown {
-        /// Name asked for.
-        name: String,
-        /// The drives there are.
-        known: String,
-    },
-    /// The file cannot be read, or does not have the form of a drive file.
-    #[error("{file}: {problem}")]
-    Malformed {
-        /// The file.
-        file: String,
-        /// Description of the fault, and its place in the file.
-        problem: String,
-    },
-    /// A value that no drive can have.
-    #[error("{file}: {what}: expected {expected}, found {got}")]
-    Impossible {
-        /// The file.
-        file: String,
-        /// The field.
-        what: &'static str,
-        /// Value expected.
-        expected: String,
-        /// Value found.
-        got: String,
-    },
-}
-
 /// Medium of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Media {
@@ -83,82 +49,6 @@ pub enum Media {
 pub struct Drive {
     file: DriveFile,
     geometry: Geometry,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DriveFile {
-    name: String,
-    title: String,
-    about: String,
-    geometry: Shape,
-    disk: Option<DiskParameters>,
-    flash: Option<FlashParameters>,
-    translation: Option<TranslationParameters>,
-    #[serde(default)]
-    published: Vec<Published>,
-}
-
-/// The shape of the drive.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Shape {
-    /// Whether it has zones that must be written sequentially. A drive that has none is given the
-    /// zones below when it is emulated, as if it were one that has.
-    zoned: Sourced<bool>,
-    zones: Sourced<u32>,
-    zone_size: Sourced<Size>,
-    zone_capacity: Option<Sourced<Size>>,
-    /// Conventional zones, which have the lowest addresses.
-    conventional: Sourced<u32>,
-    logical_block: Sourced<u32>,
-    physical_block: Sourced<u32>,
-    max_open: Option<Sourced<u32>>,
-    max_active: Option<Sourced<u32>>,
-    max_append: Option<Sourced<Size>>,
-}
-
-impl Shape {
-    fn geometry(&self, rotational: bool) -> Geometry {
-        let block = u64::from(self.logical_block.value.max(1));
-        let size = self.zone_size.value.0 / block;
-        let value = |limit: &Option<Sourced<u32>>| limit.as_ref().map(|limit| limit.value);
-        let append = self.max_append.as_ref().map(|limit| limit.value.0 / block);
-        let conventional = self.conventional.value;
-        Geometry {
-            layout: Layout::Zoned,
-            logical_block: self.logical_block.value,
-            physical_block: self.physical_block.value,
-            zone_size: size,
-            zone_capacity: self.zone_capacity.as_ref().map_or(size, |it| it.value.0 / block),
-            zones: self.zones.value,
-            last_zone_size: None,
-            conventional: (conventional > 0).then_some(0..conventional).into_iter().collect(),
-            max_open: value(&self.max_open),
-            max_active: value(&self.max_active),
-            max_append: append.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX)),
-            rotational,
-        }
-    }
-
-    fn sources(&self) -> Vec<(&'static str, &str)> {
-        let mut sources = vec![
-            ("zoned", self.zoned.source.as_str()),
-            ("zones", &self.zones.source),
-            ("zone_size", &self.zone_size.source),
-            ("conventional", &self.conventional.source),
-            ("logical_block", &self.logical_block.source),
-            ("physical_block", &self.physical_block.source),
-        ];
-        let sizes = [("zone_capacity", &self.zone_capacity), ("max_append", &self.max_append)];
-        let counts = [("max_open", &self.max_open), ("max_active", &self.max_active)];
-        sources
-            .extend(sizes.into_iter().filter_map(|(what, it)| Some((what, &*it.as_ref()?.source))));
-        sources.extend(
-            counts.into_iter().filter_map(|(what, it)| Some((what, &*it.as_ref()?.source))),
-        );
-        sources
-    }
 }
 
 impl Drive {
@@ -196,39 +86,9 @@ impl Drive {
 
     /// Reads a drive file; `name` is what errors call it.
     pub fn parse(name: &str, text: &str) -> Result<Self, DriveError> {
-        let file: DriveFile = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start);
-            let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
-            let problem = error.message().trim().replace('\n', "; ");
-            DriveError::Malformed {
-                file: name.to_owned(),
-                problem: format!("line {line}: {problem}"),
-            }
-        })?;
-        let impossible = |what: &'static str, expected: String, got: String| {
-            Err(DriveError::Impossible { file: name.to_owned(), what, expected, got })
-        };
-        let geometry = file.geometry.geometry(file.disk.is_some());
-        if let Err(GeometryError { what, expected, got }) = geometry.validate() {
-            return impossible(what, expected, got);
-        }
-        let flaw = match (&file.disk, &file.flash) {
-            (Some(disk), None) => disk.flaw(),
-            (None, Some(flash)) => flash.flaw(&geometry),
-            (disk, flash) => {
-                let parts = usize::from(disk.is_some()) + usize::from(flash.is_some());
-                Some(("disk, flash", "one of the two parts", format!("{parts} of them")))
-            }
-        };
-        let zoned = file.geometry.zoned.value || file.disk.is_none();
-        let flaw = flaw.or_else(|| match &file.translation {
-            Some(_) if zoned => Some(("translation", "a disk without zones", "another".to_owned())),
-            translation => translation.as_ref().and_then(TranslationParameters::flaw),
-        });
-        match flaw {
-            Some((what, expected, got)) => impossible(what, expected.to_owned(), got),
-            None => Ok(Self { file, geometry }),
-        }
+        let file = DriveFile::read(name, text)?;
+        let geometry = file.full_geometry();
+        Ok(Self { file, geometry })
     }
 
     /// Its name.
@@ -277,11 +137,7 @@ impl Drive {
     /// Each parameter's name and source.
     #[must_use]
     pub fn sources(&self) -> Vec<(&'static str, &str)> {
-        let mut sources = self.file.geometry.sources();
-        sources.extend(self.file.disk.iter().flat_map(DiskParameters::sources));
-        sources.extend(self.file.flash.iter().flat_map(FlashParameters::sources));
-        sources.extend(self.file.translation.iter().flat_map(TranslationParameters::sources));
-        sources
+        self.file.sources()
     }
 
     /// The shape of the whole drive at a scale: as many zones, each of them smaller. Zones that no

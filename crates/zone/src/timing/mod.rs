@@ -27,6 +27,7 @@
 mod accounts;
 mod disk;
 mod drive;
+mod drive_file;
 mod flash;
 mod published;
 mod quantity;
@@ -35,7 +36,8 @@ mod translation;
 
 pub use accounts::{CauseTime, DeviceTime, Work};
 pub use disk::Disk;
-pub use drive::{Drive, DriveError, Media};
+pub use drive::{Drive, Media};
+pub use drive_file::DriveError;
 pub use flash::Flash;
 pub use published::{Job, Metric, Pattern, Published, Region};
 pub use quantity::{ParseQuantityError, Rate, Size, Sourced, Span};
