@@ -39,7 +39,7 @@ impl fmt::Display for Visible<'_> {
     }
 }
 
-/// Writes a text with what cannot be seen, and the other letters that are `wanted`, escaped.
+/// Writes a text. Letters that cannot be seen are escaped, and so are those that are `wanted`.
 fn write_visible(
     f: &mut fmt::Formatter<'_>,
     text: &str,

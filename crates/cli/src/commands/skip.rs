@@ -64,7 +64,8 @@ impl Skip {
     }
 }
 
-/// Why a scan ended that does not skip; at a block that is damaged or cannot be read, how to go on.
+/// The failure of a scan without the option. If the option leads past the block, the message says
+/// so.
 fn ended(error: Error, reverse: bool) -> Failure {
     let can_be_skipped = matches!(error.origin(), ErrorKind::Corruption | ErrorKind::Io);
     let mut failure = Failure::from(error);

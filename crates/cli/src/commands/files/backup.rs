@@ -9,7 +9,7 @@
 //! The backup is made beside its place, under a temporary name. All of it is synced, and then it
 //! gets its name: a directory of that name is a whole backup. If the command is killed by a signal
 //! that it cannot catch, the temporary directory, whose name begins with [`UNFINISHED`], is left,
-//! and the next backup to the same place removes it. The drive is opened for reading only.
+//! and the next backup into the same directory removes it. The drive is opened for reading only.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ use crate::output::{Output, counted};
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 
-/// How the names of backups begin that are being made.
+/// The beginning of the name of a backup that is being made.
 const UNFINISHED: &str = ".terrace-unfinished-backup-";
 
 /// Copy all files to a new directory of the host.
