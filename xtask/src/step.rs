@@ -4,9 +4,15 @@
 //! Each step prints its time. [`Steps::close`] prints a table of the steps, the dearest first, and
 //! fails if a step has failed, with the names of those. Output about steps goes to standard error.
 //! Commands get nothing on their standard input.
+//!
+//! A step that keeps one processor busy can be a process [beside](Steps::beside) other steps. Its
+//! line in the table has all that it took of processors, but by the clock only the time that was
+//! left of it when the others were done.
 
 use std::fmt::Write as _;
-use std::process::Command;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 
@@ -41,6 +47,27 @@ impl Steps {
         self.done.push((name.to_owned(), spent));
     }
 
+    /// Runs a step as a process, and other steps meanwhile. The output of the process goes to a
+    /// file, and is shown when the others are done.
+    pub(crate) fn beside(
+        &mut self,
+        name: &str,
+        command: &mut Command,
+        output: &Path,
+        others: impl FnOnce(&mut Self),
+    ) {
+        eprintln!("== {name}: runs beside the steps that follow");
+        let process = start(command, output);
+        others(self);
+        self.run(name, || {
+            let status = process?.wait()?;
+            let mut written = File::open(output)?;
+            std::io::copy(&mut written, &mut std::io::stderr())?;
+            ensure!(status.success(), "{}: expected to succeed, found {status}", line(command));
+            Ok(())
+        });
+    }
+
     /// Prints the table and the closing line; an error if a step failed.
     pub(crate) fn close(self) -> anyhow::Result<()> {
         let spent = self.watch.spent();
@@ -55,12 +82,22 @@ impl Steps {
     }
 }
 
+/// Starts a command, with all that it says in a file.
+fn start(command: &mut Command, output: &Path) -> anyhow::Result<Child> {
+    let line = line(command);
+    eprintln!("$ {line}");
+    let failed = || format!("{}: expected to be created, but it was not", output.display());
+    let file = File::create(output).with_context(failed)?;
+    let process = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn();
+    process.with_context(|| format!("{line}: expected to start, but it did not"))
+}
+
 /// Runs a command to its end with nothing on its standard input.
 pub(crate) fn command(command: &mut Command) -> anyhow::Result<()> {
     let line = line(command);
     eprintln!("$ {line}");
     let status = command
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .status()
         .with_context(|| format!("{line}: expected to start, but it did not"))?;
     ensure!(status.success(), "{line}: expected to succeed, found {status}");
@@ -72,8 +109,8 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let line = line(command);
     eprintln!("$ {line}");
     let output = command
-        .stdin(std::process::Stdio::null())
-        .stderr(std::process::Stdio::inherit())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("{line}: expected to start, but it did not"))?;
     ensure!(output.status.success(), "{line}: expected to succeed, found {}", output.status);
@@ -133,6 +170,45 @@ mod tests {
         assert!(second);
         let error = steps.close().unwrap_err().to_string();
         assert!(error.starts_with("1 of 2 steps failed (first)"), "{error}");
+    }
+
+    #[test]
+    fn a_process_beside_other_steps_runs_while_they_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let (output, begun) = (folder.path().join("output"), folder.path().join("begun"));
+        let mut shell = Command::new("sh");
+        shell.args([
+            "-c",
+            "echo said; : > \"$0\"; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+        ]);
+        let mut steps = Steps::new();
+        steps.beside("process", shell.arg(&begun), &output, |steps| {
+            steps.run("other", || {
+                while !begun.exists() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(())
+            });
+        });
+        assert_eq!(std::fs::read_to_string(output).unwrap(), "said\n");
+        let names: Vec<_> = steps.done.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["other", "process"]);
+        #[cfg(target_os = "linux")]
+        assert!(steps.done[1].1.processor > steps.done[0].1.processor, "{:?}", steps.done);
+        steps.close().unwrap();
+    }
+
+    #[test]
+    fn a_process_beside_other_steps_may_fail_or_not_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("output");
+        let mut steps = Steps::new();
+        let mut others = 0;
+        steps.beside("fails", &mut Command::new("false"), &output, |_| others += 1);
+        steps.beside("is not there", &mut Command::new("/no/program"), &output, |_| others += 1);
+        assert_eq!(others, 2);
+        let error = steps.close().unwrap_err().to_string();
+        assert!(error.starts_with("2 of 2 steps failed (fails; is not there)"), "{error}");
     }
 
     #[test]

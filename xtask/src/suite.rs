@@ -10,7 +10,6 @@ use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::built::Built;
-use crate::guest;
 use crate::leveldb;
 use crate::packages;
 use crate::rocksdb;
@@ -20,35 +19,38 @@ use crate::workspace::Workspace;
 /// The package whose examples are programs for users to read: each runs without arguments.
 const WITH_EXAMPLES: &str = "terrace";
 
-/// Runs every test.
+/// Runs every test. The guest, whose machine has one processor, runs beside the tests of programs.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
-    programs(workspace, steps);
-    steps.run("test: documentation", || {
-        let words = ["test", "--workspace", "--doc", "--quiet", "--no-fail-fast"];
-        step::command(&mut workspace.cargo(words))
-    });
-    block_devices(workspace, steps);
-    rocksdb::test(workspace, steps, rocksdb::Arguments::default());
-    leveldb::test(workspace, steps, leveldb::Arguments::default());
-    steps.run("test: zoned block devices in a guest", || {
-        guest::run(workspace, &guest::Arguments::default())
-    });
-    steps.run("test: examples", || examples(workspace));
-}
-
-/// Runs the unit tests and the integration tests of each package: a step for each program, so that
-/// the table of steps says which one is dear.
-fn programs(workspace: &Workspace, steps: &mut Steps) {
     let mut built = None;
     steps.run("test: build", || {
         built = Some(Built::all(workspace)?);
         Ok(())
     });
-    for program in built.iter().flat_map(Built::all_tests) {
-        let name = format!("test: {}", program.name());
-        steps.run(&name, || step::command(&mut program.command()));
-    }
+    rocksdb::test(workspace, steps, rocksdb::Arguments::default());
+    leveldb::test(workspace, steps, leveldb::Arguments::default());
+    let (mut guest, output) = (xtask("guest"), workspace.target().join("guest.log"));
+    steps.beside("test: zoned block devices in a guest", &mut guest, &output, |steps| {
+        // A step for each program, so that the table of steps says which one is dear.
+        for program in built.iter().flat_map(Built::all_tests) {
+            let name = format!("test: {}", program.name());
+            steps.run(&name, || step::command(&mut program.command()));
+        }
+        steps.run("test: documentation", || {
+            let words = ["test", "--workspace", "--doc", "--quiet", "--no-fail-fast"];
+            step::command(&mut workspace.cargo(words))
+        });
+        block_devices(workspace, steps);
+        steps.run("test: examples", || examples(workspace));
+    });
+}
+
+/// A chore in a process of its own.
+fn xtask(chore: &str) -> Command {
+    let program = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
+    let mut command = Command::new(program);
+    command.arg(chore);
+    command
 }
 
 /// Runs the tests that need a block device, where this host lets the user make one out of a file.
