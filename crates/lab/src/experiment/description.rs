@@ -31,6 +31,10 @@ pub struct Experiment {
     /// Choice of what shrinks at a smaller scale: see [`ScaleMode`].
     #[serde(default)]
     pub scale_by: ScaleMode,
+    /// Whether there are as many reads and scans as on the full drive at a smaller scale, and not
+    /// only an n-th.
+    #[serde(default)]
+    pub all_reads: bool,
     /// The smallest scale at which something is left of what it is about. Asked for less, it is
     /// run at this.
     pub scale_min: Option<Scale>,

@@ -292,11 +292,7 @@ pub(super) fn metrics(
     let gib = |bytes: u64| bytes as f64 * shrunk / (1_u64 << 30) as f64;
     let (read_bytes, written_bytes) = interval.moved();
     Metrics {
-        kv_per_second: if run_seconds > 0.0 {
-            tally.operations() as f64 / run_seconds
-        } else {
-            0.0
-        },
+        kv_per_second: if run_seconds > 0.0 { tally.counted() / run_seconds } else { 0.0 },
         seconds: run_seconds * time_scale,
         seconds_by_cause: seconds_by_cause(scene, interval, scene.mechanisms),
         queued_by_cause: summed(&requests, |times| times.0),

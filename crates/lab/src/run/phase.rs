@@ -24,6 +24,16 @@ use crate::workload::{
 const KEY_SIZE: usize = 16;
 const VALUE_SIZE: &str = "100";
 
+/// As many reads and scans as on the full drive, beside an n-th of the writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllReads {
+    /// The n.
+    pub times: u32,
+    /// Operations that the phase would have with an n-th of the reads.
+    pub counted: u64,
+}
+
 /// A phase of a run; counts and sizes are those of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +44,10 @@ pub struct PhasePlan {
     pub workload: String,
     /// Operations, of all clients.
     pub operations: u64,
+    /// Of a scaled run with as many reads as the full drive.
+    // A plan from before there was a choice has the same hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_reads: Option<AllReads>,
     /// Records there are to choose from; `None`: what the phases before have left, or as many as
     /// operations.
     pub records: Option<u64>,
@@ -70,7 +84,7 @@ impl PhasePlan {
             expected,
             found,
         };
-        parsed::<Preset>(&name, "workload", &phase.workload)?;
+        let preset = parsed::<Preset>(&name, "workload", &phase.workload)?;
         if let Some(chooser) = &phase.chooser {
             parsed::<Chooser>(&name, "chooser", chooser)?;
         }
@@ -92,10 +106,21 @@ impl PhasePlan {
             return Err(impossible("value_size", expected, values.to_string()));
         }
         let clients = phase.clients.unwrap_or(1);
-        let operations = scaling.count((phase.operations as f64 * factor).round() as u64);
+        let counted = scaling.count((phase.operations as f64 * factor).round() as u64);
+        let all_reads = scaling.all_reads().filter(|_| preset.reads());
+        let all_reads = all_reads.map(|times| AllReads { times, counted });
+        let operations = all_reads.map_or(counted, |AllReads { times, .. }| {
+            let usual = preset.workload(values, 2, 0).proportions();
+            let more = usual.with_reads(times.into()).sum() / usual.sum();
+            (counted as f64 * more).round() as u64
+        });
         if clients == 0 || u64::from(clients) > operations {
             let expected = format!("1 to {operations}, as many as operations");
             return Err(impossible("clients", expected, clients.to_string()));
+        }
+        if let (true, Some(arrivals)) = (scaling.has_all_reads(), &phase.arrivals) {
+            let expected = "none, for all_reads is set".to_owned();
+            return Err(impossible("arrivals", expected, arrivals.clone()));
         }
         let arrivals = phase.arrivals.as_ref().map(|text| {
             let process = parsed::<Process>(&name, "arrivals", text)?;
@@ -104,6 +129,7 @@ impl PhasePlan {
         Ok(Self {
             workload: phase.workload.clone(),
             operations,
+            all_reads,
             records: phase.records.map(|n| scaling.count((n as f64 * factor).round() as u64)),
             key_size,
             value_size: values.to_string(),
@@ -132,6 +158,13 @@ impl PhasePlan {
         }
     }
 
+    /// So many of its operations, counted as if it had an n-th of the reads.
+    pub(super) fn counted(&self, operations: u64) -> u64 {
+        let Some(AllReads { counted, .. }) = self.all_reads else { return operations };
+        let part = u128::from(operations) * u128::from(counted) / u128::from(self.operations);
+        u64::try_from(part).unwrap_or(counted)
+    }
+
     pub(super) fn preset(&self) -> Result<Preset, PlanError> {
         parsed(&self.name, "workload", &self.workload)
     }
@@ -151,15 +184,20 @@ impl PhasePlan {
     /// The sequence of its operations on a store of so many records.
     pub(super) fn workload(&self, left: u64, seed: u64) -> Result<Workload, PlanError> {
         let preset = self.preset()?;
-        let usual = if preset.begins_empty() || left == 0 { self.operations } else { left };
+        let drawn = self.counted(self.operations);
+        let usual = if preset.begins_empty() || left == 0 { drawn } else { left };
         let records = self.records.unwrap_or(usual).max(1);
         let workload = preset.workload(self.values()?, records, seed);
         let workload = match self.scan_length {
             Some(length) => workload.with_scan_length(length),
             None => workload,
         };
-        Ok(match &self.chooser {
+        let workload = match &self.chooser {
             Some(chooser) => workload.with_chooser(parsed(&self.name, "chooser", chooser)?),
+            None => workload,
+        };
+        Ok(match self.all_reads {
+            Some(AllReads { times, .. }) => workload.with_reads(times),
             None => workload,
         })
     }

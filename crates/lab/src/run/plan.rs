@@ -83,6 +83,7 @@ impl RunPlan {
         let variant = find_variant(experiment, choice.variant)?;
         let scale = experiment.scale(choice.scale);
         let scaling = Scaling::new(scale, experiment.scale_by);
+        let scaling = scaling.with_all_reads(experiment.all_reads)?;
         let space = variant.and_then(|variant| variant.space).or(experiment.space);
         let geometry = |scale| drive.geometry(scale);
         let of_drive = |problem| PlanError::geometry(drive.name(), scale, problem);

@@ -8,7 +8,8 @@
 //! | mechanical delays, page times | an n-th | as they are |
 //! | bandwidths | as they are | an n-th |
 //! | operations, records | an n-th | as many |
-//! | records of one scan | as many | as many |
+//! | reads and scans, with `all_reads` | as many | - |
+//! | records of one scan | as many; an n-th with `all_reads` | as many |
 //! | keys and values | as they are | an n-th, both together |
 //! | blocks of tables | as they are | a root-n-th |
 //! | rates of arrivals | as they are | as they are |
@@ -22,6 +23,14 @@
 //!
 //! The throttle's delay of one operation follows from its bytes, so it is not scaled. In mode
 //! `delays` there are an n-th of the operations, so the delays of all together are an n-th.
+//!
+//! In mode `delays` a read that waits for the drive takes an n-th of its time. If reads are an n-th
+//! as well, all of them together take an n-th of an n-th, while the work of jobs is an n-th. With
+//! `all_reads` there are as many as on the full drive, so that all of them take an n-th, too:
+//! then a rate of reads is that of the full drive, and reads weigh beside writes what they should.
+//! A scan has an n-th of its records, so that it still begins as often, and all of them together
+//! transfer an n-th. A block that a read transfers stays a block: its transfer takes n times what
+//! it should.
 //!
 //! Some quantities do not shrink, so small scales distort:
 //!
@@ -59,11 +68,35 @@ const BLOCK_SIZE_MIN: u64 = 256;
 pub(super) struct Scaling {
     scale: Scale,
     mode: ScaleMode,
+    all_reads: bool,
 }
 
 impl Scaling {
     pub(super) fn new(scale: Scale, mode: ScaleMode) -> Self {
-        Self { scale: scale.with_mode(mode), mode }
+        Self { scale: scale.with_mode(mode), mode, all_reads: false }
+    }
+
+    /// The same with as many reads and scans as on the full drive.
+    pub(super) fn with_all_reads(self, all_reads: bool) -> Result<Self, PlanError> {
+        if all_reads && self.mode != ScaleMode::Delays {
+            return Err(PlanError::Impossible {
+                what: "all_reads".to_owned(),
+                expected: "scale_by = \"delays\", for others have all reads anyway".to_owned(),
+                found: "scale_by = \"bandwidths\"".to_owned(),
+            });
+        }
+        Ok(Self { all_reads, ..self })
+    }
+
+    /// Whether there are as many reads and scans as on the full drive.
+    pub(super) fn has_all_reads(&self) -> bool {
+        self.all_reads
+    }
+
+    /// How many times an n-th the reads and scans are, if there are more than an n-th.
+    pub(super) fn all_reads(&self) -> Option<u32> {
+        let times = u32::try_from(self.n()).ok()?;
+        (self.all_reads && times > 1).then_some(times)
     }
 
     /// The scaling of the full drive: none.

@@ -112,16 +112,16 @@ impl<'a> Stage<'a> {
         let syncs_before = self.trace.lock().syncs();
         let processor = processor_seconds();
         let from = self.scene.reading();
-        let (done, of) = (Arc::new(AtomicU64::new(0)), phase.operations);
+        let (done, of) = (Arc::new(AtomicU64::new(0)), phase.counted(phase.operations));
         let every = Duration::from_nanos(self.plan.sample_every);
         let sampler = phase.measured.then(|| {
             Sampler::start(self.scene.clone(), from.clone(), every, Arc::clone(&done), of)
         });
         let place = |error| RunError::Store { place: format!("phase {}", phase.name), error };
         let played = self.play(at, phase, &mut |operations| {
-            done.store(operations, Ordering::Relaxed);
+            done.store(phase.counted(operations), Ordering::Relaxed);
             if operations % WATCH_EVERY == 0 {
-                watch(Progress { phase: &phase.name, operations, of });
+                watch(Progress { phase: &phase.name, operations, of: phase.operations });
             }
         });
         let played = played.and_then(|tally| {
@@ -196,6 +196,7 @@ impl<'a> Stage<'a> {
             durability: Some(store.durability()),
             synced_every: store.synced_every,
             time_scale: self.scene.time_scale,
+            write_weight: phase.all_reads.map_or(1, |reads| reads.times.into()),
         };
         let world = &self.scene.world;
         let played = match phase.process()? {

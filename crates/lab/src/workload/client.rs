@@ -86,9 +86,11 @@ impl Client {
         Durability::Synced
     }
 
-    /// The same in a run of which a second is so many of the full drive.
-    pub(super) fn time_scaled(mut self, time_scale: u64) -> Self {
+    /// The same in a run of which a second is so many of the full drive, and where a write counts
+    /// so often.
+    pub(super) fn scaled(mut self, time_scale: u64, write_weight: u64) -> Self {
         self.tally.time_scale = time_scale;
+        self.tally.write_weight = write_weight;
         self
     }
 

@@ -55,6 +55,8 @@ pub struct Crowd {
     pub synced_every: Option<u64>,
     /// How many seconds of the full drive a second is, in a scaled run; otherwise 1.
     pub time_scale: u64,
+    /// How often a write counts, in a scaled run with as many reads as the full drive; otherwise 1.
+    pub write_weight: u64,
 }
 
 /// State shared by the clients of a crowd.
@@ -77,7 +79,7 @@ impl Crowd {
     /// So many clients, whose writes last as the store's do.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        Self { clients, durability: None, synced_every: None, time_scale: 1 }
+        Self { clients, durability: None, synced_every: None, time_scale: 1, write_weight: 1 }
     }
 
     /// Carries the whole sequence out. One client is the caller; the others are
@@ -93,7 +95,7 @@ impl Crowd {
         let source = Mutex::new(Some(Begun { source, start: None }));
         let shared = Arc::new(Shared { source, turn, done: AtomicU64::new(0) });
         let client = || {
-            let client = Client::new(world).time_scaled(self.time_scale);
+            let client = Client::new(world).scaled(self.time_scale, self.write_weight);
             let client = client.synced_every(self.synced_every);
             match self.durability {
                 Some(durability) => client.with_durability(durability),

@@ -105,6 +105,24 @@ pub struct Proportions {
     pub delete: f64,
 }
 
+impl Proportions {
+    /// The same with `times` as many reads and scans to each write. A read that is followed by a
+    /// write of its record stays one, and the others are plain reads.
+    #[must_use]
+    pub fn with_reads(self, times: u64) -> Self {
+        let times = times.max(1) as f64;
+        let read = times * self.read + (times - 1.0) * self.read_modify_write;
+        Self { read, scan: times * self.scan, ..self }
+    }
+
+    /// The sum of all.
+    #[must_use]
+    pub fn sum(&self) -> f64 {
+        let Self { read, update, insert, scan, read_modify_write, delete } = self;
+        [read, update, insert, scan, read_modify_write, delete].into_iter().sum()
+    }
+}
+
 /// A sequence of operations.
 #[derive(Clone, Debug)]
 pub struct Workload {
@@ -112,6 +130,8 @@ pub struct Workload {
     chooser: Chooser,
     values: Sizes,
     scans: Sizes,
+    /// Scans are of an n-th of the records that are drawn for them, rounded.
+    scan_part: u32,
     /// Records so far: inserts go on from here.
     records: u64,
     random: Random,
@@ -136,7 +156,7 @@ impl Workload {
         assert!(positive, "proportions without an operation: {proportions:?}");
         assert!(records > 0 || insert > 0.0, "nothing to work on");
         let (scans, random) = (Sizes::Uniform(1, 100), Random::seeded(seed));
-        Self { proportions, chooser, values, scans, records, random }
+        Self { proportions, chooser, values, scans, scan_part: 1, records, random }
     }
 
     /// The same with scans of other lengths; YCSB's are 1 to 100.
@@ -154,6 +174,24 @@ impl Workload {
             *step = length.into();
         }
         workload
+    }
+
+    /// The same with `times` as many reads and scans to each write
+    /// ([`Proportions::with_reads`]), and scans of as many times fewer records.
+    #[must_use]
+    pub fn with_reads(mut self, times: u32) -> Self {
+        let part = |records: u64| ((records + u64::from(times) / 2) / u64::from(times)).max(1);
+        if let Chooser::Sequential { step, .. } = &mut self.chooser {
+            *step = part(*step);
+        }
+        let proportions = self.proportions.with_reads(times.into());
+        Self { proportions, scan_part: times, ..self }
+    }
+
+    /// How often each operation comes.
+    #[must_use]
+    pub fn proportions(&self) -> Proportions {
+        self.proportions
     }
 
     /// The same with another choice of records.
@@ -185,7 +223,10 @@ impl Workload {
         match drawn {
             Some(1) => Operation::Update(self.record(), self.values.draw(&mut self.random)),
             Some(2) => self.insert(),
-            Some(3) => Operation::Scan(self.record(), self.scans.draw(&mut self.random)),
+            Some(3) => {
+                let (record, length) = (self.record(), self.scans.draw(&mut self.random));
+                Operation::Scan(record, ((length + self.scan_part / 2) / self.scan_part).max(1))
+            }
             Some(4) => {
                 Operation::ReadModifyWrite(self.record(), self.values.draw(&mut self.random))
             }
@@ -236,6 +277,34 @@ mod tests {
             _ => None,
         });
         assert!(inserted.eq(500..workload.records()));
+    }
+
+    #[test]
+    fn more_reads_come_to_each_write_and_scans_are_as_much_shorter() {
+        let proportions = Proportions {
+            read: 1.0,
+            update: 1.0,
+            scan: 1.0,
+            read_modify_write: 1.0,
+            ..Proportions::default()
+        };
+        let values = Sizes::Constant(100);
+        let workload = Workload::new(proportions, Chooser::Uniform, values, 500, 1);
+        let mut workload = workload.with_scans(Sizes::Constant(40)).with_reads(16);
+        // 31 reads and 16 scans, of 2.5 records each, to one update and one read-modify-write.
+        assert_eq!(workload.proportions().sum(), 49.0);
+        let drawn: Vec<Operation> = (0..49_000).map(|_| workload.next_operation()).collect();
+        let near = |share: f64, expected: f64| (share - expected / 49.0).abs() < 0.01;
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Read(_))), 31.0));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Scan(_, 3))), 16.0));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Update(..))), 1.0));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::ReadModifyWrite(..))), 1.0));
+        let in_order = Chooser::Sequential { next: 0, step: 100 };
+        let scans = Proportions { scan: 1.0, ..Proportions::default() };
+        let in_order = Workload::new(scans, in_order, values, 500, 1).with_scan_length(100);
+        let mut in_order = in_order.with_reads(16);
+        let drawn = [(); 3].map(|()| in_order.next_operation());
+        assert_eq!(drawn, [0, 6, 12].map(|record| Operation::Scan(record, 6)));
     }
 
     #[test]

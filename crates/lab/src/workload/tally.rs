@@ -4,6 +4,9 @@
 //! the time of an operation by `n`. Delays by the throttle are not multiplied: they follow from the
 //! bytes of the operation, and are as long as on the full drive. The wait of an operation for a
 //! client is multiplied as a whole. Outside of scaled runs `n` is 1.
+//!
+//! Where a scaled run has as many reads as the full drive and an n-th of the writes, a write counts
+//! n times.
 
 use std::time::Duration;
 
@@ -63,6 +66,8 @@ pub struct Tally {
     arrival_waits: Histogram<u64>,
     /// How many seconds of the full drive a second is.
     pub(super) time_scale: u64,
+    /// How often a write counts.
+    pub(super) write_weight: u64,
 }
 
 impl Default for Tally {
@@ -76,6 +81,7 @@ impl Default for Tally {
             longest: (0, Waits::default()),
             arrival_waits: latencies(),
             time_scale: 1,
+            write_weight: 1,
         }
     }
 }
@@ -104,10 +110,15 @@ impl Tally {
         &self.arrival_waits
     }
 
-    /// How many operations there were, of all kinds.
+    /// How many operations there were, of all kinds; a write counts by its weight.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.latencies.iter().map(Histogram::len).sum()
+    }
+
+    /// Operations of which each stands for as many of the full drive as a write does.
+    pub(crate) fn counted(&self) -> f64 {
+        self.operations() as f64 / self.write_weight as f64
     }
 
     /// Adds what another client did.
@@ -143,8 +154,12 @@ impl Tally {
     /// An operation took so long, and waited for this.
     pub(super) fn record(&mut self, kind: Kind, time: Duration, waits: &Waits) {
         let nanos = full_nanos(time, waits, self.time_scale);
+        // To each read that a write follows there are more, which are plain reads.
+        let writes = matches!(kind, Kind::Update | Kind::Insert | Kind::Delete);
+        let count = if writes { self.write_weight } else { 1 };
         // Where no device is touched, virtual time may stand still; the least that is told is 1.
-        self.latencies[kind as usize].record(nanos.max(1)).expect("a histogram that grows");
+        let histogram = &mut self.latencies[kind as usize];
+        histogram.record_n(nanos.max(1), count).expect("a histogram that grows");
     }
 }
 
@@ -169,6 +184,19 @@ mod tests {
         }
         assert_eq!(time_scale_of(WaitCause::TreeDelay, 64), 1);
         assert_eq!(time_scale_of(WaitCause::Memtables, 64), 64);
+    }
+
+    #[test]
+    fn a_write_counts_as_often_as_it_stands_for() {
+        let mut tally = Tally { write_weight: 16, ..Tally::default() };
+        let (time, waits) = (Duration::from_millis(1), Waits::default());
+        // 32 operations of the full drive's half reads: 31 and one that a write follows; and two
+        // that write, for 16 each.
+        (0..31).for_each(|_| tally.record(Kind::Read, time, &waits));
+        for kind in [Kind::ReadModifyWrite, Kind::Update, Kind::Insert] {
+            tally.record(kind, time, &waits);
+        }
+        assert_eq!((tally.operations(), tally.counted()), (64, 4.0));
     }
 
     #[test]

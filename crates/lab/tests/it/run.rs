@@ -7,6 +7,7 @@ use terrace_lab::run::{
     Cost, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
 };
 use terrace_policy::{StoreShape, System};
+use terrace_zone::timing::ScaleMode;
 
 /// A random load of 1.2 GB into 6 GiB of a disk.
 pub(crate) const LOAD: &str = r#"
@@ -189,6 +190,32 @@ fn reads_at_two_scales_come_to_the_same_where_bandwidths_shrink() {
     agree(READS, ["1/16", "1/8"], 0.15, &["kv_per_second", "tables_per_get"]);
 }
 
+/// Half reads and half writes, once nothing is due; each read is one of the full drive's.
+const MIX: &str = r#"
+[[phase]]
+workload = "ycsb-a"
+operations = 24_000
+value_size = "4096"
+"#;
+
+#[test]
+fn reads_and_a_mixture_at_two_scales_come_to_the_same_with_all_reads() {
+    let text = READS.replace("scale_by = \"bandwidths\"", "all_reads = true") + MIX;
+    let [small, large] =
+        ["1/16", "1/8"].map(|scale| (plan(&text, scale), run(&plan(&text, scale))));
+    // 16 and 8 reads to each write.
+    assert_eq!(
+        small.0.phases.iter().map(|it| it.operations).collect::<Vec<_>>(),
+        [6250, 24_000, 12_750]
+    );
+    assert_eq!(large.0.phases[2].operations, 13_500);
+    for (small, large) in small.1.iter().zip(&large.1) {
+        let [one, other] = [small, large].map(|it| it.metrics.kv_per_second);
+        let off = (one / other - 1.0).abs();
+        assert!(off <= 0.15, "{}: {one} at 1/16, {other} at 1/8", small.phase);
+    }
+}
+
 #[test]
 fn what_cannot_be_run_is_told_with_the_choices() {
     let experiment = Experiment::parse("test", "test.toml", LOAD).unwrap();
@@ -199,6 +226,14 @@ fn what_cannot_be_run_is_told_with_the_choices() {
     };
     let small = error(&experiment, "1/4096");
     assert!(small.contains("1/4096: expected at least 16384, found 2048"), "{small}");
+    let all_reads = Experiment { all_reads: true, ..experiment.clone() };
+    let bandwidths = Experiment { scale_by: ScaleMode::Bandwidths, ..all_reads.clone() };
+    let refused = error(&bandwidths, "1/64");
+    assert!(refused.contains("all_reads: expected scale_by = \"delays\""), "{refused}");
+    let mut arriving = all_reads;
+    arriving.phases[0].arrivals = Some("poisson:5000".to_owned());
+    let refused = error(&arriving, "1/64");
+    assert!(refused.contains("arrivals of phase fillrandom: expected none"), "{refused}");
     let space = Some("1MiB".parse().unwrap());
     let space = error(&Experiment { space, ..experiment.clone() }, "1/64");
     assert!(space.contains("space: expected 1 to 48405 zones of 256 MiB, found 1 MiB"), "{space}");
