@@ -5,11 +5,13 @@
 //!   letter. Different bytes have different texts, but letters of different scripts may look alike.
 //! - [`Visible`] escapes what cannot be seen in a text that has names in it, such as a message. A
 //!   backslash in it stays as it is, for it may be that of a name that is escaped already.
+//! - [`shown`] is a path, in a result for people, so escaped.
 //! - [`unescape`] takes such a text back to the bytes.
 //! - [`insert`] adds bytes to a JSON object: as `name` if they are UTF-8, else as hex in
 //!   `name_hex`.
 
 use std::fmt::{self, Write};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -37,6 +39,11 @@ impl fmt::Display for Visible<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_visible(f, self.0, |_| false)
     }
+}
+
+/// A path as people can see all of it. In an error it need not be escaped: the whole message is.
+pub(crate) fn shown(path: &Path) -> String {
+    Visible(&path.display().to_string()).to_string()
 }
 
 /// Writes a text. Letters that cannot be seen are escaped, and so are those that are `wanted`.

@@ -19,9 +19,12 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, Parser};
+use signal_hook::consts::SIGXFSZ;
+use signal_hook::flag;
 
 use crate::commands::Arguments;
 use crate::escape::Visible;
@@ -29,6 +32,9 @@ use crate::failure::Kind;
 use crate::output::Output;
 
 fn main() -> ExitCode {
+    // A write beyond the largest file that the host allows (`ulimit -f`) is then an error of that
+    // write, and does not end the process. Nobody needs the flag.
+    let _ = flag::register(SIGXFSZ, Arc::default());
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&explained(error)),

@@ -22,13 +22,14 @@ use serde_json::json;
 use terrace::device::{Device, Emulator};
 use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace::fs::{DirOptions, DirStore};
-use terrace::{Checkpointed, Db, Devices, Store};
+use terrace::{Checkpointed, Db, Devices, ErrorKind, Store};
 use terrace_env::{ZoneId, runner};
 use terrace_fs::holds_store;
 
 use super::format::is_untouched;
 use super::target::Target;
 use super::{drive, log_drive};
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
@@ -94,7 +95,7 @@ impl Checkpoint {
             "tables": tables, "logs": logs, "bytes": bytes, "sequence": sequence, "target": kind,
         });
         output.result(&json, |out| {
-            let to = self.to.display();
+            let to = shown(&self.to);
             let (tables, logs) = (counted(tables, "table", "tables"), counted(logs, "log", "logs"));
             writeln!(out, "copied {tables} and {logs}, {bytes} in all, to the {kind} {to}")
         })
@@ -179,15 +180,14 @@ impl Checkpoint {
     }
 
     fn copy_to_directory(&self, db: &Db) -> Result<Checkpointed, Failure> {
-        let was_empty = match std::fs::read_dir(&self.to) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => return Err(Failure::path(&self.to, &error)),
-        };
-        let store = DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?;
-        copy(db, store).map_err(|error| {
+        let was_blank = DirStore::is_blank(&self.to)?;
+        let opened = DirStore::open(&self.to, DirOptions { access: Access::ReadWrite });
+        let opened = opened.map_err(terrace::Error::from);
+        // Another process may have just begun to make a store of it.
+        let is_ours = !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::InUse);
+        opened.and_then(|store| copy(db, store)).map_err(|error| {
             let mut failure = self.failure(&error);
-            if was_empty {
+            if was_blank && is_ours {
                 failure.message += &match empty_directory(&self.to) {
                     Ok(()) => "; nothing was copied, the directory is empty again".to_owned(),
                     Err(error) => format!(

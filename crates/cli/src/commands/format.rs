@@ -7,7 +7,8 @@
 //! - With `--files` the drive is formatted and not opened. The options are checked all the same.
 //! - Without `--force` a block device is refused, too, if it begins or ends with data, in so far as
 //!   no write pointer tells.
-//! - A directory that holds anything is refused, also with `--force`.
+//! - A directory that holds anything is refused, also with `--force`, but for what an interrupted
+//!   format has left.
 //! - On a drive, the options of the store are checked before anything is written.
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use terrace::device::{Device, ZoneState, foreign_content};
+use terrace::fs::DirStore;
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
 use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
@@ -22,6 +24,7 @@ use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
 use super::target::Target;
 use super::under::Under;
 use super::{drive, log_drive};
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 
@@ -71,7 +74,7 @@ impl Format {
         }
         let drive = self.target.drive(Access::ReadWrite)?;
         let zones = drive.geometry().layout.is_zoned().then_some(drive.geometry().zones);
-        let image = self.target.path().display();
+        let image = shown(self.target.path());
         if !self.force {
             check_blank(&drive, self.target.path())?;
         }
@@ -113,13 +116,14 @@ impl Format {
         Ok(Devices::pair(drive, second))
     }
 
-    /// An empty directory becomes a store. A directory that holds something is left alone in any
+    /// An empty directory becomes a store, and so does one that holds only what an interrupted
+    /// format has left. A directory that holds something is left alone in any
     /// case: other tools are better at emptying it.
     fn directory(&self, output: &Output) -> Result<(), Failure> {
         let path = self.target.path();
-        let mut entries = std::fs::read_dir(path).map_err(|error| Failure::path(path, &error))?;
+        let is_blank = DirStore::is_blank(path)?;
         let path = path.display();
-        if entries.next().is_some() {
+        if !is_blank {
             let message = format!(
                 "{path}: expected an empty directory, found files in it; remove them, or name \
                  another directory (--force is for drives)"
@@ -133,7 +137,11 @@ impl Format {
             "memtable_size": memtable_size,
         });
         output.result(&json, |out| {
-            writeln!(out, "{path}: made a store in the directory, for {system}")?;
+            writeln!(
+                out,
+                "{}: made a store in the directory, for {system}",
+                shown(self.target.path())
+            )?;
             writeln!(out, "{}", room(live_max, memtable_size))
         })
     }

@@ -52,6 +52,21 @@ fn a_directory_of_other_things_is_left_as_it_is() {
     }
 }
 
+#[test]
+fn a_directory_with_what_an_interrupted_format_has_left_is_formatted() {
+    let place = Place::new();
+    let path = place.path().join("store");
+    std::fs::create_dir(&path).unwrap();
+    for name in ["LOCK", "JOURNAL-000001", "CURRENT.new"] {
+        std::fs::write(path.join(name), b"").unwrap();
+    }
+    place.ok(&["format", "store"]);
+    place.ok(&["put", "store", "key", "value"]);
+    let error = place.fails(1, &["format", "store"]);
+    assert!(error.contains("store: expected an empty directory, found files in it"), "{error}");
+    assert_eq!(place.ok(&["get", "store", "key"]), "value");
+}
+
 /// A store in a directory with 40,000 entries in its log, closed.
 fn loaded() -> (Place, PathBuf) {
     let place = Place::new();

@@ -1,5 +1,6 @@
 //! Tests of what the host does to a command: signals that interrupt a measurement leave no files,
-//! and a full disk is exit code 4, on an image and in a directory. They start processes, and mount
+//! a full disk is exit code 4, on an image and in a directory, and a limit of file sizes (`ulimit
+//! -f`) is an error of the write that meets it. They start processes, and mount
 //! a small disk where the host lets users do so.
 
 use std::path::Path;
@@ -90,6 +91,31 @@ fn a_measurement_that_was_told_to_ignore_the_end_of_its_terminal_goes_on() {
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
         assert_eq!(names(place.path()), [""; 0]);
     }
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_leaves_nothing() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    for (command, left) in [
+        ("device create new.img --size 64MiB", "new.img"),
+        ("checkpoint d.img copy.img", "copy.img"),
+        ("checkpoint d.img copy/", "copy/LOCK"),
+        ("scan d.img --values --json", "copy/JOURNAL-000001"),
+    ] {
+        // Blocks of 512 bytes.
+        let script = format!("ulimit -f 0; exec \"$0\" {command} > output");
+        let output = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_terrace")])
+            .current_dir(place.path())
+            .output()
+            .unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}: {:?} {error}", output.status);
+        assert!(error.contains("File too large"), "{command}: {error}");
+        assert!(!place.path().join(left).exists(), "{command}: {error}");
+    }
+    assert_eq!(place.ok(&["get", "d.img", "key"]), "value");
 }
 
 /// Carried out where `small` is a disk of 64 MiB. Prints the exit codes of the commands.

@@ -18,7 +18,9 @@
 //! The caller has to keep other processes out of the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use terrace_env::store::StoreError;
 use terrace_env::{FileId, Uuid, runner};
@@ -123,6 +125,24 @@ fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found
         generation: 0,
         sequence: FIRST_SEQUENCE,
     })
+}
+
+/// Whether a directory holds nothing, or only what an interrupted start has left: the lock, the
+/// first journal, and a superblock that is not in force.
+pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
+    let wrap = |error| StoreError::io(format!("listing {}", path.display()), error);
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        other => other.map_err(wrap)?,
+    };
+    for entry in entries {
+        let name = entry.map_err(wrap)?.file_name();
+        let named = name.to_str().map_or(Named::Foreign, names::parse);
+        if !matches!(named, Named::Lock | Named::Journal(1) | Named::CurrentNew) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Finds the ends of all unsealed logs. One that is damaged is an error: nothing must be written

@@ -139,7 +139,7 @@ impl Files for OsFiles {
     }
 
     fn describe(&self) -> String {
-        self.path.display().to_string()
+        self.path.components().as_path().display().to_string()
     }
 }
 

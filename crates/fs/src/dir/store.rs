@@ -49,6 +49,13 @@ impl DirStore {
         Self::open_on(Arc::new(files), options)
     }
 
+    /// Whether a directory holds nothing but what the start of a store leaves that was interrupted
+    /// or failed: an opening for writing makes a new store of it. One that is not there holds
+    /// nothing.
+    pub fn is_blank(path: impl AsRef<Path>) -> Result<bool, StoreError> {
+        opening::is_blank(path.as_ref())
+    }
+
     /// Opens a store on files that need not be a directory's.
     pub fn open_on(files: Arc<dyn Files>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
         Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))

@@ -150,6 +150,29 @@ fn a_directory_of_other_things_does_not_become_a_store() {
 }
 
 #[test]
+fn what_a_failed_start_leaves_is_blank_and_nothing_else_is() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let blank = |name: &str| {
+        let path = directory.path().join(name);
+        (DirStore::is_blank(&path).expect("a directory or nothing"), path)
+    };
+    assert!(blank("store").0, "it is not there");
+    std::fs::create_dir(blank("store").1).expect("a directory");
+    for name in ["LOCK", "JOURNAL-000001", "CURRENT.new"] {
+        std::fs::write(blank("store").1.join(name), b"cut").expect("a write");
+        assert!(blank("store").0, "{name}");
+    }
+    for name in ["JOURNAL-000002", "000007.table", "CURRENT", "notes", "lock"] {
+        let file = blank("store").1.join(name);
+        std::fs::write(&file, b"").expect("a write");
+        assert!(!blank("store").0, "{name}");
+        std::fs::remove_file(file).expect("it is there");
+    }
+    DirStore::open(blank("store").1, DirOptions::default()).expect("a new store");
+    assert!(!blank("store").0);
+}
+
+#[test]
 fn a_store_whose_superblock_is_gone_is_not_started_over() {
     let files = MemoryFiles::new();
     sealed(&open(&files).expect("an empty store"), b"precious");
