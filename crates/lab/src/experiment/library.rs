@@ -124,7 +124,8 @@ impl Experiment {
     fn read(name: &str) -> Result<Self, ExperimentError> {
         let path = Path::new(name);
         let stem = path.file_stem().and_then(|stem| stem.to_str());
-        let (Some(stem), true) = (stem, path.extension().is_some() || path.is_file()) else {
+        let is_there = std::fs::metadata(path).is_ok_and(|found| !found.is_dir());
+        let (Some(stem), true) = (stem, path.extension().is_some() || is_there) else {
             return Err(ExperimentError::Unknown { name: name.to_owned() });
         };
         let text = read_file(path, SETTINGS_MAX).map_err(|error| ExperimentError::Unreadable {
@@ -183,6 +184,10 @@ mod tests {
         for wrong in ["geardb/fig6", "geardb", "wisckey/all", ""] {
             let error = Experiment::find(wrong).unwrap_err().to_string();
             assert!(error.contains("geardb/fig3, ") && error.contains(wrong), "{error}");
+        }
+        for malformed in ["/dev/null", "missing.toml"] {
+            let error = Experiment::find(malformed).unwrap_err();
+            assert!(error.to_string().starts_with(malformed), "{error}");
         }
         let error = Experiment::find("missing.toml").unwrap_err();
         assert!(matches!(error, ExperimentError::Unreadable { .. }), "{error}");
