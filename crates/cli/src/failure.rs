@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     NoSpace,
     /// No such key, file or image.
     NotFound,
+    /// Standard output cannot be written.
+    Output,
     /// The reader of standard output has closed it: not an error of ours.
     OutputClosed,
 }
@@ -40,7 +42,7 @@ impl Kind {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::OutputClosed => 0,
-            Self::Failed => 1,
+            Self::Failed | Self::Output => 1,
             Self::Usage => 2,
             Self::Corruption => 3,
             Self::NoSpace => 4,
@@ -94,7 +96,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         let kind = match error.kind() {
             std::io::ErrorKind::BrokenPipe => Kind::OutputClosed,
-            _ => Kind::Failed,
+            _ => Kind::Output,
         };
         Self::new(kind, format!("standard output: {error}"))
     }

@@ -76,6 +76,11 @@ impl Listener for Watch {
 
 impl Compact {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let answer = self.answer().map_err(|failure| self.target.named(failure))?;
+        output.result(&answer, |out| answer.print(out))
+    }
+
+    fn answer(&self) -> Result<Answer, Failure> {
         let db = self.target.db_under(&self.under)?;
         let start = runner::now();
         // Entries that are only in memory and log count as they will be in tables.
@@ -93,8 +98,7 @@ impl Compact {
         let verified = verified.bytes;
         db.close()?;
         let seconds = runner::now().since(start).as_secs_f64();
-        let answer = Answer { before, after, written, verified, seconds };
-        output.result(&answer, |out| answer.print(out))
+        Ok(Answer { before, after, written, verified, seconds })
     }
 
     fn compact(&self, db: &Db) -> Result<(), Failure> {

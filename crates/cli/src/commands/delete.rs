@@ -12,7 +12,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use terrace::Db;
+use terrace::{Bounds, Db};
 
 use super::entry::{self, Space};
 use super::range::Range;
@@ -72,17 +72,24 @@ impl Delete {
                             --all deletes all keys of the key space";
             return Err(Failure::new(Kind::Usage, expected));
         }
+        let deleted = self.delete(key.as_deref(), bounds);
+        let deleted = deleted.map_err(|failure| self.target.named(failure))?;
+        output.result(&json!({ "deleted": deleted }), |_| Ok(()))
+    }
+
+    /// Whether there was anything to delete.
+    fn delete(&self, key: Option<&[u8]>, bounds: Bounds) -> Result<bool, Failure> {
         let db = self.target.db_under(&self.under)?;
         let deleted = match (&self.drop_space, key) {
             (Some(name), _) => self.drop_space(&db, name)?,
-            (None, Some(key)) => self.delete_key(&db, &key)?,
+            (None, Some(key)) => self.delete_key(&db, key)?,
             (None, None) => {
                 self.space.find(&db)?.delete_range(bounds)?;
                 true
             }
         };
         db.close()?;
-        output.result(&json!({ "deleted": deleted }), |_| Ok(()))
+        Ok(deleted)
     }
 
     fn delete_key(&self, db: &Db, key: &[u8]) -> Result<bool, Failure> {

@@ -26,7 +26,7 @@ use terrace_fs::{Devices, Fs, MountOptions};
 
 use super::log_drive;
 use super::target::Target;
-use crate::escape::{self, Escaped};
+use crate::escape::{self, Escaped, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -63,8 +63,7 @@ impl ForgetOffload {
         }
         self.tell_lost(Arc::clone(&drive), output)?;
         self.target.db_without_offload(drive, Access::ReadWrite)?.close()?;
-        output
-            .line(format_args!("{}: on this drive alone from now on", self.target.path().display()))
+        output.line(format_args!("{}: on this drive alone from now on", shown(self.target.path())))
     }
 
     /// Prints what is lost, and changes nothing.

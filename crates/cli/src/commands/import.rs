@@ -53,8 +53,9 @@ impl Import {
             progress.add(loader.entry(&self.dir, &entry)?);
             Ok(())
         })?;
-        let Loaded { files, links, bytes } = loader.finish()?;
-        db.close()?;
+        let finished = loader.finish().and_then(|loaded| Ok(db.close().map(|()| loaded)?));
+        let finished = finished.map_err(|failure| self.target.named(failure));
+        let Loaded { files, links, bytes } = finished?;
         drop(progress);
         let skipped = skipped.special;
         let json = json!({ "files": files, "links": links, "bytes": bytes, "skipped": skipped });

@@ -105,7 +105,7 @@ impl Load {
             None => (Box::new(BufReader::new(io::stdin())), 0),
         };
         let db = self.target.db_under(&self.under)?;
-        let space = self.space.make(&db)?;
+        let space = self.space.make(&db).map_err(|failure| self.target.named(failure))?;
         let mut sink = if self.sorted {
             Sink::Tables(Box::new(db.ingest()?))
         } else {
@@ -139,17 +139,18 @@ impl Load {
                 first = number;
             }
             let put = sink.put(&space, &key, &value);
-            put.map_err(|failure| failure.while_doing(lines(first, number)))?;
+            put.map_err(|failure| self.target.named(failure).while_doing(lines(first, number)))?;
         }
         match (wrong, sink) {
             (Some(wrong), Sink::Tables(_)) => return Err(wrong),
             (wrong, sink) => {
                 let rest = (!sink.has_nothing_to_write()).then(|| lines(first, number - 1));
+                let named = |failure| self.target.named(failure);
                 let finished = sink.finish().map_err(|failure| match rest {
-                    Some(rest) => failure.while_doing(rest),
-                    None => failure,
+                    Some(rest) => named(failure).while_doing(rest),
+                    None => named(failure),
                 });
-                let kept = finished.and_then(|()| Ok(db.close()?));
+                let kept = finished.and_then(|()| Ok(db.close().map_err(|e| named(e.into()))?));
                 drop(progress);
                 match wrong {
                     Some(wrong) => return Err(wrong.and(kept.err())),

@@ -7,6 +7,7 @@ use clap::CommandFactory;
 use serde_json::json;
 
 use super::Arguments;
+use crate::escape::Visible;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -24,6 +25,8 @@ impl Man {
         std::fs::create_dir_all(&self.dir).map_err(at)?;
         clap_mangen::generate_to(Arguments::command(), &self.dir).map_err(at)?;
         let dir = self.dir.display().to_string();
-        output.result(&json!({ "dir": dir }), |out| writeln!(out, "manual pages are in {dir}"))
+        output.result(&json!({ "dir": dir }), |out| {
+            writeln!(out, "manual pages are in {}", Visible(&dir))
+        })
     }
 }

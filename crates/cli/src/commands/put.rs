@@ -45,11 +45,15 @@ impl Put {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
         let value = self.read()?;
+        self.put(&key, &value).map_err(|failure| self.target.named(failure))?;
+        output.result(&json!({ "key_bytes": key.len(), "value_bytes": value.len() }), |_| Ok(()))
+    }
+
+    fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let db = self.target.db_under(&self.under)?;
         let space = self.space.make(&db)?;
-        space.put(&key, &value)?;
-        db.close()?;
-        output.result(&json!({ "key_bytes": key.len(), "value_bytes": value.len() }), |_| Ok(()))
+        space.put(key, value)?;
+        Ok(db.close()?)
     }
 
     fn read(&self) -> Result<Vec<u8>, Failure> {

@@ -17,7 +17,7 @@ use super::format::room;
 use super::runs;
 use super::target::Target;
 use super::zones;
-use crate::escape::Escaped;
+use crate::escape::{Escaped, Visible};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -80,7 +80,7 @@ impl Metrics {
 impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let (stats, space) = (&self.stats, &self.stats.space);
-        writeln!(out, "{}", self.medium)?;
+        writeln!(out, "{}", Visible(&self.medium))?;
         writeln!(out, "system: {}", self.system)?;
         let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());
         writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;

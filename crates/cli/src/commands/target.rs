@@ -202,12 +202,13 @@ impl Target {
         Ok(Inspector::device(Devices::without_offload(drive)?)?)
     }
 
-    /// A failure of the drives or of the store on them, with the path before the message. Others
-    /// name what they are about.
+    /// A failure of the drives or of the store on them, or a lack of space there, with the path
+    /// before the message. Others name what they are about.
     pub(crate) fn named(&self, failure: Failure) -> Failure {
         let path = self.image.display();
         let says_where = failure.message.contains(&path.to_string());
-        if failure.kind != Kind::Failed || says_where {
+        let is_of_store = matches!(failure.kind, Kind::Failed | Kind::NoSpace);
+        if !is_of_store || says_where {
             return failure;
         }
         failure.while_doing(path)

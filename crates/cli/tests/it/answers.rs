@@ -65,6 +65,44 @@ fn keys_that_differ_look_different() {
 }
 
 #[test]
+fn names_of_files_are_escaped_where_a_command_succeeds() {
+    let place = Place::new();
+    let (drive, named, copy) = ("d\u{1b}[31m\n.img", "n\u{202e}.img", "c\u{7}.img");
+    let said = |words: &[&str], shown: &str| {
+        let text = place.ok(words);
+        assert!(text.contains(shown), "{words:?}: {text:?}");
+        let is_seen =
+            |letter: char| letter == '\n' || (!letter.is_control() && letter != '\u{202e}');
+        assert!(text.chars().all(is_seen), "{words:?}: {text:?}");
+    };
+    let shown = "d\\u{1b}[31m\\n.img";
+    said(&["device", "create", drive, "--size", "64MiB"], &format!("terrace format {shown}"));
+    said(&["format", drive], &format!("{shown}: made a store on 256 zones"));
+    said(&["device", "report", drive], &format!("{shown}: 256 zones"));
+    said(&["stats", drive], &format!("image {shown}, synced"));
+    said(&["checkpoint", drive, copy], "to the image c\\u{7}.img");
+    said(&["man", "m\u{7}"], "manual pages are in m\\u{7}");
+    place.ok(&["device", "create", named, "--size", "64MiB"]);
+    said(&["format", named, "--files"], "n\\u{202e}.img: formatted for files with names");
+    said(&["fs", "backup", named, "b\u{7}"], "to b\\u{7}");
+    std::fs::create_dir(place.path().join("s\u{7}")).unwrap();
+    said(&["format", "s\u{7}"], "s\\u{7}: made a store in the directory");
+}
+
+#[test]
+fn an_output_that_takes_nothing_is_named_and_not_the_image() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    for words in [&["scan", "d.img"][..], &["get", "d.img", "key"], &["stats", "d.img"]] {
+        let full = std::fs::File::create("/dev/full").expect("a file that takes nothing");
+        let output = place.command(words).stdout(full).output().expect("the program");
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.starts_with("error: standard output: No space left"), "{error}");
+    }
+}
+
+#[test]
 fn no_array_of_numbers_is_without_names() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);

@@ -160,6 +160,7 @@ fn what_cannot_be_run_is_refused_with_the_place_and_the_choices() {
     for (words, code, expected) in [
         (&["lab", "run", "geardb/fig6"][..], 5, "one of geardb/fig3, geardb/fig4"),
         (&["lab", "run", "missing.toml"], 5, "missing.toml"),
+        (&["lab", "run", "/dev/null"], 2, "/dev/null:"),
         (&["lab", "run", "tiny.toml", "--system", "gerdb"], 2, "leveldb-greedy"),
         (&["lab", "run", "tiny.toml", "--scale", "3"], 2, "a scale such as 1/16"),
         (&["lab", "run", "tiny.toml", "--scale", "1/100000"], 2, "1/100000"),

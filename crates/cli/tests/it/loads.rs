@@ -45,7 +45,10 @@ fn a_batch_that_finds_no_room_is_named_by_its_lines_and_all_before_it_is_there()
     let error = place.fails(4, &["load", "d.img", "much"]);
     let (_, told) = error.split_once("lines ").expect("lines");
     let first: u64 = told.split(' ').next().unwrap().parse().expect("a number");
-    assert!(first > 1 && error.contains("no space"), "{error}");
+    assert!(first > 1 && error.contains(": d.img: no space: "), "{error}");
     let all = place.json(&["scan", "d.img"]);
     assert_eq!(all["total"]["entries"], first - 1, "{error}");
+    std::fs::write(place.path().join("large"), vec![b'v'; 31 << 20]).unwrap();
+    let error = place.fails(4, &["put", "d.img", "large", "--file", "large"]);
+    assert!(error.starts_with("error: d.img: no space: "), "{error}");
 }

@@ -17,6 +17,7 @@ use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played
 
 use super::conditions::{Conditions, Offload};
 use super::sizes;
+use crate::escape::Visible;
 
 /// All measurements, by size.
 #[derive(Serialize)]
@@ -68,7 +69,7 @@ impl Display for Run {
             writeln!(f, "zones of {zone_size}\n")?;
         }
         if let Some(Offload { image, size }) = &self.conditions.offload {
-            writeln!(f, "offload drive {image} of {size}\n")?;
+            writeln!(f, "offload drive {} of {size}\n", Visible(image))?;
         }
         let log = match self.conditions.log {
             Durability::Gathered => {

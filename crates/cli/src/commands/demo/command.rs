@@ -20,6 +20,7 @@ use super::stage;
 use crate::commands::device::DeviceKind;
 use crate::commands::under::Under;
 use crate::commands::{check, zones};
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::tree::{Strictness, Tree};
@@ -69,7 +70,7 @@ impl Demo {
             || self.walk(),
             |tree| {
                 let (count, size) = (HumanCount(tree.entries.len() as u64), tree.bytes());
-                format!("{count} entries, {}, below {}", ByteCount(size), self.dir.display())
+                format!("{count} entries, {}, below {}", ByteCount(size), shown(&self.dir))
             },
         )?;
         let drive = match &self.device {

@@ -19,6 +19,7 @@ use terrace::{ByteCount, Options, System};
 
 use super::place::Place;
 use crate::commands::device::DeviceKind;
+use crate::escape::shown;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
@@ -92,7 +93,7 @@ pub(super) fn describe(place: &Place) -> String {
     };
     match place {
         Place::Emulated(_) => drive + ", emulated in a sparse file",
-        Place::Device { path, .. } => format!("{drive}: {}", path.display()),
+        Place::Device { path, .. } => format!("{drive}: {}", shown(path)),
     }
 }
 

@@ -18,6 +18,7 @@ use terrace_zone::{Device, Emulator, Geometry};
 
 use super::report::Summary;
 use super::shape::{DeviceKind, Shape};
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -101,7 +102,7 @@ impl Create {
         let uuid = runner::fork_random().uuid();
         let drive = Emulator::create_image(&self.image, self.geometry()?, uuid)?;
         let summary = Summary::of(&self.image, drive.geometry());
-        let image = self.image.display();
+        let image = shown(&self.image);
         let drive: Arc<dyn Device> = Arc::new(drive);
         let room = check_room(&drive);
         output.result(&summary, |out| {

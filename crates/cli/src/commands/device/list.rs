@@ -11,6 +11,7 @@ use serde::Serialize;
 use terrace::device::{IoEngine, Listed, Usage, ZoneModel};
 use terrace_env::ByteCount;
 
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -105,7 +106,7 @@ impl Answer {
         // These names stay when nodes are numbered anew.
         for Listed { path, by_id, .. } in &self.devices {
             if let Some(name) = by_id.first() {
-                writeln!(out, "{} is {}", path.display(), name.display())?;
+                writeln!(out, "{} is {}", shown(path), shown(name))?;
             }
         }
         Ok(())
@@ -137,7 +138,7 @@ fn row(device: &Listed) -> [String; 11] {
         Usage::Program => "a program that has locked it".to_owned(),
     };
     [
-        path.display().to_string(),
+        shown(path),
         model.clone().unwrap_or_else(|| "-".to_owned()),
         size.to_string(),
         kind.to_owned(),

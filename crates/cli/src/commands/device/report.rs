@@ -14,6 +14,7 @@ use terrace_env::{ByteCount, ZoneId};
 use terrace_zone::{Access, Geometry, Layout, Tracks, ZoneReport, ZoneState, ZoneType};
 
 use crate::commands::drive;
+use crate::escape::Visible;
 use crate::failure::Failure;
 use crate::output::{Output, counted};
 
@@ -114,7 +115,8 @@ impl Summary {
     }
 
     pub(super) fn line(&self) -> String {
-        let Self { image, zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        let Self { zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        let image = Visible(&self.image);
         match self.layout {
             Layout::Zoned => {}
             Layout::Plain => {

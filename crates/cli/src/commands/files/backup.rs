@@ -27,6 +27,7 @@ use super::super::target::Target;
 use super::date;
 use super::manifest::{self, Entry, Manifest, digits};
 use super::opened::{CHUNK, Opened};
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
@@ -65,7 +66,7 @@ impl Backup {
         let directory = place.display().to_string();
         let json = json!({ "files": files, "bytes": bytes, "directory": directory });
         output.result(&json, |out| {
-            let (bytes, place) = (ByteCount(bytes), place.display());
+            let (bytes, place) = (ByteCount(bytes), shown(place));
             let files = counted(files as u64, "file", "files");
             writeln!(out, "copied {files}, {bytes} in all, to {place}")
         })

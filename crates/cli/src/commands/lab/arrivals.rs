@@ -20,6 +20,7 @@ use terrace_lab::plot::draw_arrivals;
 
 use super::estimates::{Thesis, Validation};
 use super::findings_of_arrivals as findings;
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -171,7 +172,7 @@ impl Arrivals {
         output.result(&answer, |out| {
             writeln!(out, "{}", answer.source)?;
             findings::print(out, &answer.analysis)?;
-            answer.files.iter().try_for_each(|file| writeln!(out, "{}", file.display()))
+            answer.files.iter().try_for_each(|file| writeln!(out, "{}", shown(file)))
         })
     }
 

@@ -18,6 +18,7 @@ use terrace_lab::report::{Answer, GatherError, Report as Findings, RunStanding};
 use terrace_lab::series::Results;
 use terrace_zone::timing::Scale;
 
+use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -165,9 +166,9 @@ impl Written {
             }
         }
         for file in &self.files {
-            writeln!(out, "{}", file.display())?;
+            writeln!(out, "{}", shown(file))?;
         }
-        writeln!(out, "{}: {}", self.page.display(), ByteCount(self.page_bytes))
+        writeln!(out, "{}: {}", shown(&self.page), ByteCount(self.page_bytes))
     }
 }
 
