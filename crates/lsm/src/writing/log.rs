@@ -125,6 +125,11 @@ impl ActiveLog {
         ByteCount(bytes + self.syncs * PADDING + self.written * unit.0)
     }
 
+    /// Whether anything was appended to the file, by this opening or by others.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.writer.as_ref().is_some_and(|writer| writer.len() > 0)
+    }
+
     /// The memory that its buffers take.
     pub(crate) fn memory(&self) -> usize {
         self.writer.as_ref().map_or(0, |writer| writer.memory())

@@ -24,9 +24,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::runner;
 use terrace_env::store::{Rank, Reservation, Transaction};
 use terrace_env::wait::{WaitCause, WaitClock};
+use terrace_env::{ByteCount, runner};
 use terrace_policy::Pressure;
 
 use super::log::{self, ActiveLog};
@@ -193,6 +193,8 @@ impl Shared {
         let least = least.max(self.tree.glance().active.bytes() + memory);
         let most = (self.options.memtable_size.0 as usize).max(least);
         let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
+        // A job may change the tree, and free what is lacking, during the tries.
+        let before = (self.tree.changes(), self.store.space().free);
         let mut refused = None;
         for &rank in ranks {
             match self.reserve_flush(rank, most, least) {
@@ -216,7 +218,7 @@ impl Shared {
                 .during(WaitCause::FlushSpace, || self.await_jobs(immutable));
         }
         drop(immutable);
-        self.win_space(log, refused)
+        self.win_space(log, before, refused)
     }
 
     /// Waits for jobs to change something; an error where none finds space.
@@ -241,12 +243,23 @@ impl Shared {
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
-    /// refusal when they find none.
-    fn win_space(&self, log: &mut ActiveLog, refused: Error) -> Result<(), Error> {
-        let mut tree = self.tree.changes();
+    /// refusal when they find none. `before`: the change of the tree, and the free space, before
+    /// space was refused.
+    fn win_space(
+        &self,
+        log: &mut ActiveLog,
+        (mut tree, free): (u64, ByteCount),
+        refused: Error,
+    ) -> Result<(), Error> {
+        if self.tree.glance().active.is_empty() && log.has_bytes() {
+            // An opening has flushed all of the log that it goes on with.
+            return self.rotate(log, false);
+        }
         self.rotate_if_filled(log)?;
         self.note_no_space(&refused);
-        if self.wait_for_space(&mut tree) { Ok(()) } else { Err(refused) }
+        // A job keeps the tables that it has merged until it ends, behind its change of the tree.
+        let has_come = self.wait_for_space(&mut tree) || self.store.space().free > free;
+        if has_come { Ok(()) } else { Err(refused) }
     }
 
     /// Sets space aside for the flush of a memtable of a size between these.

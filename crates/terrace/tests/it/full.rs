@@ -10,7 +10,7 @@ use terrace::{ByteCount, Db, Emulator, Error, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{runner, test_seeds};
 use terrace_fs::{Fs, ZoneUsage, ZoneUse, data_zones_min};
-use terrace_zone::emulator::FaultPlan;
+use terrace_zone::emulator::{FaultPlan, RandomLatency};
 
 use crate::devices::{Contents, contents, drive, kinds, options};
 
@@ -112,6 +112,27 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
             assert!(evenly && least >= 80, "{}: {filled:?}", own.name());
         });
     }
+}
+
+#[test]
+fn a_value_of_a_third_of_the_device_is_overwritten_again_and_again() {
+    runner::simulate(1, || {
+        let (device, mut random) = (drive(ByteCount::kib(256), 256, 1), Random::seeded(1));
+        let request = Duration::from_millis(1);
+        device.set_timing(Some(Box::new(RandomLatency::new(request, request, 1))));
+        let options = Options::fitting(ByteCount::mib(64));
+        let create = FormatOptions::default();
+        let mut db = Db::create_device(device.clone(), &create, options.clone()).unwrap();
+        let mut value = vec![0; 20 << 20];
+        for round in 0..10 {
+            random.fill_bytes(&mut value);
+            db.put(b"large", &value).unwrap_or_else(|e| panic!("round {round}: {e}"));
+            assert!(db.get(b"large").unwrap().as_deref() == Some(&value[..]), "round {round}");
+            // Opened anew, the store begins with what the log holds.
+            db.close().unwrap();
+            db = Db::open_device(device.clone(), options.clone()).unwrap();
+        }
+    });
 }
 
 #[test]
