@@ -109,6 +109,13 @@ pub trait Compaction: Send + Sync + Debug {
         self.pick(tree, state, urgency).into_iter().collect()
     }
 
+    /// The plans that scans may pay for though the tree is in shape, the best first:
+    /// [`LoadAware`](crate::LoadAware) asks its row for them. By default those for lack of space,
+    /// which end with every key in one run.
+    fn choices_for_scans(&self, tree: &TreeView, state: &[u8]) -> Vec<Choice> {
+        self.choices(tree, state, Urgency::Space)
+    }
+
     /// The next plan under a load, where the decider heeds it.
     fn pick_under(
         &self,

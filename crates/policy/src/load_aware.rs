@@ -21,9 +21,10 @@
 //! 2. *Due*, by the shape of the tree: a merge pays when `M / N` is at most `rewrite_max`. Trivial
 //!    moves, merges that read one run, merges that drop many tombstones, and merges that drain
 //!    another layout always pay. A merge within a level of overlapping tables never does: see 4.
-//! 3. *Optional*, if nothing due pays: the row's choices under [`Urgency::Space`], which end with
-//!    every key in one run. A merge of several runs pays when `M / N` is at most `rewrite_max`, and
-//!    at most `r S / 2`, or if it drops many tombstones.
+//! 3. *Optional*, if nothing due pays: the row's choices for scans
+//!    ([`Compaction::choices_for_scans`]). By default these are those under [`Urgency::Space`],
+//!    which end with every key in one run. A merge of several runs pays when `M / N` is at most
+//!    `rewrite_max`, and at most `r S / 2`, or if it drops many tombstones.
 //! 4. *Slices*, if nothing else pays, where tables overlap in every level
 //!    ([`Compaction::for_readers`]): in a range of keys, the newer runs of a level become one, as
 //!    long as that rewrites few older bytes. So the load pays for what its scans will meet.
@@ -190,11 +191,12 @@ impl LoadAware {
         if urgency == Urgency::Space || self.is_urgent(tree) {
             return self.urgent(tree, state, urgency);
         }
-        let first = |urgency, optional| {
-            let mut choices = self.row.choices(tree, state, urgency).into_iter();
+        let first = |choices: Vec<Choice>, optional| {
+            let mut choices = choices.into_iter();
             choices.find(|choice| self.pays(tree, choice, load, optional))
         };
-        let choice = first(Urgency::Shape, false).or_else(|| first(Urgency::Space, true));
+        let due = first(self.row.choices(tree, state, Urgency::Shape), false);
+        let choice = due.or_else(|| first(self.row.choices_for_scans(tree, state), true));
         choice.or_else(|| self.row.for_readers(tree, state))
     }
 }

@@ -14,6 +14,42 @@
 //! 5. If space is short and nothing of this is due, the deepest level above the last one that holds
 //!    anything goes down.
 //!
+//! # Older data taken along
+//! With `along_max = R` over 0, the deepest tier does not go down as a whole in step 1. A merge of
+//! the level above into it takes older data along instead, at most `R` older bytes for each byte
+//! that comes:
+//!
+//! 6. *Join.* If scans ask for the merge, the newest runs of the deepest tier become one run with
+//!    what comes, each as long as it is no larger than all that is newer in the merge. (Size-tiered
+//!    compaction: Cassandra and RocksDB merge runs of similar size as well.)
+//! 7. *Slice.* In one range of keys, the rest of the tier and what comes go to the last level. The
+//!    range ends between tables of the last level. It is due where the tier would come to hold
+//!    `runs` runs otherwise. If scans ask for the merge, it is also due where the last level has at
+//!    most `R` times the bytes of what meets it.
+//! 8. *Pace.* If scans do not ask, no more of the rest goes out of the tier than comes into it,
+//!    but for the first table of the last level.
+//! 9. *Room.* Where the tier would come to hold so many runs that writers are held back, its newest
+//!    runs join as well, whatever their size.
+//! 10. The tier goes down as a whole where it has so many runs all the same, where step 4 asks for
+//!     it, for lack of space and in manual compactions.
+//!
+//! Why: the deepest tier as a whole meets the whole store. With a last level of `D` bytes this is
+//! one merge of more than `D`, even if only a hundredth of `D` was written since the last one. A
+//! slice is paid by the bytes that come at that time.
+//!
+//! What it costs, with `t` levels above the last one: such a merge writes `1 + R` bytes at most for
+//! one that comes, and `t - 2` merges have brought it there, each of which wrote it once. So
+//! compaction writes `t - 1 + R` bytes for one at most, in any order of writes and scans, but for
+//! step 10. Without slices it is `t + D / T` on average, with `T` bytes in the tier when it goes
+//! down, and nearly all of it is one merge.
+//!
+//! If `A` bytes come at a time, a byte joins by step 6 at most `log2(T / A)` times, because its run
+//! at least doubles whenever it does. Of the runs that this step leaves, each is larger than all
+//! newer ones together, so there are at most `1 + log2(T / A)` of them.
+//!
+//! Without writes there is no merge that could take anything along, however many scans there are.
+//!
+//! # Others
 //! Several compactions: beside others, the uppermost level with at least `runs` runs that their
 //! claims allow goes down. A manual compaction takes the uppermost level that has keys of the
 //! range, until they are in one run.
@@ -22,8 +58,13 @@
 //! several runs, the oldest two are merged. If the tree is deeper than the options say, its deepest
 //! level is the last. The decider has no state.
 
+mod along;
+
+use std::sync::Arc;
+
 use terrace_env::ByteCount;
 
+use self::along::{Along, Limits, Reason, Slice};
 use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::LEVEL_STREAM_FIRST;
@@ -45,13 +86,17 @@ pub struct TieredOptions {
     pub table_size: ByteCount,
     /// How many compactions may be under way at once.
     pub jobs: usize,
+    /// The most older bytes that a merge into the deepest tier takes along for each newer one; 0:
+    /// none, and the deepest tier goes down as a whole.
+    pub along_max: usize,
 }
 
 impl Default for TieredOptions {
     fn default() -> Self {
         let (runs, levels) = (4, 4);
         let table_size = ByteCount::mib(16);
-        Self { runs, level0_slow: 8, level0_stop: 12, levels, table_size, jobs: 1 }
+        let (level0_slow, level0_stop) = (8, 12);
+        Self { runs, level0_slow, level0_stop, levels, table_size, jobs: 1, along_max: 0 }
     }
 }
 
@@ -85,24 +130,79 @@ impl Tiered {
     /// Step 1: the level that is due.
     fn fullest(&self, tree: &TreeView) -> Option<usize> {
         let mut best = None;
-        for (level, score) in (0..self.last(tree)).map(|level| (level, self.score(tree, level))) {
-            if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
+        for level in (0..self.last(tree)).filter(|level| self.is_due(tree, *level)) {
+            let score = self.score(tree, level);
+            if best.is_none_or(|(_, highest)| score > highest) {
                 best = Some((level, score));
             }
         }
         best.map(|(level, _)| level)
     }
 
+    /// Steps 1 and 6.
+    fn is_due(&self, tree: &TreeView, level: usize) -> bool {
+        let is_sliced = self.deepest_sliced(tree) == Some(level);
+        let least = if is_sliced { self.options.level0_slow } else { self.options.runs };
+        tree.runs(level).len() >= least
+    }
+
+    /// The deepest tier, if merges into it take older data along.
+    fn deepest_sliced(&self, tree: &TreeView) -> Option<usize> {
+        (self.last(tree) > 1 && self.options.along_max > 0).then(|| self.last(tree) - 1)
+    }
+
     /// All runs of a level into the next one.
-    fn down(&self, tree: &TreeView, level: usize) -> Option<Choice> {
+    fn down(&self, tree: &TreeView, level: usize, reason: Reason) -> Option<Choice> {
         let runs: Vec<(usize, &RunView)> =
             tree.runs(level).iter().map(|run| (level, run)).collect();
         let to = level + 1;
         if to == self.last(tree) {
-            return self.merge(tree, runs, to, tree.runs(to).last().map_or(RunId(1), |run| run.id));
+            return self.merge(tree, runs, to, oldest(tree, to));
         }
         let newest = tree.runs(to).first().map_or(0, |run| run.id.0);
-        self.merge(tree, runs, to, RunId(newest + 1))
+        let choice = self.merge(tree, runs, to, RunId(newest + 1))?;
+        match choice.plan {
+            Plan::Merge(merge) if self.deepest_sliced(tree) == Some(to) => {
+                Some(self.with_older(tree, merge, level, reason))
+            }
+            _ => Some(choice),
+        }
+    }
+
+    /// Steps 6 to 9: a merge into the deepest tier, with what it takes along.
+    fn with_older(
+        &self,
+        tree: &TreeView,
+        mut merge: Merge,
+        level: usize,
+        reason: Reason,
+    ) -> Choice {
+        let TieredOptions { runs, level0_slow, along_max, .. } = self.options;
+        let limits = Limits { older: along_max as u64, runs, runs_most: level0_slow };
+        let Along { joined, slice } = Along::of(tree, level, limits, reason);
+        let (tier, last) = (level + 1, level + 2);
+        for (at, run) in tree.runs(tier).iter().enumerate() {
+            let parts: Vec<Part> = match &slice {
+                _ if at < joined => run.segments.iter().map(part).collect(),
+                Some(slice) => run.segments.iter().filter_map(|s| within(s, slice)).collect(),
+                None => Vec::new(),
+            };
+            let place = Place { level: tier as u8, run: run.id };
+            merge.inputs.extend((!parts.is_empty()).then_some(Input { place, parts }));
+        }
+        if let Some(slice) = slice {
+            let place = Place { level: last as u8, run: oldest(tree, last) };
+            let tables = tree.runs(last).first().map(|run| run.segments.slice(slice.tables));
+            let parts: Vec<Part> = tables.unwrap_or_default().iter().map(part).collect();
+            merge.inputs.extend((!parts.is_empty()).then_some(Input { place, parts }));
+            let outside = merge.routes.remove(0);
+            let before = slice.start.map(|end| Route { end: Some(end), ..outside.clone() });
+            let behind = slice.end.is_some().then(|| outside.clone());
+            let stream = LEVEL_STREAM_FIRST + last as u16;
+            let within = Route { end: slice.end, to: place, stream, cut: outside.cut };
+            merge.routes = before.into_iter().chain([within]).chain(behind).collect();
+        }
+        Choice { plan: Plan::Merge(merge), state: Vec::new() }
     }
 
     /// The last level's oldest two runs into the oldest.
@@ -155,7 +255,7 @@ impl Tiered {
         let due = |level: &usize| {
             tree.runs(*level).iter().any(|run| run.segments.iter().any(mostly_deletes))
         };
-        self.down(tree, (0..self.last(tree)).find(due)?)
+        self.down(tree, (0..self.last(tree)).find(due)?, Reason::Nothing)
     }
 }
 
@@ -165,13 +265,14 @@ impl Compaction for Tiered {
     }
 
     fn pick(&self, tree: &TreeView, _: &[u8], urgency: Urgency) -> Option<Choice> {
-        let due = self.drain(tree).or_else(|| self.down(tree, self.fullest(tree)?));
+        let due = self.drain(tree).or_else(|| self.down(tree, self.fullest(tree)?, Reason::Shape));
         let due = due.or_else(|| self.deletes_down(tree));
         match urgency {
             Urgency::Shape | Urgency::Rest => due,
             Urgency::Space => due.or_else(|| {
                 let upper = (0..self.last(tree)).rev();
-                upper.filter(|level| !tree.runs(*level).is_empty()).find_map(|l| self.down(tree, l))
+                let mut upper = upper.filter(|level| !tree.runs(*level).is_empty());
+                upper.find_map(|level| self.down(tree, level, Reason::Nothing))
             }),
         }
     }
@@ -183,12 +284,24 @@ impl Compaction for Tiered {
         let holds = |level: &usize| !tree.runs(*level).is_empty();
         let mut levels: Vec<usize> = (0..self.last(tree)).filter(holds).collect();
         levels.sort_by_key(|level| std::cmp::Reverse(tree.runs(*level).len()));
-        let is_due = |level: &usize| self.score(tree, *level) >= 1.0;
-        let due = levels.iter().copied().filter(is_due).filter_map(|level| self.down(tree, level));
+        let down = |level: &usize, reason| self.down(tree, *level, reason);
+        let due = levels.iter().filter(|level| self.is_due(tree, **level));
+        let due = due.filter_map(|level| down(level, Reason::Shape));
         let first = self.pick(tree, state, urgency);
         let rest = (urgency == Urgency::Space)
-            .then(|| levels.iter().copied().filter_map(|level| self.down(tree, level)));
+            .then(|| levels.iter().filter_map(|level| down(level, Reason::Nothing)));
         due.chain(first).chain(rest.into_iter().flatten()).collect()
+    }
+
+    fn choices_for_scans(&self, tree: &TreeView, state: &[u8]) -> Vec<Choice> {
+        let sliced = match self.deepest_sliced(tree) {
+            Some(level) if self.drain(tree).is_none() => level,
+            _ => return self.choices(tree, state, Urgency::Space),
+        };
+        let holds = |level: &usize| !tree.runs(*level).is_empty();
+        let mut levels: Vec<usize> = (0..sliced).filter(holds).collect();
+        levels.sort_by_key(|level| std::cmp::Reverse(tree.runs(*level).len()));
+        levels.into_iter().filter_map(|level| self.down(tree, level, Reason::Scans)).collect()
     }
 
     fn jobs_max(&self) -> usize {
@@ -201,8 +314,8 @@ impl Compaction for Tiered {
         if tree.runs(self.last(tree)).len() > 1 {
             return None;
         }
-        let is_due = |level: &usize| self.score(tree, *level) >= 1.0;
-        let mut due = (0..self.last(tree)).filter(is_due).filter_map(|l| self.down(tree, l));
+        let due = (0..self.last(tree)).filter(|level| self.is_due(tree, *level));
+        let mut due = due.filter_map(|level| self.down(tree, level, Reason::Shape));
         due.find(|choice| claims.allow(&choice.plan))
     }
 
@@ -213,7 +326,7 @@ impl Compaction for Tiered {
         };
         let runs: usize = (0..tree.levels.len()).map(holds).sum();
         let upper = (0..self.last(tree)).find(|level| holds(*level) > 0).filter(|_| runs > 1);
-        self.drain(tree).or_else(|| self.down(tree, upper?))
+        self.drain(tree).or_else(|| self.down(tree, upper?, Reason::Nothing))
     }
 
     fn pressure(&self, tree: &TreeView) -> Pressure {
@@ -224,6 +337,20 @@ impl Compaction for Tiered {
         let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
         Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
     }
+}
+
+/// The oldest run of a level, or the one that is to be.
+fn oldest(tree: &TreeView, level: usize) -> RunId {
+    tree.runs(level).last().map_or(RunId(1), |run| run.id)
+}
+
+/// The part of a segment that lies in a slice.
+fn within(segment: &SegmentView, slice: &Slice) -> Option<Part> {
+    let Span { start, end } = &segment.span;
+    let start = slice.start.as_ref().map_or(start, |from| from.max(start));
+    let end = slice.end.as_ref().map_or(end, |to| to.min(end));
+    let span = Span { start: Arc::clone(start), end: Arc::clone(end) };
+    (!span.is_empty()).then_some(Part { file: segment.file, span })
 }
 
 fn part(segment: &SegmentView) -> Part {

@@ -208,6 +208,7 @@ fn any_system(random: &mut Random) -> Option<System> {
             check_moves: system.factor > 5,
             // Small trees hardly come to the overlaps that a store of many bands allows.
             overlap_bands: [None, Some(1), Some(2)][usize::from(system.factor) % 3],
+            along_max: [0, 3, 30][usize::from(system.factor) % 3],
             load: LoadRule::ALL[usize::from(system.factor + system.level0_runs) % 4],
             flush_level: [0, 2, 6][usize::from(system.factor) % 3],
             levels: [4, 3, 7][usize::from(system.factor) % 3],

@@ -12,8 +12,8 @@ use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, EngineOptions, Error, KeySpaceId};
 use terrace_policy::{
     Choice, Compaction, Cut, ExtentView, Input, LoadRule, Merge, Move, Part, Place, Plan, Pressure,
-    Route, RunId, SegmentView, Span, StoreShape, System, TreeView, Urgency, ZoneView, ZonesSource,
-    ZonesView,
+    Route, Row, RunId, SegmentView, Span, StoreShape, System, TreeView, Urgency, ZoneView,
+    ZonesSource, ZonesView,
 };
 
 use crate::arbitrary::{Arbitrary, choice};
@@ -115,7 +115,8 @@ fn rows_under(jobs: u16, load: LoadRule) -> Vec<(&'static str, Arc<dyn Compactio
         };
         (own.name(), system.compaction(&shape, Arc::new(InOrder)))
     };
-    System::all().into_iter().map(decider).collect()
+    let along = System { along_max: 3, ..System::of(Row::Tiered) };
+    System::all().into_iter().chain([along]).map(decider).collect()
 }
 
 #[test]

@@ -30,6 +30,19 @@ pub(super) const ALL_CANDIDATES: Parameter = Parameter {
     get: |system| Some(system.all_candidates.into()),
 };
 
+/// See [`System::along_max`](super::System::along_max).
+pub(super) const ALONG_MAX: Parameter = Parameter {
+    limit: Limit {
+        option: "along_max",
+        least: 0,
+        most: 100,
+        reason: "at 0 nothing is taken along, and at 100 nearly all there is, at each merge",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.along_max = value as u16,
+    get: |system| Some(system.along_max.into()),
+};
+
 /// See [`GearRepairs::bound`](crate::GearRepairs::bound).
 pub(super) const BOUND: Parameter = Parameter {
     limit: Limit {

@@ -128,6 +128,11 @@ pub struct System {
     /// twice as many in level 0 on. More: less rewriting, slower reads, and more space. Range: 2 to
     /// 100.
     pub tier_runs: u16,
+    /// The most older bytes that a merge into the deepest tier takes along for each newer one,
+    /// where there are tiers: small runs of this tier, and a slice of it and of the last level.
+    /// Then the deepest tier does not go down as a whole. 0: it does. More: fewer runs to read, and
+    /// more rewriting. Range: 0 to 100.
+    pub along_max: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that
     /// spares rewriting. More: less is written, in larger compactions. Range: 0 to 100.
     pub extra_tables: u16,
@@ -286,6 +291,7 @@ impl System {
             free_min,
             gain_min,
             tier_runs: 4,
+            along_max: 0,
             extra_tables: 1,
             tzone: true,
             in_order: true,

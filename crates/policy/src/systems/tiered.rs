@@ -27,6 +27,7 @@ pub(super) const PARTS: RowParts = RowParts {
     tables_together: 1,
     own: System::row(Row::Tiered, (0, 25)),
     parameters: &[&[
+        parameters::ALONG_MAX,
         parameters::FREE_MIN,
         parameters::GAIN_MIN,
         parameters::JOBS,
@@ -51,6 +52,7 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
         levels: levels(store, runs as u64),
         table_size: system.table_size(store),
         jobs: usize::from(system.jobs.max(1)),
+        along_max: system.along_max.into(),
     }))
 }
 

@@ -249,14 +249,36 @@ fn a_sweep_takes_all_that_lies_between_its_pointers() {
 }
 
 fn tiered() -> Tiered {
+    tiered_along(0)
+}
+
+fn tiered_along(along_max: usize) -> Tiered {
     let table_size = ByteCount(10);
-    let (runs, level0_slow, level0_stop, levels) = (3, 4, 6, 4);
-    Tiered::new(TieredOptions { runs, level0_slow, level0_stop, levels, table_size, jobs: 1 })
+    let (runs, level0_slow, level0_stop, levels, jobs) = (3, 4, 6, 4, 1);
+    let limits = TieredOptions { runs, level0_slow, level0_stop, ..TieredOptions::default() };
+    Tiered::new(TieredOptions { levels, table_size, jobs, along_max, ..limits })
 }
 
 #[test]
 fn tiered_collects_runs_over_one_last_run() {
     check("compaction-tiered", |input| decide(&tiered(), input));
+}
+
+#[test]
+fn a_merge_into_the_deepest_tier_takes_small_runs_and_a_slice_along() {
+    check("compaction-tiered-along", |input| {
+        let first = input.lines().next().unwrap_or_default();
+        let decider = tiered_along(number(first, "along").expect("along=BYTES"));
+        let tree = tree(input);
+        let choice = match first.contains("scans") {
+            true => decider.choices_for_scans(&tree, &[]).into_iter().next(),
+            false => return decide(&decider, input),
+        };
+        if let Some(choice) = &choice {
+            assert_eq!(choice.plan.check(&tree), Ok(()), "{input}");
+        }
+        describe(choice)
+    });
 }
 
 fn sealdb(victim: Victim, whole_inputs: bool) -> Sealdb {
@@ -359,8 +381,9 @@ fn any_legal_tree_comes_to_rest_in_shape() {
     let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
     let [by_set, bounded] =
         [(Victim::Set, true), (Victim::Bounded, false)].map(|of| sealdb(of.0, of.1));
-    let deciders: [&dyn Compaction; 8] =
-        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1, &by_set, &bounded];
+    let along = tiered_along(4);
+    let deciders: [&dyn Compaction; 9] =
+        [&leveled(), &tiered(), &along, &sweep(), &repaired, &code, &algorithm1, &by_set, &bounded];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
         let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
@@ -386,8 +409,9 @@ fn pushing_down_ends_with_every_key_in_one_run() {
         level=2 run=4 b-f:30 g-m:30";
     let whole = Span::new(&b""[..], &b"\xff"[..]);
     let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
-    let deciders: [&dyn Compaction; 6] =
-        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1];
+    let along = tiered_along(4);
+    let deciders: [&dyn Compaction; 7] =
+        [&leveled(), &tiered(), &along, &sweep(), &repaired, &code, &algorithm1];
     for decider in deciders {
         manual_compaction(decider, tree(text), &whole);
     }

@@ -145,6 +145,17 @@ fn under_any_row_plans_are_legal_and_an_eager_one_writes_most() {
     }
 }
 
+#[test]
+fn what_tiers_take_along_is_legal_under_any_limit() {
+    for along_max in [0, 1, 4, 20, 100] {
+        for rule in [LoadRule::Off, LoadRule::Aware] {
+            let written = play(&format!("tiered:along_max={along_max}"), rule);
+            println!("along_max={along_max}, {rule:?}: {written:.1}");
+            assert!(written < 1.0 + 4.0 * 5.0, "{along_max}, {rule:?}: {written}");
+        }
+    }
+}
+
 fn leveled() -> Arc<dyn Compaction> {
     Arc::new(Leveled::new(LeveledOptions {
         level0_runs: 2,

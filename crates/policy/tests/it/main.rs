@@ -17,3 +17,4 @@ mod reclaim;
 mod replay;
 mod sealdb_loads;
 mod slices;
+mod tiers;

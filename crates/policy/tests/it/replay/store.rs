@@ -262,6 +262,9 @@ impl Replay {
             let checked = choices.iter().map(|choice| choice.plan.check(&self.tree));
             checked.for_each(|checked| checked.expect("a legal plan"));
             self.checked += choices.len();
+            let for_scans = self.compaction.choices_for_scans(&self.tree, &self.state);
+            let checked = for_scans.iter().map(|choice| choice.plan.check(&self.tree));
+            checked.for_each(|checked| checked.expect("a legal plan for scans"));
         }
     }
 
