@@ -194,7 +194,6 @@ impl fmt::Debug for IoBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner;
 
     #[test]
     fn the_first_byte_stays_on_a_page_while_the_buffer_grows() {
@@ -230,31 +229,16 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_filled_with_zeros_about_as_fast_as_bytes_are_copied() {
-        // It fits the processor's first cache.
-        const LEN: usize = 2 * IoBuf::ALIGNMENT + 7;
-        // The shortest of many: others may use the processor meanwhile.
-        let shortest = |fill: &dyn Fn(&mut IoBuf)| {
-            let mut buf = IoBuf::with_capacity(LEN);
-            let mut sixteen = || {
-                let start = runner::now();
-                for _ in 0..16 {
-                    buf.clear();
-                    fill(&mut buf);
-                }
-                runner::now().since(start)
-            };
-            let took = (0..200).map(|_| sixteen()).min();
-            took.expect("one of 200")
-        };
-        let bytes = vec![7; LEN];
-        let copy = shortest(&|buf| buf.extend(&bytes));
-        let zeros = shortest(&|buf| buf.resize(LEN));
-        assert!(zeros < copy * 4, "expected about {copy:?}, found {zeros:?}");
-        let mut buf = IoBuf::copy_of(&bytes);
-        buf.clear();
-        buf.resize(LEN);
-        assert!(buf.iter().all(|&byte| byte == 0), "nothing is left of what was there");
+    fn new_bytes_are_zeros_however_many_and_nothing_is_left_of_what_was_there() {
+        for len in [0, 1, 4095, 4096, 4097, 3 * 4096 + 7] {
+            let mut buf = IoBuf::copy_of(&vec![7; len]);
+            buf.clear();
+            buf.resize(len);
+            assert_eq!(buf[..], vec![0; len][..]);
+            assert_eq!(IoBuf::zeroed(len)[..], vec![0; len][..]);
+            buf.resize(len / 2);
+            assert_eq!(buf.len(), len / 2);
+        }
     }
 
     #[test]
