@@ -1,8 +1,9 @@
 //! Tests of the reclaim policy's view, and of the zones that it empties by that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrace_env::store::{Annotation, PlacementHint, Store, Transaction};
+use terrace_env::store::{Annotation, PlacementHint, Rank, Store, Transaction};
 use terrace_env::{ByteCount, FileId, ZoneId, runner};
 use terrace_fs::{Fs, MountOptions};
 use terrace_policy::{Lean, Reclaim, Row, System};
@@ -17,9 +18,7 @@ const ZONE: ByteCount = ByteCount::kib(512);
 fn zone_of(fs: &Fs, level: u8) -> (ZoneId, Vec<FileId>) {
     let hint = PlacementHint { level: Some(level), ..PlacementHint::default() };
     let write = |_| {
-        let id =
-            table(fs, &options(terrace_env::store::Rank::Log, u16::from(level), None), 64 << 10)
-                .expect("room");
+        let id = table(fs, &options(Rank::Log, u16::from(level), None), 64 << 10).expect("room");
         let mut transaction = Transaction::new();
         transaction.annotate(id, Annotation { hint, ..Annotation::default() });
         fs.commit(transaction).expect("an annotation");
@@ -157,5 +156,29 @@ fn whoever_waits_for_reclaim_to_rest_finds_nothing_dead_that_it_would_take() {
         assert_eq!(fs.audit(), Vec::<String>::new());
         fs.unmount();
         fs.wait_reclaim_idle();
+    });
+}
+
+#[test]
+fn whoever_waits_for_reclaim_to_rest_calls_it_where_it_came_due_while_zones_were_filled() {
+    runner::simulate(1, || {
+        let drive = formatted(Geometry::uniform(ZONE, 48), 1);
+        let system: System = "leveldb-greedy:free_min=80".parse().unwrap();
+        let options = MountOptions { reclaim: system.reclaim(), ..MountOptions::default() };
+        let fs = Fs::mount(Arc::clone(&drive), &options).expect("a mounted store");
+        let (_, files) = zone_of(&fs, 1);
+        delete(&fs, &files[..6]);
+        let dead = || {
+            let parts = fs.space_parts().expect("a drive with zones");
+            let all = [parts.full, parts.writing, parts.resting, parts.emptying, parts.free];
+            ByteCount(all.iter().map(|part| part.dead.0).sum())
+        };
+        runner::sleep(Duration::from_secs(1));
+        assert_eq!(dead(), ByteCount::kib(6 * 64), "enough is free");
+        // Nothing is freed from here on, so that nothing calls reclaim.
+        (2..=12).for_each(|level| drop(zone_of(&fs, level)));
+        fs.wait_reclaim_idle();
+        assert_eq!(dead(), ByteCount(0));
+        fs.unmount();
     });
 }

@@ -72,6 +72,9 @@ impl ZonedPool {
         let mut state = self.state.lock();
         let works = |state: &State| state.reclaiming > 0 || state.reclaim_is_due();
         while state.reclaim == ReclaimState::Present && works(&state) {
+            // Reclaim can become due without a call, as when a free zone is opened. Where
+            // writers go on, the next blocks that are freed call it.
+            self.wanted.notify_all();
             self.changed.wait(&mut state);
         }
     }
