@@ -150,7 +150,7 @@ impl Load {
                     Some(rest) => named(failure).while_doing(rest),
                     None => named(failure),
                 });
-                let kept = finished.and_then(|()| Ok(db.close().map_err(|e| named(e.into()))?));
+                let kept = finished.and_then(|()| db.close().map_err(|e| named(e.into())));
                 drop(progress);
                 match wrong {
                     Some(wrong) => return Err(wrong.and(kept.err())),

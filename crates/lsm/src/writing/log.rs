@@ -127,7 +127,7 @@ impl ActiveLog {
 
     /// Whether anything was appended to the file, by this opening or by others.
     pub(crate) fn has_bytes(&self) -> bool {
-        self.writer.as_ref().is_some_and(|writer| writer.len() > 0)
+        self.writer.as_ref().is_some_and(|writer| !writer.is_empty())
     }
 
     /// The memory that its buffers take.
