@@ -45,10 +45,10 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     });
 }
 
-/// A chore in a process of its own.
+/// A chore in a process of its own. The build of all tests may have replaced the program that runs,
+/// so it is found by the name that it was started by.
 fn xtask(chore: &str) -> Command {
-    let program = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
-    let mut command = Command::new(program);
+    let mut command = Command::new(std::env::args_os().next().unwrap_or_else(|| "xtask".into()));
     command.arg(chore);
     command
 }

@@ -52,3 +52,19 @@ fn a_batch_that_finds_no_room_is_named_by_its_lines_and_all_before_it_is_there()
     let error = place.fails(4, &["put", "d.img", "large", "--file", "large"]);
     assert!(error.starts_with("error: d.img: no space: "), "{error}");
 }
+
+#[test]
+fn a_value_of_a_third_of_a_drive_is_overwritten_by_one_command_after_the_other() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    place.ok(&["format", "d.img"]);
+    for round in 1..=4_u64 {
+        // No part of it is repeated, so that it is not compressed.
+        let words =
+            (1..=(20 << 20) / 8).map(|word| (word * round).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let value: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        std::fs::write(place.path().join("value"), &value).unwrap();
+        place.ok(&["put", "d.img", "key", "--file", "value", "--unsynced-image"]);
+        assert!(place.run(&["get", "d.img", "key"]).stdout == value, "round {round}");
+    }
+}
