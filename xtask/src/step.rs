@@ -175,20 +175,15 @@ mod tests {
     #[test]
     fn a_process_beside_other_steps_runs_while_they_do() {
         let folder = tempfile::tempdir().unwrap();
-        let (output, begun) = (folder.path().join("output"), folder.path().join("begun"));
+        let (output, met) = (folder.path().join("output"), folder.path().join("met"));
+        // It fails unless the other step runs within the next ten seconds.
+        let script = "echo said; i=0; while [ $i -lt 1000 ] && ! [ -e \"$0\" ]; do sleep 0.01; \
+                      i=$((i+1)); done; [ -e \"$0\" ] || exit; \
+                      i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         let mut shell = Command::new("sh");
-        shell.args([
-            "-c",
-            "echo said; : > \"$0\"; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
-        ]);
         let mut steps = Steps::new();
-        steps.beside("process", shell.arg(&begun), &output, |steps| {
-            steps.run("other", || {
-                while !begun.exists() {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                Ok(())
-            });
+        steps.beside("process", shell.args(["-c", script]).arg(&met), &output, |steps| {
+            steps.run("other", || Ok(std::fs::write(&met, "")?));
         });
         assert_eq!(std::fs::read_to_string(output).unwrap(), "said\n");
         let names: Vec<_> = steps.done.iter().map(|(name, _)| name.as_str()).collect();

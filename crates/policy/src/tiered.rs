@@ -139,7 +139,7 @@ impl Tiered {
         best.map(|(level, _)| level)
     }
 
-    /// Steps 1 and 6.
+    /// Steps 1 and 10.
     fn is_due(&self, tree: &TreeView, level: usize) -> bool {
         let is_sliced = self.deepest_sliced(tree) == Some(level);
         let least = if is_sliced { self.options.level0_slow } else { self.options.runs };

@@ -7,9 +7,10 @@
 //! - Rates of reads are up to n times those of the full drive. Their ratios hold.
 //! - Where reads and writes are mixed, reads weigh as little as an n-th of what they should.
 //!   Neither rates nor ratios hold.
-//!   With `all_reads` there are as many reads as on the full drive, and both hold.
 //! - In both modes, tables of less than [`TABLE_MIN`] hold few entries and are padded to blocks of
 //!   4 KiB. Bytes written for a byte do not hold.
+//!
+//! With `all_reads` there are as many reads as on the full drive, and the first two do not apply.
 //!
 //! `run::scaling` has the rules of scaling, and smaller effects. At full scale there is none.
 

@@ -12,7 +12,8 @@
 //!   limit. A large group also waits for a flush if all memtables together would exceed their share
 //!   of memory.
 //! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
-//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`].
+//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`]. Where an opening has flushed all
+//!   of the log and no entry came since, a new log takes its place, which frees the old one.
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
 //!   give space back. If even that is used up, and no job can free more, deletes fail too.
 //! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log

@@ -2,40 +2,17 @@
 //! load without a rest, and then few writes and many scans. What slices cost and what they bring,
 //! beside the row alone.
 
-use std::collections::BTreeSet;
-
-use terrace_env::random::{Random, Rng};
-use terrace_policy::{ByteCount, Load, LoadRule, Row, System, TreeView};
+use terrace_env::random::Random;
+use terrace_policy::{ByteCount, Load, LoadRule, Row, System};
 
 use crate::replay::store::{Replay, Shape};
+use crate::replay::uniform::{flush, tables_of_a_key};
 
 const SHAPE: Shape = Shape { zones: 1200, capacity: 64, memtable: 64, workers: 1 };
-/// Keys are drawn from so many.
-const KEYS: u32 = 1 << 24;
 /// Flushes of the load, and of the mix.
 const FLUSHES: (u64, u64) = (440, 20);
 /// Seven scans to three writes.
 const MIX: Load = Load { written: ByteCount(3), scans: 7, seek: ByteCount(16) };
-
-/// Tables that a key lies within, on average over some keys.
-fn tables_of_a_key(tree: &TreeView) -> f64 {
-    let keys = (0..KEYS).step_by(KEYS as usize / 400).map(u32::to_be_bytes);
-    let runs = || tree.levels.iter().flat_map(|level| &level.runs);
-    let within = |key: &[u8]| {
-        let segments = runs().flat_map(|run| &run.segments);
-        segments.filter(|segment| segment.span.contains(key)).count()
-    };
-    let counts: Vec<usize> = keys.map(|key| within(&key)).collect();
-    counts.iter().sum::<usize>() as f64 / counts.len() as f64
-}
-
-fn flush(store: &mut Replay, random: &mut Random) {
-    let mut memtable = BTreeSet::new();
-    while (memtable.len() as u64) < SHAPE.memtable {
-        memtable.insert(random.random_range(0..KEYS));
-    }
-    store.flush(&mut memtable);
-}
 
 /// Bytes that merges write for one in the load and in the mix, and tables of a key in the mix.
 fn play(load: LoadRule) -> (f64, f64, f64) {
@@ -43,16 +20,16 @@ fn play(load: LoadRule) -> (f64, f64, f64) {
     let mut random = Random::seeded(1);
     store.level0_least = 10;
     for _ in 1..FLUSHES.0 {
-        flush(&mut store, &mut random);
+        flush(&mut store, SHAPE.memtable, &mut random);
     }
     store.level0_least = 0;
-    flush(&mut store, &mut random);
+    flush(&mut store, SHAPE.memtable, &mut random);
     let merged = |store: &Replay| store.counts["merged"] as f64;
     let before = merged(&store);
     store.load = MIX;
     let mut met = 0.0;
     for _ in 0..FLUSHES.1 {
-        flush(&mut store, &mut random);
+        flush(&mut store, SHAPE.memtable, &mut random);
         met += tables_of_a_key(&store.tree);
     }
     let bytes = |flushes: u64| (flushes * SHAPE.memtable) as f64;

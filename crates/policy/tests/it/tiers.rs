@@ -2,37 +2,17 @@
 //! writes and many scans. What a tier that takes older data along costs and brings, beside one that
 //! goes down as a whole.
 
-use std::collections::BTreeSet;
-
-use terrace_env::random::{Random, Rng};
-use terrace_policy::{ByteCount, Load, LoadRule, Row, System, TreeView};
+use terrace_env::random::Random;
+use terrace_policy::{ByteCount, Load, LoadRule, Row, System};
 
 use crate::replay::store::{Replay, Shape};
+use crate::replay::uniform::{flush, tables_of_a_key};
 
 const SHAPE: Shape = Shape { zones: 1200, capacity: 64, memtable: 64, workers: 1 };
-/// Keys are drawn from so many.
-const KEYS: u32 = 1 << 24;
 /// Flushes of a mix.
 const FLUSHES: u64 = 20;
 /// Seven scans to three writes, where a seek costs as much as a thousand entries.
 const MIX: Load = Load { written: ByteCount(3), scans: 7, seek: ByteCount(1000) };
-
-/// Runs that have a table around a key, on average over some keys.
-fn runs_of_a_key(tree: &TreeView) -> f64 {
-    let keys = (0..KEYS).step_by(KEYS as usize / 400).map(u32::to_be_bytes);
-    let segments = || tree.levels.iter().flat_map(|level| &level.runs).flat_map(|r| &r.segments);
-    let within = |key: &[u8]| segments().filter(|segment| segment.span.contains(key)).count();
-    let counts: Vec<usize> = keys.map(|key| within(&key)).collect();
-    counts.iter().sum::<usize>() as f64 / counts.len() as f64
-}
-
-fn flush(store: &mut Replay, random: &mut Random) {
-    let mut memtable = BTreeSet::new();
-    while (memtable.len() as u64) < SHAPE.memtable {
-        memtable.insert(random.random_range(0..KEYS));
-    }
-    store.flush(&mut memtable);
-}
 
 /// Bytes that merges write for one in a load of so many flushes and in two mixes, and runs of a key
 /// in each mix.
@@ -49,9 +29,9 @@ fn play(along_max: u16, load: u64) -> ([f64; 3], [f64; 2]) {
         store.level0_least = if phase == 0 { 8 } else { 0 };
         store.load = if phase == 0 { Load::default() } else { MIX };
         for _ in 0..flushes {
-            flush(&mut store, &mut random);
+            flush(&mut store, SHAPE.memtable, &mut random);
             if phase > 0 {
-                runs[phase - 1] += runs_of_a_key(&store.tree) / flushes as f64;
+                runs[phase - 1] += tables_of_a_key(&store.tree) / flushes as f64;
             }
         }
         bytes[phase] = (merged(&store) - before) / (flushes * SHAPE.memtable) as f64;

@@ -6,4 +6,5 @@
 
 pub(crate) mod load;
 pub(crate) mod store;
+pub(crate) mod uniform;
 mod zones;
