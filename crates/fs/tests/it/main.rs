@@ -38,6 +38,8 @@ mod placed;
 mod placement_groups;
 mod readers;
 mod reclaim;
+#[cfg(debug_assertions)]
+mod resets;
 mod rolls;
 mod specimens;
 mod stopped;

@@ -46,8 +46,7 @@ impl Pool for ZonedPool {
                     return Ok(self.region(zone, lease));
                 }
                 Choice::Open(zone) => {
-                    let lease = state.lease(zone, ask);
-                    state.open(zone, ask);
+                    let lease = state.open(zone, ask);
                     drop(state);
                     let region = self.region(zone, lease);
                     if self.prepare(zone, ask.cause) {

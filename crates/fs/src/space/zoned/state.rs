@@ -82,6 +82,8 @@ pub(super) struct Refusal {
 pub(super) struct Lease {
     pub(super) id: u64,
     pub(super) in_flight: u32,
+    /// Whether the zone can be written: one that was just opened may have to be reset before.
+    pub(super) prepared: bool,
     pub(super) of_log: bool,
     /// A group's, to which no file is being written.
     pub(super) idle: bool,
@@ -89,9 +91,10 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// Logs keep theirs: a further one costs them a journal write.
+    /// Logs keep theirs: a further one costs them a journal write. While a zone is being reset, its
+    /// lease stays: the next writer could write to the zone before the reset is carried out.
     fn is_revocable(&self) -> bool {
-        (self.idle || !self.of_log) && self.in_flight == 0
+        (self.idle || !self.of_log) && self.in_flight == 0 && self.prepared
     }
 }
 
@@ -180,19 +183,26 @@ impl State {
         oldest.map_or(Choice::AwaitLease, |(zone, _)| Choice::Revoke(*zone))
     }
 
+    /// A lease of a zone that is written already.
     pub(super) fn lease(&mut self, zone: ZoneId, ask: &Ask) -> u64 {
-        let id = self.next_lease;
-        self.next_lease += 1;
-        let of_log = ask.kind == FileKind::Log;
-        let lease = Lease { id, in_flight: 0, of_log, idle: false, cause: ask.cause };
-        self.leases.insert(zone, lease);
-        self.table.lease(zone, &ask.hint);
+        self.add_lease(zone, ask, true)
+    }
+
+    /// A lease of a free zone, which is to be prepared. It is charged to whom it is due.
+    pub(super) fn open(&mut self, zone: ZoneId, ask: &Ask) -> u64 {
+        let id = self.add_lease(zone, ask, false);
+        self.governor.taken(ask.reservation, zone, &mut self.table);
         id
     }
 
-    /// Charges a free zone that has just been leased to whom it is due.
-    pub(super) fn open(&mut self, zone: ZoneId, ask: &Ask) {
-        self.governor.taken(ask.reservation, zone, &mut self.table);
+    fn add_lease(&mut self, zone: ZoneId, ask: &Ask, prepared: bool) -> u64 {
+        let id = self.next_lease;
+        self.next_lease += 1;
+        let of_log = ask.kind == FileKind::Log;
+        let lease = Lease { id, in_flight: 0, prepared, of_log, idle: false, cause: ask.cause };
+        self.leases.insert(zone, lease);
+        self.table.lease(zone, &ask.hint);
+        id
     }
 
     pub(super) fn end_lease(&mut self, zone: ZoneId) {

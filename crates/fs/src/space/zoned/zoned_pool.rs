@@ -165,8 +165,7 @@ impl ZonedPool {
                 }
                 _ => return None,
             };
-            let lease = state.lease(zone, ask);
-            state.open(zone, ask);
+            let lease = state.open(zone, ask);
             drop(state);
             let region = self.region(zone, lease);
             if self.prepare(zone, ask.cause) {
@@ -234,13 +233,20 @@ impl ZonedPool {
         Err(state.busy(needed))
     }
 
-    /// Empties a zone that is about to be written; whether it can be.
+    /// Empties a zone that was just opened, whose lease nobody takes meanwhile; whether it can be
+    /// written.
     pub(super) fn prepare(&self, zone: ZoneId, cause: Cause) -> bool {
         let stale = self.state.lock().table.get(zone).stale;
         if stale && self.medium.reset(zone, cause).is_err() {
             return false;
         }
-        self.state.lock().table.mark_reset(zone);
+        let mut state = self.state.lock();
+        state.table.mark_reset(zone);
+        if let Some(lease) = state.leases.get_mut(&zone) {
+            lease.prepared = true;
+        }
+        // It may be what a writer waits for.
+        self.changed.notify_all();
         true
     }
 }
