@@ -390,6 +390,10 @@ impl Store for Fs {
         Ok(Reservation::new(Arc::new(reserved)))
     }
 
+    fn await_reclaim(&self) {
+        self.wait_reclaim_idle();
+    }
+
     fn begin_group(&self, options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
         self.writable("a group")?;
         let &GroupOptions { kind, hint, size, rank, reservation, cause } = options;

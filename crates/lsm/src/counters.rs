@@ -86,6 +86,8 @@ pub(crate) struct LevelCounts {
     pub(crate) merges: Count,
     /// Tables that these merges read, of all levels.
     pub(crate) tables_merged: Count,
+    /// Tables of the level that point reads searched.
+    pub(crate) tables_searched: Count,
 }
 
 impl LevelCounts {
@@ -107,7 +109,6 @@ pub(crate) struct Counters {
     pub(crate) entries_written: Count,
     pub(crate) groups: Count,
     pub(crate) gets: Count,
-    pub(crate) tables_searched: Count,
     pub(crate) scans: Count,
     pub(crate) flushes: Count,
     pub(crate) compactions: Count,
@@ -136,7 +137,6 @@ impl Counters {
             entries_written: count(),
             groups: count(),
             gets: count(),
-            tables_searched: count(),
             scans: count(),
             flushes: count(),
             compactions: count(),
@@ -154,6 +154,18 @@ impl Counters {
             longest_write: LongestWrite::default(),
             levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
         }
+    }
+
+    /// A point read searched a table of the level.
+    pub(crate) fn searched(&self, level: u8) {
+        self.levels[usize::from(level)].tables_searched.add(1);
+    }
+
+    /// Tables that point reads searched, by level, down to the deepest one.
+    pub(crate) fn tables_searched(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self.levels.iter().map(|it| it.tables_searched.get()).collect();
+        counts.truncate(counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1));
+        counts
     }
 
     /// A merge was carried out, or as much of it as space and time allowed.

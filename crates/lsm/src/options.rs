@@ -100,6 +100,9 @@ pub struct EngineOptions {
     pub jobs: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
+    /// Whether a compaction waits until the store's own reclaim rests before it begins, as where
+    /// one thread does both. Otherwise they share the medium.
+    pub reclaim_first: bool,
     /// Text from which the decider was made, for the store to remember
     /// ([`remembered_system`](crate::remembered_system)): a name, and behind a colon parameters. A
     /// decider is given the state it left only where the name is the same. Its length has a limit,
@@ -178,6 +181,7 @@ impl Default for EngineOptions {
             workers: 0,
             jobs: 0,
             compact_at_rest: false,
+            reclaim_first: false,
             system: String::new(),
         }
     }

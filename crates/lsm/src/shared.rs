@@ -34,7 +34,7 @@ use terrace_policy::{Compaction, WriteRule};
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::{Event, Listeners};
-use crate::jobs::{Board, LoadMeter, SpacePressure, Workers};
+use crate::jobs::{Board, LoadMeter, Seeks, SpacePressure, Workers};
 use crate::lifecycle::Lifecycle;
 use crate::lifetime::Written;
 use crate::memory::Memory;
@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Counters,
     pub(crate) load: LoadMeter,
+    pub(crate) seeks: Seeks,
     pub(crate) workers: Workers,
     pub(crate) listeners: Listeners,
     pub(crate) lifecycle: Lifecycle,

@@ -100,6 +100,8 @@ pub struct Stats {
     pub gets: u64,
     /// Tables that these had to search, because their filter did not rule the key out.
     pub tables_searched: u64,
+    /// The same by level, from level 0 to the deepest that was searched.
+    pub tables_searched_by_level: Vec<u64>,
     /// Scans begun.
     pub scans: u64,
     /// Memtables flushed.
@@ -151,6 +153,7 @@ impl Shared {
         let failure = self.lifecycle.failure().map(|failure| failure.to_string());
         let memtables = view.memtables();
         let (longest_write_nanos, longest_write_waits) = counters.longest_write.read();
+        let searched = counters.tables_searched();
         Stats {
             user_bytes,
             write_amplification: WriteAmplification::of(user_bytes, &io),
@@ -164,7 +167,8 @@ impl Shared {
             entries_written: counters.entries_written.get(),
             groups: counters.groups.get(),
             gets: counters.gets.get(),
-            tables_searched: counters.tables_searched.get(),
+            tables_searched: searched.iter().sum(),
+            tables_searched_by_level: searched,
             scans: counters.scans.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),

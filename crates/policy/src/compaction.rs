@@ -16,7 +16,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, FileId};
 
 use crate::claims::Claims;
 use crate::intake::{FlushRoute, deepest_free};
@@ -130,6 +130,19 @@ pub trait Compaction: Send + Sync + Debug {
     /// Whether more scans alone may make it choose a plan at rest, though the tree is as it was.
     fn heeds_load(&self) -> bool {
         false
+    }
+
+    /// After how many point reads that searched a table of so many bytes in vain, and had to search
+    /// another one, the table is worth a merge ([`pick_after_seeks`](Self::pick_after_seeks));
+    /// `None`: it never is.
+    fn seeks_allowed(&self, _size: ByteCount) -> Option<u64> {
+        None
+    }
+
+    /// The plan that brings such a table a level deeper; `None`: it is gone, or in the last level.
+    /// Asked when nothing else is due.
+    fn pick_after_seeks(&self, _tree: &TreeView, _state: &[u8], _table: FileId) -> Option<Choice> {
+        None
     }
 
     /// A merge that leaves readers fewer runs for few bytes, in a row whose tables may overlap in

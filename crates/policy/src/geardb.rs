@@ -53,7 +53,7 @@ mod window;
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, FileId};
 
 use self::cascade::{Cascade, oldest, place};
 use self::layout::{Layout, LevelZone};
@@ -131,9 +131,7 @@ impl Gear {
     /// The next plan that keeps the shape, of this tree in these zones. Pure.
     #[must_use]
     pub fn decide(&self, tree: &TreeView, zones: &dyn ZonesSource, state: &[u8]) -> Option<Choice> {
-        let levels = self.levels(tree);
-        let zones = ZonesByLevel::new(tree, zones, levels);
-        let mut sight = Sight { tree, zones, state: GearState::decode(state, levels) };
+        let mut sight = self.sight(tree, zones, state);
         let plan = self.leveled.drain_runs(tree).or_else(|| match self.options.variant {
             GearVariant::Repaired => self.repaired(&mut sight),
             GearVariant::Code => self.code(&mut sight),
@@ -142,9 +140,20 @@ impl Gear {
         plan.map(|plan| sight.choose(plan))
     }
 
+    fn sight<'a>(&self, tree: &'a TreeView, zones: &'a dyn ZonesSource, state: &[u8]) -> Sight<'a> {
+        let levels = self.levels(tree);
+        let zones = ZonesByLevel::new(tree, zones, levels);
+        Sight { tree, zones, state: GearState::decode(state, levels) }
+    }
+
     /// The oldest run of level 0, and all that overlap it.
     fn level0_inputs<'a>(&self, tree: &'a TreeView) -> Option<Inputs<'a>> {
-        let (runs, _) = self.leveled.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
+        self.level0_inputs_of(tree, tree.runs(0).len().checked_sub(1)?)
+    }
+
+    /// A run of level 0, and all that overlap it.
+    fn level0_inputs_of<'a>(&self, tree: &'a TreeView, seed: usize) -> Option<Inputs<'a>> {
+        let (runs, _) = self.leveled.level0_due(tree, seed)?;
         let tables = runs.into_iter().map(|run| {
             let place = Place { level: 0, run: run.id };
             (place, run.segments.iter().collect())
@@ -205,6 +214,20 @@ impl Compaction for Gear {
             return due;
         }
         due.or_else(|| self.beside(tree, state, self.leveled.beyond_shape(tree, urgency)))
+    }
+
+    fn seeks_allowed(&self, size: ByteCount) -> Option<u64> {
+        self.leveled.seeks_allowed(size)
+    }
+
+    fn pick_after_seeks(&self, tree: &TreeView, state: &[u8], table: FileId) -> Option<Choice> {
+        if self.options.variant != GearVariant::Code {
+            let choice = self.leveled.pick_after_seeks(tree, &[], table);
+            return self.beside(tree, state, choice.map(|choice| choice.plan));
+        }
+        let mut sight = self.sight(tree, &*self.zones, state);
+        let plan = self.code_after_seeks(&mut sight, table);
+        plan.map(|plan| sight.choose(plan))
     }
 
     fn moves_together(&self) -> usize {

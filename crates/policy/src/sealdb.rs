@@ -62,6 +62,8 @@
 
 use std::collections::BTreeMap;
 
+use terrace_env::{ByteCount, FileId};
+
 use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 use crate::intake::FlushRoute;
@@ -204,6 +206,14 @@ impl Compaction for Sealdb {
     fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
         let state = self.leveled.pointers(tree, state);
         self.leveled.choices_with(tree, &state, urgency, |level| self.turn(tree, &state, level))
+    }
+
+    fn seeks_allowed(&self, size: ByteCount) -> Option<u64> {
+        self.leveled.seeks_allowed(size)
+    }
+
+    fn pick_after_seeks(&self, tree: &TreeView, state: &[u8], table: FileId) -> Option<Choice> {
+        self.leveled.pick_after_seeks(tree, state, table)
     }
 
     fn jobs_max(&self) -> usize {

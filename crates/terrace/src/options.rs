@@ -217,6 +217,7 @@ impl Options {
             // The system says how many.
             jobs: 0,
             compact_at_rest: self.compact_at_rest,
+            reclaim_first: system.collector_first,
             system: system.to_string(),
         }
     }

@@ -412,6 +412,10 @@ pub trait Store: Send + Sync + 'static {
     /// Sets aside space for a job's worst case, waiting for reclaim where that helps.
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError>;
 
+    /// Waits until reclaim rests that begins by itself: until enough is free, or nothing more is
+    /// worth it. Not at all where nothing is reclaimed so.
+    fn await_reclaim(&self) {}
+
     /// Begins a group of files that shall lie together; see [`PlacementGroup`]. Without a wait, and
     /// without an error where space is short. A store that does not choose where files lie returns
     /// a group that changes nothing.

@@ -102,6 +102,10 @@ impl<L: Layer> Store for L {
         Layer::reserve(self, rank, bytes)
     }
 
+    fn await_reclaim(&self) {
+        self.below().await_reclaim();
+    }
+
     fn begin_group(&self, options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
         Layer::begin_group(self, options)
     }

@@ -57,7 +57,7 @@ fn write_and_delete(fs: &Fs, stream: u16, seed: u64) {
 fn a_zone_that_is_reset_for_one_writer_goes_to_no_other_meanwhile() {
     for seed in test_seeds(20) {
         SimulationOptions::seeded(seed).explore().run(|| {
-            let fs = mount(&formatted(few(), seed));
+            let fs = mount(formatted(few(), seed));
             let actor = |stream| {
                 let fs = Arc::clone(&fs);
                 let write = move || write_and_delete(&fs, stream, seed + u64::from(stream));

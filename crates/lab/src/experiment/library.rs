@@ -12,7 +12,7 @@ use terrace_env::text::{SETTINGS_MAX, read_file};
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 83] = [
+const FILES: [(&str, &str); 85] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -25,6 +25,8 @@ const FILES: [(&str, &str); 83] = [
     ("geardb/fig15", include_str!("../../experiments/geardb/fig15.toml")),
     ("geardb/fig16", include_str!("../../experiments/geardb/fig16.toml")),
     ("geardb/fig17", include_str!("../../experiments/geardb/fig17.toml")),
+    ("geardb/reads-at-once", include_str!("../../experiments/geardb/reads-at-once.toml")),
+    ("geardb/ycsb-at-once", include_str!("../../experiments/geardb/ycsb-at-once.toml")),
     ("geardb/windows", include_str!("../../experiments/geardb/windows.toml")),
     ("geardb/threshold", include_str!("../../experiments/geardb/threshold.toml")),
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),

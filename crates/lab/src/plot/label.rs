@@ -33,7 +33,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 54] = [
+const NAMED: [(&str, &str, Unit); 55] = [
     ("offloaded", "use of the offload device", Unit::Factor),
     ("offloaded.share", "flushes that are offloaded", Unit::Share),
     ("offloaded.written", "written to the offload device", Unit::Factor),
@@ -89,11 +89,12 @@ const NAMED: [(&str, &str, Unit); 54] = [
     ("flushes", "flushes under way", Unit::Jobs),
     ("compactions", "compactions under way", Unit::Jobs),
     ("tables_per_get", "tables searched per read", Unit::Count),
+    ("tables_per_get_by_level", "tables searched per read, by level", Unit::Count),
 ];
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 32] = [
+const FAMILIES: [(&str, &str, &str, Unit); 33] = [
     ("merge_mib.", "", "MiB of a merge, …", Unit::Count),
     ("rewrites.", "", "bands written again, …", Unit::Count),
     ("waits.", "", "waiting at once, …", Unit::Jobs),
@@ -126,6 +127,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 32] = [
     ("moved_by_level.", "", "moved into level … per byte", Unit::Factor),
     ("held_by_level.", "", "tables in level …", Unit::Share),
     ("merges_by_level.", "", "merges from level …", Unit::Count),
+    ("tables_per_get_by_level.", "", "tables of level … searched per read", Unit::Count),
     ("tables_per_merge_by_level.", "", "tables of a merge from level …", Unit::Count),
     ("jobs_by_kind.", "", "jobs, …", Unit::Count),
     ("latency_seconds.", "", "latency, …", Unit::Seconds),

@@ -147,6 +147,9 @@ pub struct Metrics {
     pub runs_average: f64,
     /// Tables that a point read searched, on average; `None` where there was none.
     pub tables_per_get: Option<f64>,
+    /// Tables of each level among them; empty where there was none.
+    #[serde(default)]
+    pub tables_per_get_by_level: BTreeMap<String, f64>,
     /// The longest that an operation of a client took.
     pub stall_worst_seconds: f64,
     /// Waits of the longest operation, in seconds, by cause; they add up to its latency, but for
@@ -345,7 +348,8 @@ pub(super) fn metrics(
         },
         zones_peak: samples.zones_peak.max(end.space.zones),
         runs_average: samples.runs_average(),
-        tables_per_get: interval.tables_per_get(),
+        tables_per_get: interval.tables_per_get().map(|levels| levels.iter().sum()),
+        tables_per_get_by_level: tables_per_get_by_level(interval),
         stall_worst_seconds: longest,
         longest_waits: seconds_waited(&tally.longest.1, |cause| {
             time_scale_of(cause, scene.time_scale)
@@ -386,6 +390,12 @@ fn positioning_by_cause(
     let of = |cause: Cause| interval.positioned(cause, mechanisms) * scene.time_scale as f64;
     let seconds = Cause::ALL.into_iter().map(|cause| (cause.to_string(), of(cause)));
     seconds.filter(|(_, seconds)| *seconds > 0.0).collect()
+}
+
+/// Tables of each level that a point read searched.
+fn tables_per_get_by_level(interval: &Interval<'_>) -> BTreeMap<String, f64> {
+    let levels = interval.tables_per_get().unwrap_or_default().into_iter().enumerate();
+    levels.map(|(level, searched)| (level.to_string(), searched)).collect()
 }
 
 /// The part of the tables' bytes that lies in each level.

@@ -80,6 +80,7 @@ impl Metrics {
             read_amplification: Some(0.0),
             cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
+            tables_per_get_by_level: levels().into(),
             latency_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
             arrival_wait_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
             ..Self::default()
@@ -108,7 +109,7 @@ impl Metrics {
     /// Nothing was done for a cause, or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 17] = [
+        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 18] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
@@ -121,6 +122,7 @@ impl Metrics {
             ("moved_by_level", &self.moved_by_level),
             ("held_by_level", &self.held_by_level),
             ("merges_by_level", &self.merges_by_level),
+            ("tables_per_get_by_level", &self.tables_per_get_by_level),
             ("log_device_seconds_by_cause", &self.log_device_seconds_by_cause),
             ("log_device_queued_by_cause", &self.log_device_queued_by_cause),
             ("log_device_service_by_cause", &self.log_device_service_by_cause),

@@ -32,7 +32,8 @@ pub(super) struct Reading {
     log_io: IoCounts,
     user_bytes: u64,
     gets: u64,
-    tables_searched: u64,
+    /// Tables that point reads searched, by level.
+    searched: Vec<u64>,
     waits: Waits,
     /// Jobs and their work on levels.
     written: Written,
@@ -65,7 +66,7 @@ impl Reading {
             log_io,
             user_bytes: stats.user_bytes,
             gets: stats.gets,
-            tables_searched: stats.tables_searched,
+            searched: stats.tables_searched_by_level,
             waits: stats.waits,
             written: stats.process,
         }
@@ -232,11 +233,12 @@ impl Interval<'_> {
         self.to.written.since(&self.from.written)
     }
 
-    /// Tables that a point read searched, if there was one.
-    pub(super) fn tables_per_get(&self) -> Option<f64> {
+    /// Tables of each level that a point read searched, if there was one.
+    pub(super) fn tables_per_get(&self) -> Option<Vec<f64>> {
         let gets = self.to.gets - self.from.gets;
-        let searched = self.to.tables_searched - self.from.tables_searched;
-        (gets > 0).then(|| searched as f64 / gets as f64)
+        let before = self.from.searched.iter().copied().chain(std::iter::repeat(0));
+        let per_get = |(to, from): (&u64, u64)| (to - from) as f64 / gets as f64;
+        (gets > 0).then(|| self.to.searched.iter().zip(before).map(per_get).collect())
     }
 }
 

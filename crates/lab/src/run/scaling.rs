@@ -4,6 +4,8 @@
 //! |---|---|---|
 //! | zones, bands, tracks, space of the store, offload device | an n-th | an n-th |
 //! | memtables, memory, file cache, tables, levels | an n-th | an n-th |
+//! | `seek_cost`: bytes of a table for a vain search | as they are | an n-th |
+//! | the same with `all_reads` | an n-th | - |
 //! | requests of jobs, chunks and buffers of the log | an n-th | an n-th |
 //! | mechanical delays, page times | an n-th | as they are |
 //! | bandwidths | as they are | an n-th |
@@ -53,6 +55,7 @@
 //! - Subcompactions end between tables. Where few entries make a table, the sizes of tables vary
 //!   more.
 
+use terrace::ByteCount;
 use terrace_zone::timing::{Scale, ScaleMode};
 
 use super::PlanError;
@@ -134,6 +137,14 @@ impl Scaling {
         full / self.n()
     }
 
+    /// What a vain search of a table costs, if it is not that of the full drive: where there are as
+    /// many reads as there, tables of an n-th must allow as many as whole ones do.
+    pub(super) fn seek_cost(&self, full: ByteCount) -> Option<ByteCount> {
+        let reads_shrink = self.mode == ScaleMode::Delays && !self.all_reads;
+        let scales = full.0 > 0 && self.n() > 1 && !reads_shrink;
+        scales.then(|| ByteCount((full.0 / self.n()).max(1)))
+    }
+
     pub(super) fn count(&self, full: u64) -> u64 {
         match self.mode {
             ScaleMode::Delays => (full / self.n()).max(1),
@@ -196,6 +207,22 @@ mod tests {
         assert_eq!(bandwidths.block_size(4096), 1024);
         // Key and value together are a sixteenth.
         assert_eq!(bandwidths.values("values", values, 16).unwrap(), Sizes::Constant(241));
+    }
+
+    #[test]
+    fn a_table_allows_as_large_a_part_of_the_reads_as_on_the_full_drive() {
+        let (table, cost) = (ByteCount::mib(4), ByteCount::kib(16));
+        let allowed = |scaling: Scaling| {
+            let cost = scaling.seek_cost(cost).unwrap_or(cost);
+            scaling.bytes(table.0) / cost.0
+        };
+        let delays = scaling(ScaleMode::Delays);
+        let all_reads = scaling(ScaleMode::Delays).with_all_reads(true).unwrap();
+        assert_eq!(allowed(Scaling::full()), 256);
+        assert_eq!(allowed(delays), 256 / 16, "a sixteenth of the reads");
+        assert_eq!(allowed(all_reads), 256);
+        assert_eq!(allowed(scaling(ScaleMode::Bandwidths)), 256);
+        assert_eq!(all_reads.seek_cost(ByteCount(0)), None, "off stays off");
     }
 
     #[test]

@@ -144,6 +144,7 @@ pub(super) fn store_plan(
     let table_size = scaling.size("a table", system.table_size(&shape).0)?;
     system.table_size = Some(ByteCount(table_size));
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
+    system.seek_cost = scaling.seek_cost(system.seek_cost()).or(system.seek_cost);
     let block_size = scaling.block_size(size(store.block_size, usual.block_size));
     Ok(StorePlan {
         system: fit_tables(system, shapes, block_size).to_string(),

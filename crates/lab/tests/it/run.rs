@@ -216,6 +216,41 @@ fn reads_and_a_mixture_at_two_scales_come_to_the_same_with_all_reads() {
     }
 }
 
+/// A random load of 19 GB into 20 GiB, under a collector beside compactions and one before them.
+const NEARLY_FULL: &str = r#"
+title = "a collector that is late, and one that is not"
+source = "none"
+about = "for tests"
+drive = "seagate-st13125nm007"
+space = "20GiB"
+systems = ["leveldb-greedy", "leveldb-greedy:collector=first"]
+sample_every = "10 s"
+
+[store]
+memtable_size = "4MiB"
+memtables_max = 1
+log = "free"
+metadata = "conventional"
+
+[[phase]]
+workload = "fillrandom"
+operations = 4_600_000
+value_size = "4096"
+"#;
+
+#[test]
+fn a_collector_that_goes_first_falls_less_behind_and_moves_more() {
+    let outcomes = run(&plan(NEARLY_FULL, "1/128"));
+    let [beside, first] = &outcomes[..] else { panic!("two systems, one phase each") };
+    let used = |outcome: &Outcome| outcome.metrics.space.used_peak;
+    assert!(used(first) + 0.02 < used(beside), "{} used, {} beside", used(first), used(beside));
+    let moved = |outcome: &Outcome| outcome.metrics.write_amplification.reclaim;
+    assert!(moved(first) > 1.05 * moved(beside), "{} moved, {}", moved(first), moved(beside));
+    // What is written beside that is the same.
+    let merged = |outcome: &Outcome| outcome.metrics.write_amplification.compaction;
+    assert!((merged(first) / merged(beside) - 1.0).abs() < 0.02);
+}
+
 #[test]
 fn what_cannot_be_run_is_told_with_the_choices() {
     let experiment = Experiment::parse("test", "test.toml", LOAD).unwrap();

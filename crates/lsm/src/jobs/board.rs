@@ -7,7 +7,8 @@
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
 //!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
 //!    that kept tables. A decider that heeds the load is also asked again when the load counts many
-//!    more scans than then: twice as many and [`SCANS_PER_LOOK`] more.
+//!    more scans than then: twice as many and [`SCANS_PER_LOOK`] more; and one that counts vain
+//!    searches, when a table becomes due for them ([`Seeks`](super::Seeks)).
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!
@@ -186,23 +187,26 @@ impl Board {
             let idle = state.running == 0 && state.admitted.is_empty();
             let resting = idle && !state.rests(tree) && rest.is_due(shared);
             let pick = |urgency| Some(Task::Pick { urgency, tree });
-            let task =
-                if shared.lifecycle.must_stop() || !state.admitted.is_empty() || state.choosing {
-                    None
-                } else if state.running > 0 {
-                    let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
-                    add.then_some(Task::PickBeside { tree })
-                } else if let Some(request) = state.requests.front() {
-                    Some(Task::Request(request.clone()))
-                } else if shared.space.needs_compaction(tree) {
-                    pick(Urgency::Space)
-                } else if state.idle_at != Some(tree) || state.may_pay(shared) {
-                    pick(Urgency::Shape)
-                } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
-                    pick(Urgency::Rest)
-                } else {
-                    None
-                };
+            let task = if shared.lifecycle.must_stop()
+                || !state.admitted.is_empty()
+                || state.choosing
+            {
+                None
+            } else if state.running > 0 {
+                let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
+                add.then_some(Task::PickBeside { tree })
+            } else if let Some(request) = state.requests.front() {
+                Some(Task::Request(request.clone()))
+            } else if shared.space.needs_compaction(tree) {
+                pick(Urgency::Space)
+            } else if state.idle_at != Some(tree) || state.may_pay(shared) || shared.seeks.is_due()
+            {
+                pick(Urgency::Shape)
+            } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
+                pick(Urgency::Rest)
+            } else {
+                None
+            };
             if let Some(task) = task {
                 (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {
@@ -356,6 +360,7 @@ impl Board {
                 || groups != shared.counters.groups.get();
             let jobs = !state.requests.is_empty()
                 || state.running > 0
+                || shared.seeks.is_due()
                 || !shared.tree.glance().immutable.is_empty();
             if state.idle_at == Some(tree) && rested && !jobs {
                 break Ok(());

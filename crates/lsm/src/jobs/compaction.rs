@@ -2,6 +2,8 @@
 //! asks the decider (the policy that chooses compactions) for a plan, and carries it out as a
 //! [merge](super::merging) or as [trivial moves](super::trivial_move).
 //!
+//! - If the shape of the tree needs nothing, the decider is asked for the table that point reads
+//!   have searched in vain ([`super::seeks`]).
 //! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If any were dropped, the task ends with that.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
@@ -86,6 +88,9 @@ impl Shared {
     }
 
     fn keep_shape(&self, urgency: Urgency, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
+        if self.options.reclaim_first && urgency == Urgency::Shape {
+            self.store.await_reclaim();
+        }
         let version = self.tree.view().version.clone();
         if self.delete_only_compaction(&version, &Claims::default())? {
             return Ok(());
@@ -94,7 +99,12 @@ impl Shared {
         let load = self.load.load(&self.counters);
         let choose =
             |tree: &TreeView, state: &[u8]| self.decider.pick_under(tree, state, urgency, &load);
-        match choose(version.view(), &self.decider_state()) {
+        let state = self.decider_state();
+        let due = choose(version.view(), &state).or_else(|| {
+            let table = (urgency == Urgency::Shape).then(|| self.seeks.take())??;
+            self.decider.pick_after_seeks(version.view(), &state, table)
+        });
+        match due {
             Some(choice) => self.carry_out_choice(version, choice, &choose, urgency, choosing),
             None => {
                 match urgency {

@@ -6,6 +6,7 @@
 //! | what goes below level 0 at once, and how is it kept out of the way | `intake` |
 //! | what are compactions to do next, and who waits for them | `board`, `rest` |
 //! | what have clients asked for lately, as deciders see it | `load` |
+//! | which table do point reads search in vain | `seeks` |
 //! | how is a plan chosen and carried out, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
@@ -55,6 +56,7 @@ mod outputs;
 mod rest;
 mod retention;
 mod rewrite;
+mod seeks;
 mod set;
 mod space_pressure;
 mod subcompaction;
@@ -72,6 +74,7 @@ pub(crate) use job::worst_case_of_memtable;
 pub(crate) use load::LoadMeter;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
+pub(crate) use seeks::Seeks;
 pub(crate) use space_pressure::SpacePressure;
 #[cfg(test)]
 pub(crate) use subcompaction::Load;

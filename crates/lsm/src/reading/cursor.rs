@@ -23,6 +23,7 @@ use super::closed::Closed;
 use super::merge::{Merge, Source};
 use super::readers::Reading;
 use super::run_cursor::RunCursor;
+use super::search::Samples;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::cost;
@@ -63,6 +64,8 @@ pub struct Cursor {
     /// The value, when it went backward.
     value: Bytes,
     uncharged: u32,
+    /// Where vain searches count.
+    samples: Option<Samples>,
     /// Lists it until it ends, unless it is a part of a reader that is listed.
     _reading: Option<Reading>,
 }
@@ -109,8 +112,14 @@ impl Cursor {
             full_key: Vec::new(),
             value: Bytes::new(),
             uncharged: 0,
+            samples: None,
             _reading: None,
         }
+    }
+
+    /// The same, which takes these samples of what it comes by.
+    pub(super) fn sampled(self, samples: Option<Samples>) -> Self {
+        Self { samples, ..self }
     }
 
     /// The same, as a reader of its own.
@@ -224,10 +233,20 @@ impl Cursor {
         step: impl FnOnce(&mut Self) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         let moved = self.closed.check().and_then(|()| step(self));
+        if self.samples.is_some() && matches!(moved, Ok(true)) {
+            self.pass_sample();
+        }
         moved.map_err(|error| {
             self.standing = Standing::Nowhere;
             self.closed.explain(error)
         })
+    }
+
+    fn pass_sample(&mut self) {
+        let bytes = self.full_key.len() + self.value().len();
+        if let Some(samples) = &self.samples {
+            samples.pass(&self.full_key, bytes);
+        }
     }
 
     /// Moves to the first visible key at or behind a full key.

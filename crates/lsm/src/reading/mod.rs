@@ -3,6 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | what does a reader see, and how is one key read | `snapshot` |
+//! | which tables did a point read search | `search` |
 //! | how are several keys read at once | `multi_get` |
 //! | how is a range read, from either end | `scan` |
 //! | how does a reader walk in both directions | `cursor` |
@@ -53,6 +54,7 @@ mod reads_under_way;
 mod run_cursor;
 mod salvage;
 mod scan;
+mod search;
 mod snapshot;
 pub(crate) mod verify;
 

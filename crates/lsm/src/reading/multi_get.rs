@@ -18,6 +18,7 @@
 use bytes::Bytes;
 use terrace_env::SeqNo;
 
+use super::search::Search;
 use crate::cost;
 use crate::key::{self, KeySpaceId};
 use crate::memtable::Found;
@@ -33,6 +34,7 @@ const READS_MAX: usize = 32;
 struct Left<'a> {
     at: usize,
     sought: Sought<'a>,
+    search: Search<'a>,
     /// Some run has told.
     is_known: bool,
 }
@@ -60,22 +62,25 @@ impl Shared {
             let seek_key = &seek_keys[at];
             match view.memtables().find_map(|memtable| memtable.get(seek_key)) {
                 Some(known) => found[at] = known.value(),
-                None => left.push(Left { at, sought: Sought::new(seek_key), is_known: false }),
+                None => {
+                    let (sought, search) = (Sought::new(seek_key), Search::new(self));
+                    left.push(Left { at, sought, search, is_known: false });
+                }
             }
         }
         let searched = search_runs(&view, left, &mut found, options);
-        self.counters.tables_searched.add(searched.map_err(|error| view.closed.explain(error))?);
+        searched.map_err(|error| view.closed.explain(error))?;
         Ok(found)
     }
 }
 
-/// Looks the keys up in all runs; returns how many tables were searched.
+/// Looks the keys up in all runs.
 fn search_runs(
     view: &View,
     mut left: Vec<Left<'_>>,
     found: &mut [Option<Bytes>],
     options: ReadOptions,
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     let mut reads = PointReads::several(options);
     let mut rest = &mut left[..];
     while !rest.is_empty() {
@@ -85,9 +90,11 @@ fn search_runs(
             count += 1;
         }
         let (keys, further) = rest.split_at_mut(count);
-        for (_, run) in view.version.places() {
+        for (place, run) in view.version.places() {
             for key in keys.iter_mut().filter(|key| !key.is_known) {
-                if let Some(known) = run.get(&mut key.sought, &mut reads)? {
+                let searched = |table: &_| key.search.searched(place.level, table);
+                let known = run.get(&mut key.sought, &mut reads, searched)?;
+                if let Some(known) = known {
                     found[key.at] = Found::value(known);
                     key.is_known = true;
                 }
@@ -96,7 +103,7 @@ fn search_runs(
         debug_assert_eq!(reads.left(), 0, "a block was read that no key needed");
         rest = further;
     }
-    Ok(left.iter().map(|key| u64::from(key.sought.searched())).sum())
+    Ok(())
 }
 
 /// Submits the read of a key's block in the first run that may hold the key.

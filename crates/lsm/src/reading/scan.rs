@@ -17,6 +17,7 @@ use terrace_env::SeqNo;
 
 use super::cursor::Cursor;
 use super::readers::Reading;
+use super::search::Samples;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::key::KeySpaceId;
@@ -40,6 +41,7 @@ pub struct Scan {
     front: Option<Cursor>,
     back: Option<Cursor>,
     last: Last,
+    samples: Option<Samples>,
     /// Lists it until it ends.
     _reading: Reading,
 }
@@ -57,15 +59,17 @@ enum Last {
 }
 
 impl Scan {
-    pub(crate) fn new(
+    pub(super) fn new(
         view: Arc<View>,
         reading: Reading,
         sequence: SeqNo,
         space: KeySpaceId,
         bounds: &Bounds,
+        samples: Option<Samples>,
     ) -> Self {
-        let (bounds, last, _reading) = (bounds.clone(), Last::Opened, reading);
-        Self { view, sequence, space, bounds, front: None, back: None, last, _reading }
+        let (front, back, last) = (None, None, Last::Opened);
+        let (bounds, _reading) = (bounds.clone(), reading);
+        Self { view, sequence, space, bounds, front, back, last, samples, _reading }
     }
 
     /// Goes on from the front to the next key; `false` at the end.
@@ -134,7 +138,8 @@ impl Scan {
     }
 
     fn open(&self) -> Cursor {
-        Cursor::new(&self.view, self.sequence, self.space, &self.bounds)
+        let cursor = Cursor::new(&self.view, self.sequence, self.space, &self.bounds);
+        cursor.sampled(self.samples.clone())
     }
 
     fn open_front(&mut self) -> &mut Cursor {

@@ -23,6 +23,7 @@ use terrace_env::SeqNo;
 use super::cursor::Cursor;
 use super::readers::{ReaderKind, Reading};
 use super::scan::Scan;
+use super::search::{Samples, Search};
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
 use crate::cost;
@@ -178,10 +179,10 @@ impl Shared {
                 return Ok(Some(found));
             }
         }
-        let got = view.version.get(&seek_key, &mut PointReads::one(options));
-        let (found, searched) = got.map_err(|error| view.closed.explain(error))?;
-        self.counters.tables_searched.add(u64::from(searched));
-        Ok(found.map(table))
+        let (mut reads, mut search) = (PointReads::one(options), Search::new(self));
+        let searched = |level, table: &_| search.searched(level, table);
+        let found = view.version.get(&seek_key, &mut reads, searched);
+        Ok(found.map_err(|error| view.closed.explain(error))?.map(table))
     }
 
     /// A scan begins: if its number is round, whoever waits for a compaction that pays looks again.
@@ -194,7 +195,7 @@ impl Shared {
     }
 
     pub(crate) fn scan(
-        &self,
+        self: &Arc<Self>,
         space: KeySpaceId,
         bounds: &Bounds,
         at: Option<SeqNo>,
@@ -205,11 +206,12 @@ impl Shared {
         view.spaces.check_read(space)?;
         self.note_scan();
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
-        Ok(Scan::new(view, reading, sequence, space, bounds))
+        let samples = Samples::new(self, &view.version);
+        Ok(Scan::new(view, reading, sequence, space, bounds, samples))
     }
 
     pub(crate) fn cursor(
-        &self,
+        self: &Arc<Self>,
         space: KeySpaceId,
         bounds: &Bounds,
         at: Option<SeqNo>,
@@ -219,6 +221,7 @@ impl Shared {
         view.spaces.check_read(space)?;
         self.note_scan();
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
-        Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))
+        let cursor = Cursor::new(&view, sequence, space, bounds);
+        Ok(cursor.sampled(Samples::new(self, &view.version)).listed(reading))
     }
 }

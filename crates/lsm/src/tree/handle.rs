@@ -12,6 +12,7 @@
 //! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait. (A
 //! verification opens the table anew for itself alone.)
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -39,6 +40,8 @@ pub(crate) struct TableHandle {
     memory: Arc<Memory>,
     table: Slot<Table>,
     opening: Role,
+    /// Point reads that searched it in vain, see [`Seeks`](crate::jobs::Seeks).
+    vain_searches: AtomicU64,
 }
 
 impl TableHandle {
@@ -55,7 +58,18 @@ impl TableHandle {
         let size = ByteCount(file.len());
         let on_disk = store.rotational();
         let (table, opening) = (Slot::default(), Role::default());
-        Ok(Arc::new(Self { file, id, size, on_disk, record, stream, memory, table, opening }))
+        Ok(Arc::new(Self {
+            file,
+            id,
+            size,
+            on_disk,
+            record,
+            stream,
+            memory,
+            table,
+            opening,
+            vain_searches: AtomicU64::new(0),
+        }))
     }
 
     /// The handle of what is left of the table after something at its front was given back. The
@@ -76,6 +90,11 @@ impl TableHandle {
         self.check(&table)?;
         self.keep(table);
         Ok(())
+    }
+
+    /// A point read searched it in vain. Returns how many have so far.
+    pub(crate) fn note_vain_search(&self) -> u64 {
+        self.vain_searches.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     pub(crate) fn id(&self) -> FileId {

@@ -49,7 +49,7 @@ use super::view::View;
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::Listeners;
-use crate::jobs::{Board, LoadMeter, SpacePressure, Workers};
+use crate::jobs::{Board, LoadMeter, Seeks, SpacePressure, Workers};
 use crate::lifecycle::Lifecycle;
 use crate::lifetime::Written;
 use crate::memory::Memory;
@@ -143,6 +143,7 @@ impl Shared {
         let jobs_max = options.jobs_of(&*decider);
         let workers = Workers::new(options.workers, store.rotational());
         let load = LoadMeter::new(store.rotational());
+        let seeks = Seeks::new(&*decider);
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&record), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
@@ -155,6 +156,7 @@ impl Shared {
             memory,
             counters: Counters::new(),
             load,
+            seeks,
             workers,
             listeners: Listeners::default(),
             tree: Tree::new(view, SeqNo(next.0 - 1), record),

@@ -70,19 +70,12 @@ pub(crate) struct Sought<'a> {
     seek_key: &'a [u8],
     /// Hash of the full key, once it was needed.
     hash: Option<u64>,
-    /// How many tables were searched.
-    searched: u32,
 }
 
 impl<'a> Sought<'a> {
     /// A key that is looked up nowhere yet.
     pub(crate) fn new(seek_key: &'a [u8]) -> Self {
-        Self { seek_key, hash: None, searched: 0 }
-    }
-
-    /// How many tables were searched for it so far.
-    pub(crate) fn searched(&self) -> u32 {
-        self.searched
+        Self { seek_key, hash: None }
     }
 }
 
@@ -211,6 +204,7 @@ impl Run {
         &self,
         sought: &mut Sought<'_>,
         reads: &mut PointReads,
+        searched: impl FnOnce(&Arc<TableHandle>),
     ) -> Result<Option<Found>, Error> {
         let (full_key, trailer) = key::split(sought.seek_key);
         let Some(segment) = self.segment_of(full_key) else { return Ok(None) };
@@ -226,7 +220,7 @@ impl Run {
             None => search(&*segment.table.table(Cause::Read)?)?,
         };
         if let Lookup::Searched(found) = lookup {
-            sought.searched += 1;
+            searched(&segment.table);
             if found.is_some() {
                 return Ok(found);
             }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use terrace_env::FileId;
 use terrace_policy::{LevelView, Place, TreeView};
 
+use super::handle::TableHandle;
 use super::run::{Added, Run, Segment, Sought};
 use super::split_tables::{Places, SplitTables};
 use crate::Error;
@@ -156,19 +157,27 @@ impl Version {
         &self.view
     }
 
+    /// The tables in whose range a full key is, newest first.
+    pub(crate) fn tables_of(&self, full_key: &[u8]) -> impl Iterator<Item = &Arc<TableHandle>> {
+        let segments = self.places().filter_map(|(_, run)| run.segment_of(full_key));
+        segments.map(|segment| &segment.table)
+    }
+
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
-    /// Also tells how many tables had to be searched.
+    /// Tells `searched` of each table that had to be searched, and its level.
     pub(crate) fn get(
         &self,
         seek_key: &[u8],
         reads: &mut PointReads,
-    ) -> Result<(Option<Found>, u32), Error> {
+        mut searched: impl FnMut(u8, &Arc<TableHandle>),
+    ) -> Result<Option<Found>, Error> {
         let mut sought = Sought::new(seek_key);
-        for (_, run) in self.places() {
-            if let Some(found) = run.get(&mut sought, reads)? {
-                return Ok((Some(found), sought.searched()));
+        for (place, run) in self.places() {
+            let found = run.get(&mut sought, reads, |table| searched(place.level, table))?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
-        Ok((None, sought.searched()))
+        Ok(None)
     }
 }

@@ -54,6 +54,7 @@ mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
 mod schedules;
+mod seeks;
 mod set_reads;
 mod sets;
 mod spaces;

@@ -16,6 +16,8 @@
 //!    level goes down unread if no table of the level that begins in it overlaps the next level, no
 //!    table of another level begins in it, and at most a quarter of it is unwritten. Then there is
 //!    no merge.
+//! 6. If no level is due, a table that point reads have searched in vain is taken as by step 1, as
+//!    in LevelDB ([`LeveledOptions::seek_cost`]).
 //!
 //! # Not known of the code, and chosen here
 //! - A level without a table has no range, so nothing is dumped into it.
@@ -24,14 +26,17 @@
 //! - A table in no known zone is a zone of its own, and does not go down by step 5.
 //!
 //! [`LeveledOptions::growth`]: crate::LeveledOptions::growth
+//! [`LeveledOptions::seek_cost`]: crate::LeveledOptions::seek_cost
 
-use super::Gear;
+use terrace_env::FileId;
+
 use super::cascade::{Cascade, oldest, place};
 use super::division::Gaps;
 use super::layout::{Layout, LevelZone};
 use super::sight::Sight;
 use super::state::NOWHERE;
 use super::window::Window;
+use super::{Gear, Inputs};
 use crate::plan::{Cut, Merge, Plan};
 use crate::tree::{Span, TreeView};
 
@@ -56,6 +61,25 @@ impl Gear {
             sight.state.pointers = pointers.encode();
             vec![(place(tree, level), tables)]
         };
+        Some(self.code_from(sight, inputs, level))
+    }
+
+    /// Step 6.
+    pub(super) fn code_after_seeks(&self, sight: &mut Sight<'_>, table: FileId) -> Option<Plan> {
+        let tree = sight.tree;
+        if let Some(run) = self.leveled.level0_run_of(tree, table) {
+            let inputs = self.level0_inputs_of(tree, run)?;
+            return Some(self.code_from(sight, inputs, 0));
+        }
+        let pointers = self.leveled.pointers(tree, &sight.state.pointers);
+        let (level, tables, pointers) = self.leveled.after_seeks(tree, &pointers, table)?;
+        sight.state.pointers = pointers.encode();
+        Some(self.code_from(sight, vec![(place(tree, level), tables)], level))
+    }
+
+    /// A merge of these tables of a level into the next one, and on.
+    fn code_from<'a>(&self, sight: &mut Sight<'a>, inputs: Inputs<'a>, level: usize) -> Plan {
+        let tree = sight.tree;
         let mut cascade = Cascade::into(tree, inputs, level + 1);
         while cascade.level + 1 < self.levels(tree) {
             let joins = self.code_joins(tree, cascade.level);
@@ -66,7 +90,7 @@ impl Gear {
                 break;
             }
         }
-        Some(self.cut_like_leveldb(tree, cascade.plan(self.table_size())))
+        self.cut_like_leveldb(tree, cascade.plan(self.table_size()))
     }
 
     /// Step 2: whether the level behind `level` takes part.

@@ -79,6 +79,10 @@ pub struct LeveledOptions {
     /// How many successive moves are one commit, see
     /// [`Compaction::moves_together`](crate::Compaction::moves_together).
     pub moves_together: usize,
+    /// Bytes of a table for each point read that may search it in vain, see
+    /// [`Compaction::seeks_allowed`](crate::Compaction::seeks_allowed); 0: no read has anything
+    /// merged.
+    pub seek_cost: ByteCount,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
     /// top.
     pub flush_level: usize,
@@ -112,6 +116,7 @@ impl Default for LeveledOptions {
             growth: 0,
             check_moves: false,
             moves_together: MOVES_TOGETHER,
+            seek_cost: ByteCount(0),
             flush_level: 0,
             jobs: 1,
             sets: false,

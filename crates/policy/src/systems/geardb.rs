@@ -14,7 +14,8 @@
 //!
 //! - `variant=repaired` is the row's own: the paper, with what is missing there.
 //! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB,
-//!   and its compactions grow as LevelDB's do (`growth`).
+//!   its compactions grow as LevelDB's do (`growth`), and reads that search tables in vain have them
+//!   merged (`seek_cost`). The other variants have nothing merged for reads.
 //! - `variant=algorithm-1` is algorithm 1 as printed. As long as level 2 is empty, its compactions
 //!   go no deeper than level 1, and each rewrites what it overlaps there. So this variant is for
 //!   small stores, and for stores that another variant has filled.
@@ -62,6 +63,7 @@ pub(super) const PARTS: RowParts = RowParts {
         parameters::MOVES_TOGETHER,
         parameters::NEARLY_EMPTY,
         parameters::OVERFULL,
+        parameters::SEEK_COST,
         parameters::SPREAD,
         parameters::TABLE_SIZE,
         parameters::THROTTLE,

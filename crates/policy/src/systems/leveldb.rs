@@ -7,7 +7,7 @@
 //! 4 MiB and LevelDB's 10 MiB.
 //!
 //! Rows made by [`row`] also slow writers as LevelDB does, commit each move by itself, and have the
-//! options that [`Leveled`] marks as LevelDB's (steps 2, 3, 4 and 6).
+//! options that [`Leveled`] marks as LevelDB's (steps 2, 3, 4, 6 and 9).
 
 use std::sync::Arc;
 
@@ -27,11 +27,16 @@ pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 const GROWTH: u16 = 25;
 const FLUSH_LEVEL: u8 = 2;
 
+/// The bytes whose compaction costs LevelDB as much as a read that searched a table in vain
+/// (`db/version_set.cc`, `VersionSet::Builder::Apply`).
+pub(super) const SEEK_COST: ByteCount = ByteCount::kib(16);
+
 /// The parameters of a system of leveled compaction with a collector, and no other.
 pub(super) const PARAMETERS: &[Parameter] = &[
     parameters::ALIGNED_FROM,
     parameters::CARRY_OVERLAP,
     parameters::CHECK_MOVES,
+    parameters::COLLECTOR,
     parameters::FACTOR,
     parameters::FLUSH_LEVEL,
     parameters::FREE_MIN,
@@ -44,6 +49,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     parameters::LEVEL1_SIZE,
     parameters::LEVELS,
     parameters::MOVES_TOGETHER,
+    parameters::SEEK_COST,
     parameters::TABLE_SIZE,
     parameters::THROTTLE,
 ];
@@ -54,6 +60,7 @@ pub(super) const fn row(row: Row) -> System {
     system.throttle = Some(Throttle::Leveldb);
     system.growth = Some(GROWTH);
     system.check_moves = true;
+    system.seek_cost = Some(SEEK_COST);
     system.moves_together = Some(1);
     system.carry_overlap = true;
     system.flush_level = FLUSH_LEVEL;

@@ -80,6 +80,14 @@ pub(super) const CHECK_MOVES: Parameter = Parameter {
     get: |system| Some(system.check_moves.into()),
 };
 
+/// See [`System::collector_first`](super::System::collector_first).
+pub(super) const COLLECTOR: Parameter = Parameter {
+    limit: Limit { option: "collector", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["beside", "first"]),
+    set: |system, value| system.collector_first = value > 0,
+    get: |system| Some(system.collector_first.into()),
+};
+
 /// See [`System::extra_tables`](super::System::extra_tables).
 pub(super) const EXTRA_TABLES: Parameter = Parameter {
     limit: Limit {
@@ -350,6 +358,19 @@ pub(super) const REWRITE_MAX: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.rewrite_max = value as u16,
     get: |system| Some(system.rewrite_max.into()),
+};
+
+/// See [`System::seek_cost`](super::System::seek_cost).
+pub(super) const SEEK_COST: Parameter = Parameter {
+    limit: Limit {
+        option: "seek_cost",
+        least: 0,
+        most: 1 << 30,
+        reason: "at 0 reads have nothing merged, and beyond each table allows one read only",
+    },
+    kind: Kind::Size,
+    set: |system, value| system.seek_cost = Some(ByteCount(value)),
+    get: |system| system.seek_cost.map(|size| size.0),
 };
 
 /// See [`System::set_reads`](super::System::set_reads).

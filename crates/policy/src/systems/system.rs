@@ -9,8 +9,9 @@ use std::sync::Arc;
 use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
-    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
-    leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text, tiered,
+    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb, leveldb_cost_benefit,
+    leveldb_disk, leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text,
+    tiered,
 };
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
@@ -94,6 +95,11 @@ pub struct System {
     /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
     /// large.
     pub check_moves: bool,
+    /// Bytes of a table for each point read that may search it in vain: after so many reads that had
+    /// to go on to another table, it is merged into the next level. 0: reads have nothing merged.
+    /// `None`: as the row has it; LevelDB has 16 KiB (`db/version_set.cc`, `allowed_seeks`). Range:
+    /// 0 to 1 GiB.
+    pub seek_cost: Option<ByteCount>,
     /// How many successive choices that only move tables are one commit at most; `None`: as the row
     /// has it. LevelDB commits each move (`db/db_impl.cc`, `BackgroundCompaction`), which costs a
     /// disk a revolution. Range: 1 to 64.
@@ -117,6 +123,10 @@ pub struct System {
     /// writes; smaller: compactions go in smaller bites and need less free space. Range: 2 KiB to
     /// 16 GiB, and at most an eighth of the device.
     pub table_size: Option<ByteCount>,
+    /// Whether the collector goes first: no compaction begins before the collector has reached
+    /// `free_min`, or finds nothing that is worth it, as where one thread does both in turn.
+    /// Otherwise they share the drive, and the collector may fall behind.
+    pub collector_first: bool,
     /// Space is reclaimed, unasked, when fewer zones are free: in percent of all. More: longer
     /// bursts find free zones, and live data is copied more often. Range: 0 to 90.
     pub free_min: u8,
@@ -282,12 +292,14 @@ impl System {
             throttle: None,
             growth: None,
             check_moves: false,
+            seek_cost: None,
             moves_together: None,
             carry_overlap: false,
             level1_size: None,
             factor: 10,
             levels: 7,
             table_size: None,
+            collector_first: false,
             free_min,
             gain_min,
             tier_runs: 4,
@@ -429,6 +441,16 @@ impl System {
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
+    /// The cost of a vain search: the parameter, or what the row has; see [`seek_cost`].
+    ///
+    /// [`seek_cost`]: Self#structfield.seek_cost
+    #[must_use]
+    pub fn seek_cost(&self) -> ByteCount {
+        let is_code = self.row == Row::Geardb && self.variant == GearVariant::Code;
+        let own = if is_code { Some(leveldb::SEEK_COST) } else { Self::of(self.row).seek_cost };
+        self.seek_cost.or(own).unwrap_or_default()
+    }
+
     fn level0_slow(&self) -> u16 {
         let twice = self.level0_runs.saturating_mul(2);
         self.level0_slow.unwrap_or(twice.min(self.level0_stop()))
@@ -452,6 +474,7 @@ impl System {
             throttle: self.throttle.or(own.throttle).unwrap_or_default(),
             growth: growth.into(),
             check_moves: self.check_moves,
+            seek_cost: self.seek_cost(),
             moves_together: moves_together.map_or(MOVES_TOGETHER, usize::from),
             carry_overlap: self.carry_overlap,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),

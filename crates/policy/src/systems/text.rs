@@ -190,7 +190,13 @@ mod tests {
             let store = StoreShape { capacity, zone_capacity, guard, memtable_size };
             let told =
                 |system: &System| format!("{:?}", system.compaction(&store, Arc::new(NoZones)));
-            let unsaid = System { throttle: None, growth: None, moves_together: None, ..system };
+            let unsaid = System {
+                throttle: None,
+                growth: None,
+                seek_cost: None,
+                moves_together: None,
+                ..system
+            };
             assert_eq!(told(&unsaid), told(&system), "{system}");
             assert_eq!(unsaid.to_string(), system.to_string());
         }
@@ -291,7 +297,7 @@ mod tests {
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
         assert!(
             error("bluefs:colour=red")
-                .contains("one of aligned_from, carry_overlap, check_moves, factor, ")
+                .contains("one of aligned_from, carry_overlap, check_moves, collector, ")
         );
         assert!(error("bluefs:factor=1").contains("factor of bluefs: expected a number from 2 to"));
         for size in ["0", "1", "2047", "17GiB", "18446744073709551615"] {

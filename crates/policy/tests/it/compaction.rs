@@ -158,6 +158,9 @@ pub(crate) fn decide(decider: &dyn Compaction, input: &str) -> String {
         let span = Span::new(start.as_bytes(), end.as_bytes());
         return describe(decider.manual_compaction(&tree, &state, &span));
     }
+    if let Some(file) = number(first, "after-seeks") {
+        return describe(decider.pick_after_seeks(&tree, &state, FileId(file)));
+    }
     let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
     let pressure = decider.pressure(&tree);
     let held = if pressure >= Pressure::START {
@@ -183,6 +186,19 @@ fn leveldb() -> Leveled {
 #[test]
 fn leveldb_grows_its_compactions_and_checks_its_moves() {
     check("compaction-leveldb", |input| decide(&leveldb(), input));
+}
+
+#[test]
+fn a_table_that_reads_searched_in_vain_goes_a_level_down() {
+    check("compaction-after-seeks", |input| decide(&leveldb(), input));
+    let allowed = |seek_cost, size| {
+        let options = LeveledOptions { seek_cost: ByteCount(seek_cost), ..options() };
+        Leveled::new(options).seeks_allowed(ByteCount(size))
+    };
+    // LevelDB's cost, and a table of 4 MiB.
+    assert_eq!(allowed(16 << 10, 4 << 20), Some(256));
+    assert_eq!(allowed(16 << 10, 1), Some(1), "the first read would be one too many");
+    assert_eq!(allowed(0, 4 << 20), None);
 }
 
 /// The thesis's buffers of ten, ten and a hundred bands before the last level, a tenth as large:
@@ -397,6 +413,37 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         let most = if decider.name() == "tiered" { 2 } else { 1 };
         assert!((0..tree.levels.len()).all(|level| tree.runs(level).len() <= most), "{tree:?}");
         assert!(tree.levels.last().is_some_and(|last| last.runs.len() == 1), "{tree:?}");
+    }
+}
+
+#[test]
+fn any_table_above_the_last_level_goes_down_for_reads_until_none_is_left() {
+    let text = "
+        level=0 run=9 a-g:10
+        level=0 run=8 x-z:10
+        level=1 run=5 a-d:10 e-h:10
+        level=2 run=2 a-c:10 c-z:30
+        level=3 run=1 b-e:10 f-m:10";
+    let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
+    let bounded = sealdb(Victim::Bounded, false);
+    let deciders: [&dyn Compaction; 5] = [&leveldb(), &repaired, &code, &algorithm1, &bounded];
+    for decider in deciders {
+        let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
+        let upper = |tree: &TreeView| {
+            let mut runs = tree.levels.iter().flat_map(|level| &level.runs);
+            runs.find_map(|run| run.segments.first()).map(|segment| segment.file)
+        };
+        while let Some(table) = upper(&tree) {
+            let Some(choice) = decider.pick_after_seeks(&tree, &state, table) else { break };
+            state.clone_from(&choice.state);
+            carry_out(&mut tree, choice, &mut next);
+            steps += 1;
+            assert!(steps < 100, "{}: still busy: {tree:?}", decider.name());
+        }
+        assert!(steps > 3, "{}: {steps} steps, {tree:?}", decider.name());
+        let held = tree.levels.iter().filter(|level| !level.runs.is_empty());
+        assert_eq!(held.count(), 1, "{}: {tree:?}", decider.name());
+        assert_eq!(decider.pick_after_seeks(&tree, &state, FileId(9_999)), None, "it is gone");
     }
 }
 
