@@ -54,11 +54,13 @@ impl Check {
         let mut checked = if self.target.is_directory()? {
             let files = watched(|progress| DirStore::check(self.target.path(), progress))?;
             checked(files, || {
-                let is_store = !holds_names(&*self.target.store(Access::ReadOnly)?)?;
+                let names = holds_names(&*self.target.store(Access::ReadOnly)?);
+                let is_store = !names.map_err(|failure| self.target.named(failure))?;
                 is_store.then(|| self.target.db(Access::ReadOnly)).transpose()
             })?
         } else {
-            check_drive(self.target.devices(Access::ReadOnly)?)?
+            let devices = self.target.devices(Access::ReadOnly)?;
+            check_drive(devices).map_err(|failure| self.target.named(failure))?
         };
         let damage = checked.damage.take();
         let Answer { files, tables, .. } = &checked;

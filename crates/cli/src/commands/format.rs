@@ -86,7 +86,8 @@ impl Format {
             format.role = role;
             format.second_path = log_drive::path_to_remember(self.target.path(), path)?;
         }
-        Fs::format(self.devices(drive)?, &format)?;
+        Fs::format(self.devices(drive)?, &format)
+            .map_err(|error| self.target.named(error.into()))?;
         if self.files {
             let json = json!({ "zones": zones, "capacity": capacity, "files": true });
             return output.result(&json, |out| {

@@ -17,7 +17,7 @@ use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
-use terrace_fs::{Access, Devices, Fs, MountOptions};
+use terrace_fs::{Access, Devices, Fs, MountOptions, holds_store};
 use terrace_zone::Device;
 
 use super::under::Under;
@@ -112,7 +112,32 @@ impl Target {
             }
             failure
         })?;
+        self.check_second(&*drive, &*second, (role, &path))?;
         Ok(Devices::pair(drive, second))
+    }
+
+    /// Refuses a drive without a superblock as the second one of a store.
+    fn check_second(
+        &self,
+        first: &dyn Device,
+        second: &dyn Device,
+        (role, path): (Role, &Path),
+    ) -> Result<(), Failure> {
+        // Other faults of the drives are found when the store is opened.
+        let holds = |drive| holds_store(drive).unwrap_or(true);
+        if holds(second) || !holds(first) {
+            return Ok(());
+        }
+        let (flag, path, image) = (log_drive::flag(role), path.display(), self.image.display());
+        let drive = match role {
+            Role::Log => "log drive",
+            Role::Offload => "offload drive",
+        };
+        let message = format!(
+            "{path}: expected the {drive} of the store on {image}, found a drive without a store; \
+             name the right one with {flag}"
+        );
+        Err(Failure::new(Kind::Failed, message))
     }
 
     /// Opens the drive of the tables. Refuses one that was typed as the second drive, too.
@@ -161,7 +186,8 @@ impl Target {
     /// Mounts the file system on the drive.
     pub(crate) fn fs(&self, access: Access) -> Result<Arc<Fs>, Failure> {
         let options = MountOptions { access, ..MountOptions::default() };
-        Ok(Fs::mount(self.devices(access)?, &options)?)
+        let devices = self.devices(access)?;
+        Fs::mount(devices, &options).map_err(|error| self.named(error.into()))
     }
 
     /// Opens the files, wherever they are.
@@ -188,7 +214,10 @@ impl Target {
             return Ok(Inspector::directory(&self.image)?);
         }
         let missing = match self.devices(Access::ReadOnly) {
-            Ok(devices) => return Ok(Inspector::device(devices)?),
+            Ok(devices) => {
+                let inspector = Inspector::device(devices);
+                return inspector.map_err(|error| self.named(error.into()));
+            }
             Err(failure) => failure,
         };
         let drive = self.drive(Access::ReadOnly)?;
@@ -202,11 +231,23 @@ impl Target {
         Ok(Inspector::device(Devices::without_offload(drive)?)?)
     }
 
+    /// The system of the store above these files; `None` if they are not a store's.
+    pub(crate) fn remembered_system(&self, files: &dyn Store) -> Result<Option<String>, Failure> {
+        terrace_lsm::remembered_system(files).map_err(|error| self.named(error.into()))
+    }
+
     /// A failure of the drives or of the store on them, or a lack of space there, with the path
-    /// before the message. Others name what they are about.
-    pub(crate) fn named(&self, failure: Failure) -> Failure {
+    /// before the message. Others name what they are about. A failure of device 1 gets the path of
+    /// the second drive, if that was typed.
+    pub(crate) fn named(&self, mut failure: Failure) -> Failure {
+        if let Some((_, second)) = self.second()
+            && let Some(rest) = failure.message.strip_prefix("device 1: ")
+        {
+            failure.message = format!("{}: {rest}", second.display());
+            return failure;
+        }
         let path = self.image.display();
-        let says_where = failure.message.contains(&path.to_string());
+        let says_where = names(&failure.message, &path.to_string());
         let is_of_store = matches!(failure.kind, Kind::Failed | Kind::NoSpace);
         if !is_of_store || says_where {
             return failure;
@@ -248,9 +289,34 @@ impl Target {
     }
 }
 
+/// Whether a message names a path: as a word of its own that ends at a sign, because names of files
+/// may be words of the message.
+fn names(message: &str, path: &str) -> bool {
+    message.match_indices(path).any(|(at, _)| {
+        let (before, after) = (&message[..at], &message[at + path.len()..]);
+        let begins = !before.ends_with(char::is_alphanumeric);
+        begins && !after.starts_with(|next: char| next == ' ' || next.is_alphanumeric())
+    })
+}
+
 fn of_drive(access: Access) -> terrace::device::Access {
     match access {
         Access::ReadWrite => terrace::device::Access::ReadWrite,
         Access::ReadOnly => terrace::device::Access::ReadOnly,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn a_message_names_a_path_that_is_no_word_of_it() {
+        for message in ["copy: in use", "write copy: full", "of copy, found", "at x/copy"] {
+            assert!(names(message, "copy"), "{message}");
+        }
+        for message in ["found an unfinished copy of one", "copying: no", "a photocopy: no"] {
+            assert!(!names(message, "copy"), "{message}");
+        }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Zones {
 impl Zones {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let fs = self.target.fs(Access::ReadOnly)?;
-        let system = terrace_lsm::remembered_system(&*fs)?;
+        let system = self.target.remembered_system(&*fs)?;
         let Drawn { zones, plain, digits } = Drawn::of(&fs)?;
         let objects: Vec<_> = zones.iter().map(|zone| object(zone, digits)).collect();
         let devices = fs.devices();

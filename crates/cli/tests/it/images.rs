@@ -184,6 +184,30 @@ fn a_second_drive_that_was_moved_or_is_another_ones_is_named() {
 }
 
 #[test]
+fn a_drive_that_is_not_the_second_one_is_named() {
+    let place = on_two_drives();
+    for (name, kind) in [("blank.img", "plain"), ("zoned.img", "zoned"), ("p.img", "plain")] {
+        place.ok(&["device", "create", name, "--kind", kind, "--size", "64MiB"]);
+    }
+    for other in ["blank.img", "zoned.img"] {
+        for words in
+            [&["get", "drive.img", "key"][..], &["check", "drive.img"], &["zones", "drive.img"]]
+        {
+            let error = place.fails(1, &[words, &["--log", other]].concat());
+            let named = format!("{other}: expected the log drive of the store on drive.img");
+            assert!(error.contains(&named) && error.contains("--log"), "{words:?}: {error}");
+            assert!(!error.contains("format the device"), "{words:?}: {error}");
+        }
+    }
+    let error = place.fails(1, &["format", "p.img", "--log", "zoned.img", "--force"]);
+    assert!(error.contains("zoned.img: expected a plain device"), "{error}");
+    for command in ["zones", "check", "stats", "scan"] {
+        let error = place.fails(1, &[command, "zoned.img"]);
+        assert!(error.contains("zoned.img: no file system here"), "{command}: {error}");
+    }
+}
+
+#[test]
 fn a_checkpoint_goes_to_two_drives() {
     let place = on_two_drives();
     place.ok(&["put", "drive.img", "key", "value"]);

@@ -13,7 +13,6 @@ use terrace::ByteCount;
 use terrace::fs::modified;
 use terrace_env::FileId;
 use terrace_env::store::{FileInfo, FileKind};
-use terrace_lsm::remembered_system;
 
 use super::super::target::Target;
 use super::date;
@@ -61,7 +60,7 @@ struct Look<'a> {
 impl List {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
         let opened = Opened::view(&self.target)?;
-        let of_store = remembered_system(opened.store())?.is_some();
+        let of_store = self.target.remembered_system(opened.store())?.is_some();
         let rows = self.rows(&opened)?;
         let look = Look { opened: &opened, of_store, long: self.long };
         let (mut files, mut directories) = (Vec::new(), Vec::new());

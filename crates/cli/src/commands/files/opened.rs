@@ -50,7 +50,7 @@ impl Opened {
                 );
                 Failure::new(Kind::Failed, message)
             }
-            _ => error.into(),
+            _ => target.named(error.into()),
         })?;
         Ok(Self { files, below, _claim: Some(claim) })
     }

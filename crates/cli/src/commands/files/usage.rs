@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use terrace::ByteCount;
 use terrace_env::store::{FileKind, SpaceInfo};
 use terrace_fs::DeviceUsage;
-use terrace_lsm::remembered_system;
 
 use super::super::device::state_name;
 use super::super::target::Target;
@@ -42,7 +41,7 @@ type Zones = BTreeMap<&'static str, u64>;
 impl Usage {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
         let opened = Opened::view(&self.target)?;
-        let system = remembered_system(opened.store())?;
+        let system = self.target.remembered_system(opened.store())?;
         let mut kinds = [Sum::default(); KINDS.len()];
         let mut names = 0;
         for file in opened.store().list() {
