@@ -2,8 +2,11 @@
 //!
 //! - Files go to one key space, and links to another one, whose name [`links_of`] makes from the
 //!   name of the first.
-//! - A file that takes the place of a stored link deletes the link, in the same batch, and the
-//!   other way round. Stored paths that the tree does not have are left alone.
+//! - A path is a file, a link or a directory, so that a stored tree can be exported. A file that
+//!   takes the place of a stored link deletes the link, in the same batch, and the other way round.
+//!   A file or link that takes the place of a stored directory deletes all that is stored below it,
+//!   and one that lies below a stored file or link deletes that. Other stored paths that the tree
+//!   does not have are left alone.
 //! - [`Loader::finish`] writes the last batch. Batches are written with [`Durability::Gathered`],
 //!   and are sure to be durable only when the store has been synced or closed. After an error, the
 //!   batches that were written before stay.
@@ -13,7 +16,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use terrace::{Batch, Db, Durability, KeySpace};
+use terrace::{Batch, Bounds, Db, Durability, KeySpace};
 
 use crate::failure::{Failure, Kind};
 use crate::tree::{Content, Entry};
@@ -55,6 +58,10 @@ pub(crate) struct Loader<'a> {
     db: &'a Db,
     files: KeySpace,
     links: KeySpace,
+    /// Nothing was stored there before, so that nothing is replaced.
+    is_fresh: bool,
+    /// The directory of the last entry: nothing is stored under its own path, nor above it.
+    directory: Vec<u8>,
     batch: Batch,
     batched: usize,
     loaded: Loaded,
@@ -64,8 +71,9 @@ impl<'a> Loader<'a> {
     /// Files go to this key space, links to the one that [`links_of`] names.
     pub(crate) fn new(db: &'a Db, files: KeySpace) -> Result<Self, Failure> {
         let links = db.create_key_space(&links_of(files.name())?)?;
-        let loaded = Loaded::default();
-        Ok(Self { db, files, links, batch: Batch::new(), batched: 0, loaded })
+        let is_fresh = is_empty(&files, Bounds::all())? && is_empty(&links, Bounds::all())?;
+        let (directory, batch, loaded) = (Vec::new(), Batch::new(), Loaded::default());
+        Ok(Self { db, files, links, is_fresh, directory, batch, batched: 0, loaded })
     }
 
     /// Puts a file's contents, read by the caller.
@@ -111,12 +119,51 @@ impl<'a> Loader<'a> {
         if self.batched > 0 && self.batched + path.len() + value.len() > BATCH {
             self.write()?;
         }
-        if other.get(path)?.is_some() {
-            self.batch.key_space(other).delete(path);
-            self.batched += path.len();
+        if !self.is_fresh {
+            self.delete(other, path)?;
+            for space in [space, other] {
+                self.delete_below(space, path)?;
+            }
+            self.delete_above(path)?;
         }
         self.batch.key_space(space).put(path, value);
         self.batched += path.len() + value.len();
+        Ok(())
+    }
+
+    /// Deletes what is stored at a path.
+    fn delete(&mut self, space: &KeySpace, path: &[u8]) -> Result<(), Failure> {
+        if space.get(path)?.is_some() {
+            self.batch.key_space(space).delete(path);
+            self.batched += path.len();
+        }
+        Ok(())
+    }
+
+    /// Deletes what is stored below a path.
+    fn delete_below(&mut self, space: &KeySpace, path: &[u8]) -> Result<(), Failure> {
+        let below = || Bounds::prefix(&[path, b"/"].concat());
+        if !is_empty(space, below())? {
+            self.batch.key_space(space).delete_range(below());
+            self.batched += 2 * path.len();
+        }
+        Ok(())
+    }
+
+    /// Deletes files and links that are stored at the path of a directory in which this path lies.
+    fn delete_above(&mut self, path: &[u8]) -> Result<(), Failure> {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let ends: Vec<usize> = slashes.map(|(at, _)| at).collect();
+        let directory = ends.last().map_or(&[][..], |end| &path[..*end]);
+        if directory == self.directory {
+            return Ok(());
+        }
+        for end in ends {
+            for space in [self.files.clone(), self.links.clone()] {
+                self.delete(&space, &path[..end])?;
+            }
+        }
+        self.directory = directory.to_vec();
         Ok(())
     }
 
@@ -125,6 +172,10 @@ impl<'a> Loader<'a> {
         let batch = std::mem::take(&mut self.batch);
         Ok(self.db.write_with(batch, Durability::Gathered)?)
     }
+}
+
+fn is_empty(space: &KeySpace, bounds: Bounds) -> Result<bool, Failure> {
+    Ok(space.scan(bounds)?.next().transpose()?.is_none())
 }
 
 /// The contents of a file of the tree below `root`.

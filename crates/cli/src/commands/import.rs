@@ -5,8 +5,9 @@
 //! - After an error of the second walk, such as a file that cannot be read, a part of the tree is
 //!   in the store: the batches that were written before.
 //! - Sockets, devices and pipes are skipped and counted.
-//! - A path that an earlier import stored, and that is no longer in the tree, stays in the store. A
-//!   file that takes the place of a link replaces it, and the other way round.
+//! - A path that an earlier import stored, and that is no longer in the tree, stays in the store,
+//!   unless the tree has something of another kind in its place: a file that takes the place of a
+//!   link or of a directory replaces it, and the other way round.
 
 use std::path::PathBuf;
 

@@ -78,6 +78,40 @@ fn links_of_two_trees_in_two_key_spaces_stay_apart() {
 }
 
 #[test]
+fn a_file_that_became_a_directory_is_replaced_and_the_other_way_round() {
+    let place = Place::formatted("64MiB", "1MiB");
+    let tree = |name: &str, paths: &[&str]| {
+        for path in paths {
+            let at = place.path().join(name).join(path);
+            fs::create_dir_all(at.parent().unwrap()).unwrap();
+            match path.ends_with("link") {
+                true => symlink("nowhere", at).unwrap(),
+                false => fs::write(at, name).unwrap(),
+            }
+        }
+    };
+    let import = |name: &str| place.ok(&["import", "d.img", name]);
+    tree("one", &["a", "link", "dir/deep/file", "dir/deep/link", "dir.txt", "stays/file"]);
+    tree("two", &["a/b/c", "a/d", "link/e", "dir", "stays/other"]);
+    import("one");
+    import("two");
+    let all = ["a/b/c", "a/d", "dir", "dir.txt", "link/e", "stays/file", "stays/other"];
+    let written = place.json(&["export", "d.img", "out"]);
+    assert_eq!((&written["files"], &written["links"]), (&all.len().into(), &0.into()));
+    for path in all {
+        assert!(place.path().join("out").join(path).is_file(), "{path}");
+    }
+    import("one");
+    place.ok(&["export", "d.img", "back"]);
+    for path in ["a", "dir/deep/file", "dir.txt", "stays/file", "stays/other"] {
+        assert!(place.path().join("back").join(path).is_file(), "{path}");
+    }
+    for path in ["link", "dir/deep/link"] {
+        assert!(place.path().join("back").join(path).is_symlink(), "{path}");
+    }
+}
+
+#[test]
 fn a_path_is_a_file_or_a_link_and_the_last_import_decides() {
     let place = Place::formatted("256MiB", "4MiB");
     let root = place.path().join("in");
