@@ -70,7 +70,7 @@ impl TerraceCode {
             ErrorKind::Closed => Self::Closed,
             ErrorKind::InUse => Self::InUse,
             ErrorKind::NotFound => Self::NotFound,
-            ErrorKind::Invalid => Self::Invalid,
+            ErrorKind::Invalid | ErrorKind::UnfinishedCopy => Self::Invalid,
             ErrorKind::Stopped => Self::Stopped,
             ErrorKind::Bug => Self::Bug,
             // Kinds that are newer than this list, too: something below has failed.

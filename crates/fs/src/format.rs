@@ -12,12 +12,13 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, Uuid, ZoneId, runner};
+use terrace_env::store::{Annotation, StoreError};
+use terrace_env::{Cause, DeviceId, FileId, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
+use crate::catalog::{Catalog, Record};
 use crate::media::Media;
 use crate::medium::Medium;
 use crate::mount::{device_limits, ordinary_zone};
@@ -65,6 +66,9 @@ pub struct FormatOptions {
     /// Path of device 1, for programs that open the store later: relative to device 0, of at most
     /// 512 bytes, or empty. It is only remembered, and may be wrong by then.
     pub second_path: String,
+    /// The store's own annotation, which the store has from its first durable write on. Empty for a
+    /// store that anybody may use.
+    pub annotation: Annotation,
 }
 
 impl Fs {
@@ -99,7 +103,7 @@ impl Fs {
         if media.are_several() {
             name_devices(&media, &mut superblock, &options.second_path);
             match options.role {
-                Role::Log => return format_both(&media, (area, superblock)),
+                Role::Log => return format_both(&media, (area, superblock), &options.annotation),
                 Role::Offload => format_offload(&media, &mut superblock)?,
             }
         }
@@ -108,7 +112,8 @@ impl Fs {
         } else {
             stretches_of(medium, &area, Holds::Tables)
         };
-        journal::format_as(&as_device(medium), area, &space, media.space().clone(), superblock)
+        let catalog = first_catalog(&media, &options.annotation)?;
+        journal::format_as(&as_device(medium), area, &space, catalog, superblock)
     }
 }
 
@@ -168,17 +173,29 @@ fn superblock_of(medium: &Medium, area: &SuperblockArea, of_first: &Superblock) 
     }
 }
 
+/// The catalog of a store without files.
+fn first_catalog(media: &Media, annotation: &Annotation) -> Result<Catalog, StoreError> {
+    let mut catalog = Catalog::new(media.space().clone());
+    if *annotation != Annotation::default() {
+        let annotation = Arc::new(annotation.clone());
+        catalog.stage(&mut [Record::Annotate { id: FileId::STORE, annotation }])?;
+    }
+    Ok(catalog)
+}
+
 /// Makes a device, and a plain one for journal and logs, one store. Device 0 gets its superblock
 /// last: what a format that was cut short has left is no store.
 fn format_both(
     media: &Media,
     (mut tables, mut superblock): (SuperblockArea, Superblock),
+    annotation: &Annotation,
 ) -> Result<(), StoreError> {
     let medium = media.logs();
     let area = SuperblockArea::choose(as_device(medium))?;
     let space = stretches_of(medium, &area, Holds::Logs);
     let of_logs = superblock_of(medium, &area, &superblock);
-    journal::format_as(&as_device(medium), area, &space, media.space().clone(), of_logs)?;
+    let catalog = first_catalog(media, annotation)?;
+    journal::format_as(&as_device(medium), area, &space, catalog, of_logs)?;
     write_twice(&mut tables, &mut superblock)
 }
 

@@ -106,6 +106,12 @@ pub enum Error {
         /// its own.
         files: usize,
     },
+    /// The store is the target of a checkpoint that was interrupted, or is still on its way.
+    #[error(
+        "expected a whole store, found an unfinished copy of one: its checkpoint was interrupted; \
+         repeat the checkpoint, or delete the copy or format its drive anew"
+    )]
+    UnfinishedCopy,
     /// There is no such key space.
     #[error("key space {0}: expected to exist, but it was dropped, or there never was one")]
     UnknownKeySpace(KeySpaceId),

@@ -73,6 +73,6 @@ pub use reading::{LeftOut, Salvage};
 pub use reading::{ReaderKind, ReaderStats, SpaceHolders};
 pub use stats::{LevelStats, Stats, WriteAmplification};
 pub use table::{Compression, LevelCompression};
-pub use tree::{LostRange, remembered_system};
+pub use tree::{LostRange, is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
 pub use writing::{BATCH_BYTES_MAX, Batch};
 pub use writing::{Ingest, Ingested};

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::{ByteCount, Store};
-use terrace_fs::dir::{DirOptions, DirStore};
-use terrace_fs::{Access, Devices, FormatOptions, Fs, MountOptions};
+use terrace_fs::dir::DirStore;
+use terrace_fs::{Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, LostRange, ReadOptions, Stats,
-    Verified,
+    Verified, mark_of_unfinished_copy,
 };
 use terrace_policy::System;
 
@@ -329,9 +329,11 @@ impl Db {
 
     /// Copies everything that is there now into an empty store of files, while writes go on. Tables
     /// are copied as they are, and every checksum in them is verified on the way. One transaction
-    /// at the end makes the target a store like this one: before that, and after an error or a
-    /// power cut, it is empty. Writers wait for the flush of what was written while the rest was
-    /// flushed.
+    /// at the end makes the target a store like this one. Before that it is marked as an unfinished
+    /// copy, which cannot be opened ([`UnfinishedCopy`](crate::ErrorKind::UnfinishedCopy)), also
+    /// after a power cut, and which another checkpoint completes. After an error the target is
+    /// empty again, or such a copy if the error is one of the target itself. Writers wait for the
+    /// flush of what was written while the rest was flushed.
     pub fn checkpoint(&self, target: Arc<dyn Store>) -> Result<Checkpointed, Error> {
         self.checkpoint_watched(target, &mut |_, _| {})
     }
@@ -346,20 +348,23 @@ impl Db {
         Ok(self.inner.engine.checkpoint(&*target, progress)?)
     }
 
-    /// The same, into a directory that is empty or not there.
+    /// The same, into a directory that is empty or not there, or holds an unfinished copy. A new
+    /// store there is marked from the start, and stays an unfinished copy after an error.
     pub fn checkpoint_directory(&self, path: impl AsRef<Path>) -> Result<Checkpointed, Error> {
-        self.checkpoint(DirStore::open(path, DirOptions { access: Access::ReadWrite })?)
+        self.checkpoint(DirStore::open_annotated(path, mark_of_unfinished_copy())?)
     }
 
     /// The same, onto a device of any kind, or one and a plain one, which are formatted first. All
-    /// data on them is lost. If the copy fails, they are blank: no store is found on them.
+    /// data on them is lost. If the copy fails, they are blank: no store is found on them. The
+    /// `annotation` of the options is not used.
     pub fn checkpoint_device(
         &self,
         devices: impl Into<Devices>,
         format: &FormatOptions,
     ) -> Result<Checkpointed, Error> {
         let devices = devices.into();
-        Fs::format(devices.clone(), format)?;
+        let annotation = mark_of_unfinished_copy();
+        Fs::format(devices.clone(), &FormatOptions { annotation, ..format.clone() })?;
         let mounted = Fs::mount(devices.clone(), &MountOptions::default());
         let copied = mounted.map_err(Error::from).and_then(|fs| {
             let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
@@ -367,8 +372,7 @@ impl Db {
             copied
         });
         if copied.is_err() {
-            // An empty store would pass for a copy. The error of the copy says more than one of
-            // this.
+            // The error of the copy says more than one of this.
             let _ = Fs::erase(devices);
         }
         copied

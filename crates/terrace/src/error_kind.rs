@@ -43,6 +43,9 @@ pub enum ErrorKind {
     OtherStore,
     /// The target of a checkpoint holds something.
     TargetNotEmpty,
+    /// The store is the target of a checkpoint that was interrupted. Repeat the checkpoint, or
+    /// format or delete the target.
+    UnfinishedCopy,
     /// The store, or the device, was opened for reading only.
     ReadOnly,
     /// The store has been closed.
@@ -95,6 +98,7 @@ impl Kinds {
             | EngineError::BatchTooLarge { .. } => ErrorKind::TooLarge,
             EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
+            EngineError::UnfinishedCopy => ErrorKind::UnfinishedCopy,
             EngineError::UnknownKeySpace(_) => ErrorKind::UnknownKeySpace,
             EngineError::DefaultKeySpace | EngineError::KeySpaceName { .. } => ErrorKind::Invalid,
             EngineError::ReadOnly(_) => ErrorKind::ReadOnly,

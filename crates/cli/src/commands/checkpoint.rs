@@ -9,10 +9,19 @@
 //! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty
 //!   or have failed. Another drive is mounted as it is, and the copy fails if that is impossible or
 //!   the store on it is not empty.
+//! - A target that the command makes or formats is marked as an unfinished copy from its first
+//!   durable write on; a store that is there is marked before the copy begins. The end of the copy
+//!   takes the mark away. So an interrupted copy cannot be opened, and the same command completes
+//!   it.
+//! - An image that is made lies in a directory beside its place until it is formatted. What a
+//!   killed command has left of that directory is removed by the next one that makes an image
+//!   beside it.
 //! - If the copy fails, nothing is left that would pass for it: an image that was made for it is
 //!   removed, a drive that was formatted for it is made blank again, and a directory that was empty
-//!   is emptied. An empty store that was there stays one. The error says which of these it was.
+//!   is emptied. An empty store that was there stays one, and so does an unfinished copy. The error
+//!   says which of these it was.
 
+use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -20,11 +29,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use terrace::device::{Device, Emulator};
-use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace::fs::{DirOptions, DirStore};
+use terrace::fs::{Access, DirStore, FormatOptions, Fs, MountOptions};
 use terrace::{Checkpointed, Db, Devices, ErrorKind, Store};
 use terrace_env::{ZoneId, runner};
 use terrace_fs::holds_store;
+use terrace_lsm::{is_unfinished_copy, mark_of_unfinished_copy};
 
 use super::format::is_untouched;
 use super::target::Target;
@@ -33,6 +42,10 @@ use crate::escape::shown;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
+use crate::scratch::Scratch;
+
+/// Directories in which images are made.
+const UNFINISHED: &str = ".terrace-unfinished-copy-";
 
 /// Copy a store into an empty drive or directory, verifying every checksum on the way.
 #[derive(clap::Args)]
@@ -82,8 +95,9 @@ impl Checkpoint {
         let db = self.target.db(Access::ReadOnly)?;
         let copied = match medium {
             Medium::Image => self.copy_to_drive(&db, self.open_drive()?, false),
-            Medium::NewImage => self.make_drive().and_then(|drive| {
-                let copied = self.copy_to_drive(&db, drive, true);
+            Medium::NewImage => self.make_image().and_then(|()| {
+                let drive = self.open_drive();
+                let copied = drive.and_then(|drive| self.copy_to_drive(&db, drive, true));
                 // A copy that failed is no store: nobody asked for that file.
                 copied.map_err(|failure| self.remove_image(failure))
             }),
@@ -126,11 +140,27 @@ impl Checkpoint {
         Ok(Medium::NewImage)
     }
 
-    /// Makes a drive of the source's shape.
-    fn make_drive(&self) -> Result<Arc<dyn Device>, Failure> {
+    /// Makes an image of the source's shape, which is a marked store before it gets its name.
+    fn make_image(&self) -> Result<(), Failure> {
+        let missing = || Failure::path(&self.to, &io::ErrorKind::NotFound.into());
+        let name = self.to.file_name().ok_or_else(missing)?;
+        let parent = &log_drive::parent(&self.to);
+        Scratch::sweep(parent, UNFINISHED);
+        let scratch = Scratch::make(parent, UNFINISHED)?;
+        let image = scratch.path().join(name);
         let geometry = self.target.drive(Access::ReadOnly)?.geometry().clone();
         let uuid = runner::fork_random().uuid();
-        Ok(Arc::new(Emulator::create_image(&self.to, geometry, uuid)?))
+        let drive: Arc<dyn Device> = Arc::new(Emulator::create_image(&image, geometry, uuid)?);
+        let devices = self.devices(drive)?;
+        self.format(&devices)?;
+        let named = std::fs::rename(&image, &self.to)
+            .and_then(|()| File::open(parent)?.sync_all())
+            .map_err(|error| Failure::path(&self.to, &error));
+        if named.is_err() {
+            // A log drive beside it would be in the way of the next try.
+            let _ = Fs::erase(devices);
+        }
+        named
     }
 
     /// Removes an image that was made for a copy that failed; returns the failure, with what came
@@ -150,7 +180,7 @@ impl Checkpoint {
         drive::open(&self.to, terrace::device::Access::ReadWrite, false)
     }
 
-    /// `is_made`: the drive was made for the copy.
+    /// `is_made`: the drive was made and formatted for the copy.
     fn copy_to_drive(
         &self,
         db: &Db,
@@ -158,21 +188,28 @@ impl Checkpoint {
         is_made: bool,
     ) -> Result<Checkpointed, Failure> {
         let devices = self.devices(Arc::clone(&drive))?;
-        let is_blank = self.make_store(&drive, &devices)?;
+        let is_ours = is_made || self.make_store(&drive, &devices)?;
+        let mut is_unfinished = false;
         let copied = self.mount(devices.clone()).and_then(|fs| {
             let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
+            is_unfinished = is_unfinished_copy(&*fs);
             fs.unmount();
             copied.map_err(|error| self.failure(&error))
         });
         copied.map_err(|mut failure| {
-            let erased = is_blank.then(|| Fs::erase(devices));
+            let erased = is_ours.then(|| Fs::erase(devices));
             failure.message += &match erased {
+                None if is_unfinished => {
+                    "; what is on the drive is an unfinished copy: repeat the \
+                     checkpoint, or format the drive anew with --force"
+                        .to_owned()
+                }
                 None => "; nothing was copied, what was there before is as it was".to_owned(),
                 Some(Ok(())) if is_made => "; nothing was copied".to_owned(),
                 Some(Ok(())) => "; nothing was copied, the drive is blank again".to_owned(),
                 Some(Err(error)) => format!(
                     "; nothing was copied, but the drive could not be made blank again and may \
-                     have an empty store: {error}"
+                     have an unfinished copy: {error}"
                 ),
             };
             failure
@@ -181,7 +218,7 @@ impl Checkpoint {
 
     fn copy_to_directory(&self, db: &Db) -> Result<Checkpointed, Failure> {
         let was_blank = DirStore::is_blank(&self.to)?;
-        let opened = DirStore::open(&self.to, DirOptions { access: Access::ReadWrite });
+        let opened = DirStore::open_annotated(&self.to, mark_of_unfinished_copy());
         let opened = opened.map_err(terrace::Error::from);
         // Another process may have just begun to make a store of it.
         let is_ours = !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::InUse);
@@ -192,7 +229,7 @@ impl Checkpoint {
                     Ok(()) => "; nothing was copied, the directory is empty again".to_owned(),
                     Err(error) => format!(
                         "; nothing was copied, but the directory could not be emptied and may \
-                         have an empty store: {error}"
+                         have an unfinished copy: {error}"
                     ),
                 };
             }
@@ -215,16 +252,19 @@ impl Checkpoint {
         Failure::new(Kind::NoSpace, message)
     }
 
-    /// The target's drives. A plain one that holds a store is left alone.
+    /// The target's drives. A plain one that holds a store is left alone, unless both have an
+    /// unfinished copy.
     fn devices(&self, drive: Arc<dyn Device>) -> Result<Devices, Failure> {
         let Some(path) = &self.to_log else { return Ok(drive.into()) };
         let log = drive::open(path, terrace::device::Access::ReadWrite, false)?;
-        if holds_store(&*log)? {
+        let holds_store = holds_store(&*log)?;
+        let devices = Devices::pair(drive, log);
+        if holds_store && !has_unfinished_copy(&devices) {
             let path = path.display();
             let message = format!("{path}: expected an empty drive, found a store");
             return Err(Failure::new(Kind::Failed, message));
         }
-        Ok(Devices::pair(drive, log))
+        Ok(devices)
     }
 
     /// Makes the target's drives a store, if they are blank; returns whether they were.
@@ -235,12 +275,8 @@ impl Checkpoint {
         let is_untouched = !is_zoned || zones.iter().all(|zone| is_untouched(zone.state));
         let is_blank = is_untouched && !holds_store(&**drive)?;
         if is_blank {
-            let path = self.to_log.as_deref();
-            let path = path.map(|log| log_drive::path_to_remember(&self.to, log));
-            let second_path = path.transpose()?.unwrap_or_default();
-            let format = FormatOptions { second_path, ..FormatOptions::default() };
-            Fs::format(devices.clone(), &format)?;
-        } else if self.to_log.is_some() {
+            self.format(devices)?;
+        } else if self.to_log.is_some() && !has_unfinished_copy(devices) {
             let (to, found) = (self.to.display(), if is_untouched { "a store" } else { "data" });
             let message = format!(
                 "{to}: expected a blank drive, as --to-log makes one store of two, found {found}; \
@@ -249,6 +285,16 @@ impl Checkpoint {
             return Err(Failure::new(Kind::Failed, message));
         }
         Ok(is_blank)
+    }
+
+    /// Formats the target's drives for an unfinished copy.
+    fn format(&self, devices: &Devices) -> Result<(), Failure> {
+        let path = self.to_log.as_deref();
+        let path = path.map(|log| log_drive::path_to_remember(&self.to, log));
+        let (second_path, annotation) =
+            (path.transpose()?.unwrap_or_default(), mark_of_unfinished_copy());
+        let format = FormatOptions { second_path, annotation, ..FormatOptions::default() };
+        Ok(Fs::format(devices.clone(), &format)?)
     }
 
     /// Mounts the target's drives.
@@ -260,6 +306,16 @@ impl Checkpoint {
             Failure::new(Kind::Failed, message)
         })
     }
+}
+
+/// Whether an interrupted checkpoint has left an unfinished copy on these drives.
+fn has_unfinished_copy(devices: &Devices) -> bool {
+    let options = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
+    Fs::mount(devices.clone(), &options).is_ok_and(|fs| {
+        let found = is_unfinished_copy(&*fs);
+        fs.unmount();
+        found
+    })
 }
 
 fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {

@@ -65,11 +65,22 @@ pub(super) fn refuse_as_target(drive: &Arc<dyn Device>, image: &Path) -> Result<
     }
 }
 
+/// The directory of an image.
+pub(super) fn parent(image: &Path) -> PathBuf {
+    let parent = image.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
 /// The path that a store on the drive `image` is to remember of the plain drive `second`.
 pub(super) fn path_to_remember(image: &Path, second: &Path) -> Result<String, Failure> {
     let real = |path: &Path| path.canonicalize().map_err(|error| Failure::path(path, &error));
-    let (image, second) = (real(image)?, real(second)?);
-    let beside = image.parent().and_then(|parent| second.strip_prefix(parent).ok());
+    let second = real(second)?;
+    let parent = match image.canonicalize() {
+        Ok(image) => image.parent().map(Path::to_owned),
+        // The image is being made.
+        Err(_) => Some(real(&parent(image))?),
+    };
+    let beside = parent.and_then(|parent| second.strip_prefix(parent).ok());
     let path = beside.unwrap_or(&second).to_str();
     path.map(str::to_owned).ok_or_else(|| {
         let message = format!("{}: expected a path in UTF-8", second.display());

@@ -22,4 +22,5 @@ mod offload;
 mod program;
 mod store;
 mod tree;
+mod unfinished_copies;
 mod upkeep;

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use terrace_env::store::StoreError;
+use terrace_env::store::{Annotation, StoreError};
 use terrace_env::{FileId, Uuid, runner};
 
 use super::Files;
@@ -49,8 +49,13 @@ struct Logs {
     ends: Vec<Record>,
 }
 
-/// Opens the store in a directory. For writing, an empty directory becomes an empty store.
-pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, StoreError> {
+/// Opens the store in a directory. For writing, an empty directory becomes an empty store, whose
+/// own annotation is `first`.
+pub(super) fn open(
+    files: Arc<dyn Files>,
+    access: Access,
+    first: Annotation,
+) -> Result<Volume, StoreError> {
     let write = access == Access::ReadWrite;
     let wrap = |error| StoreError::io(format!("opening {}", files.describe()), error);
     if write {
@@ -68,7 +73,7 @@ pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, Stor
                 sequence: replayed.sequence,
             }
         }
-        None => start_empty(&*files, &names, write)?,
+        None => start_empty(&*files, &names, write, first)?,
     };
     if write {
         check_present(&*files, &names, &found.catalog)?;
@@ -107,7 +112,12 @@ pub(super) fn no_store(files: &dyn Files) -> String {
 }
 
 /// An empty store, if the directory holds nothing but what an interrupted start may have left.
-fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found, StoreError> {
+fn start_empty(
+    files: &dyn Files,
+    names: &[String],
+    write: bool,
+    first: Annotation,
+) -> Result<Found, StoreError> {
     let expected = no_store(files);
     if !write {
         return Err(StoreError::Invalid(expected));
@@ -119,12 +129,11 @@ fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found
         return Err(StoreError::Invalid(format!("{expected} but {other:?}; {advice}")));
     }
     let uuid = runner::fork_random().uuid();
-    Ok(Found {
-        catalog: Catalog::new(AddressSpace::plain()),
-        uuid,
-        generation: 0,
-        sequence: FIRST_SEQUENCE,
-    })
+    let mut catalog = Catalog::new(AddressSpace::plain());
+    if first != Annotation::default() {
+        catalog.stage(&mut [Record::Annotate { id: FileId::STORE, annotation: first.into() }])?;
+    }
+    Ok(Found { catalog, uuid, generation: 0, sequence: FIRST_SEQUENCE })
 }
 
 /// Whether a directory holds nothing, or only what an interrupted start has left: the lock, the

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrace_env::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace, Rank,
-    Reservation, SpaceInfo, Store, StoreError, Transaction,
+    Annotation, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace,
+    Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users};
@@ -49,6 +49,27 @@ impl DirStore {
         Self::open_on(Arc::new(files), options)
     }
 
+    /// Opens the store in a directory for writing. If the directory is empty or not there, a store
+    /// is made that has this annotation of its own from its first durable write on.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_annotated(
+        path: impl AsRef<Path>,
+        first: Annotation,
+    ) -> Result<Arc<Self>, StoreError> {
+        let files = OsFiles::open(path.as_ref(), Access::ReadWrite)?;
+        Self::open_annotated_on(Arc::new(files), first)
+    }
+
+    /// The same on files that need not be a directory's.
+    pub fn open_annotated_on(
+        files: Arc<dyn Files>,
+        first: Annotation,
+    ) -> Result<Arc<Self>, StoreError> {
+        Ok(Arc::new(Self(Arc::new(opening::open(files, Access::ReadWrite, first)?))))
+    }
+
     /// Whether a directory holds nothing but what the start of a store leaves that was interrupted
     /// or failed: an opening for writing makes a new store of it. One that is not there holds
     /// nothing.
@@ -58,7 +79,7 @@ impl DirStore {
 
     /// Opens a store on files that need not be a directory's.
     pub fn open_on(files: Arc<dyn Files>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
-        Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))
+        Ok(Arc::new(Self(Arc::new(opening::open(files, options.access, Annotation::default())?))))
     }
 
     /// Ends all writing, records where every log ends, so that what a later opening lacks of them

@@ -50,20 +50,19 @@ pub fn format(
 ) -> Result<(), StoreError> {
     let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
     let superblock = Superblock { options, ..Superblock::first(uuid, device.geometry(), &area) };
-    format_as(device, area, space, AddressSpace::zoned(grid), superblock)
+    format_as(device, area, space, Catalog::new(AddressSpace::zoned(grid)), superblock)
 }
 
-/// The same for the device of the journal of a store with these addresses. The superblock is
-/// completed with where the journal begins.
+/// The same for the device of the journal of a store with this catalog. The superblock is completed
+/// with where the journal begins.
 pub(crate) fn format_as(
     device: &Arc<dyn Device>,
     mut area: SuperblockArea,
     space: &Arc<dyn JournalSpace>,
-    addresses: AddressSpace,
+    mut catalog: Catalog,
     mut superblock: Superblock,
 ) -> Result<(), StoreError> {
     let ground = Ground::new(superblock.device, device);
-    let mut catalog = Catalog::new(addresses);
     let epoch = catalog.next_epoch();
     catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
     let (tail, head) = write_snapshot(ground, space, &superblock, epoch, FIRST_SEQUENCE, &catalog)?;

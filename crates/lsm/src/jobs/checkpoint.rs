@@ -1,19 +1,25 @@
 //! Checkpoint: copies a store into another, empty one, as it is at one moment, while writes go on.
 //!
-//! 1. The engine flushes its memtables twice. Writes go on during the first flush. They wait during
+//! 1. The target is marked as an unfinished copy, unless it is marked already: by who made it for
+//!    this checkpoint ([`mark_of_unfinished_copy`](crate::mark_of_unfinished_copy)), or by a
+//!    checkpoint that was interrupted. A marked store cannot be opened.
+//! 2. The engine flushes its memtables twice. Writes go on during the first flush. They wait during
 //!    the second, which has what was written during the first. Then the version holds the writes
 //!    before this moment and no others. (A read-only engine copies its logs instead of flushing.)
-//! 2. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
+//! 3. Tables are copied byte by byte, and their checksums are verified on the way. If the front of
 //!    a table counts no more, the copy has zeros there, and trims them. A log whose entries the
 //!    opening has read into memory is compared, by checksum, with what it read then. A log's note
 //!    of the log before it is left out.
-//! 3. One transaction seals the copied files, deletes the target's empty logs and writes the
-//!    target's annotation. It is that of the source, for example with the same key spaces and the
-//!    decider's state; only the counts of what was written in a store's life begin at zero.
+//! 4. One transaction seals the copied files, deletes the target's empty logs and writes the
+//!    target's annotation, without the mark. It is that of the source, for example with the same
+//!    key spaces and the decider's state; only the counts of what was written in a store's life
+//!    begin at zero.
 //!
 //! A target is empty if it holds no key space of its own and no file but empty logs. It is claimed
-//! until the copy is done. If an earlier step than 3 fails, it stays empty. The tables that are
-//! copied stay pinned meanwhile, so their space does not come free.
+//! until the copy is done. If step 2 or 3 fails, a target that this checkpoint has marked gets its
+//! own annotation back, and is the empty store that it was. If the process ends before step 4 or
+//! the power is cut, the mark stays, and so it does if step 4 fails and has not taken effect. The
+//! tables that are copied stay pinned meanwhile, so their space does not come free.
 //!
 //! A checkpoint runs in the thread of its client, except for the flushes, and holds no lock over
 //! I/O.
@@ -23,8 +29,8 @@ use std::sync::Arc;
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{
-    CreateOptions, FileKind, FileReader, FileWriter, PlacementHint, Rank, Store, StoreError,
-    Transaction,
+    Annotation, CreateOptions, FileKind, FileReader, FileWriter, PlacementHint, Rank, Store,
+    StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, SeqNo};
@@ -87,7 +93,33 @@ impl Shared {
     ) -> Result<Checkpointed, Error> {
         let claim = target.users().claim_to_write();
         let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint".into()))?;
-        let empty_logs = logs_of_empty(target)?;
+        let Empty { logs, own, is_marked } = Empty::of(target)?;
+        if is_marked {
+            return self.fill(target, &logs, progress, &mut false);
+        }
+        let record = match own.opaque.is_empty() {
+            true => StoreRecord::new(),
+            false => StoreRecord::decode(&own.opaque)?,
+        };
+        annotate(target, record.marked().annotation())?;
+        let mut may_be_whole = false;
+        let filled = self.fill(target, &logs, progress, &mut may_be_whole);
+        if filled.is_err() && !may_be_whole {
+            // If that fails, the mark says what the target is. The error of the copy says more.
+            let _ = annotate(target, (*own).clone());
+        }
+        filled
+    }
+
+    /// Copies everything into a marked store, and takes the mark away. `may_be_whole` is set before
+    /// the transaction that does.
+    fn fill(
+        &self,
+        target: &dyn Store,
+        empty_logs: &[FileId],
+        progress: CheckpointProgress<'_>,
+        may_be_whole: &mut bool,
+    ) -> Result<Checkpointed, Error> {
         let moment = if self.options.read_only { self.as_opened()? } else { self.as_of_now()? };
         let _reading = self.readers.begin(ReaderKind::Checkpoint, moment.sequence);
         let mut copy = Copy { target, writers: Vec::new(), transaction: Transaction::new() };
@@ -112,8 +144,9 @@ impl Shared {
         let record = StoreRecord { lifetime: Written::default(), ..moment.record };
         transaction.annotate(FileId::STORE, record.annotation());
         for log in empty_logs {
-            transaction.delete(log);
+            transaction.delete(*log);
         }
+        *may_be_whole = true;
         target.commit(transaction)?;
         drop(writers);
         let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);
@@ -155,20 +188,39 @@ impl Shared {
     }
 }
 
-/// The logs of a target that holds nothing: none if nobody has opened it yet, and an empty one, or
-/// several, if it was opened and nothing was written. A target with entries, or with key spaces of
-/// its own, is refused.
-fn logs_of_empty(target: &dyn Store) -> Result<Vec<FileId>, Error> {
-    let files = target.list();
-    let own = target.info(FileId::STORE);
-    let has_spaces = match own.filter(|info| !info.annotation.opaque.is_empty()) {
-        Some(info) => StoreRecord::decode(&info.annotation.opaque)?.spaces.len() > 1,
-        None => false,
-    };
-    if has_spaces || files.iter().any(|file| file.kind != FileKind::Log || file.size > 0) {
-        return Err(Error::TargetNotEmpty { files: files.len() });
+/// A target that holds nothing.
+struct Empty {
+    /// None if nobody has opened it yet; an empty one, or several, if it was opened and nothing was
+    /// written.
+    logs: Vec<FileId>,
+    /// The store's own annotation.
+    own: Arc<Annotation>,
+    /// It is an unfinished copy.
+    is_marked: bool,
+}
+
+impl Empty {
+    /// A target with entries, or with key spaces of its own, is refused.
+    fn of(target: &dyn Store) -> Result<Self, Error> {
+        let files = target.list();
+        let own = target.info(FileId::STORE).map(|info| info.annotation).unwrap_or_default();
+        let (mut has_spaces, mut is_marked) = (false, false);
+        if !own.opaque.is_empty() {
+            let record = StoreRecord::decode_target(&own.opaque)?;
+            (has_spaces, is_marked) = (record.spaces.len() > 1, record.is_marked());
+        }
+        if has_spaces || files.iter().any(|file| file.kind != FileKind::Log || file.size > 0) {
+            return Err(Error::TargetNotEmpty { files: files.len() });
+        }
+        Ok(Self { logs: files.iter().map(|file| file.id).collect(), own, is_marked })
     }
-    Ok(files.iter().map(|file| file.id).collect())
+}
+
+/// Gives a store its own annotation.
+fn annotate(store: &dyn Store, annotation: Annotation) -> Result<(), StoreError> {
+    let mut transaction = Transaction::new();
+    transaction.annotate(FileId::STORE, annotation);
+    store.commit(transaction)
 }
 
 /// The tables of a version, by id, each with what counts of it.

@@ -57,7 +57,7 @@ mod version;
 mod view;
 
 pub use lost::LostRange;
-pub use recovery::remembered_system;
+pub use recovery::{is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
 
 pub(crate) use annotation::{INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint};
 pub(crate) use commit::DeciderState;

@@ -32,7 +32,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
+use terrace_env::store::{Annotation, FileInfo, FileKind, Rank, Store, StoreError, Transaction};
 use terrace_env::sync::Mutex;
 use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, Place};
@@ -116,6 +116,21 @@ pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
         Some(annotation) => Ok(Some(StoreRecord::decode(&annotation.opaque)?.decider)),
         None => Ok(None),
     }
+}
+
+/// The store's own annotation of an empty store that a checkpoint is about to fill. A store that
+/// has it from its first durable write on is never taken for an empty one.
+#[must_use]
+pub fn mark_of_unfinished_copy() -> Annotation {
+    StoreRecord::new().marked().annotation()
+}
+
+/// Whether the store is the target of a checkpoint that was interrupted, or is still on its way.
+/// Opening it is [`Error::UnfinishedCopy`].
+#[must_use]
+pub fn is_unfinished_copy(store: &dyn Store) -> bool {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation).unwrap_or_default();
+    StoreRecord::decode_target(&annotation.opaque).is_ok_and(|record| record.is_marked())
 }
 
 impl Shared {

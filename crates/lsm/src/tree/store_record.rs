@@ -2,8 +2,9 @@
 //! spaces and the dropped ones, the decider (compaction policy) with its state, and counts of what
 //! was written in the store's life. The layout is `docs/format/annotation.md`.
 //!
-//! - A version, kind or feature that is not known is [`Error::Unsupported`]; anything else that is
-//!   wrong is [`Error::Corruption`].
+//! - A version, kind or feature that is not known is [`Error::Unsupported`]. A store that is marked
+//!   as an unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
+//!   ([`StoreRecord::decode_target`]). Anything else that is wrong is [`Error::Corruption`].
 //! - The encoder does not check what it writes. The caller must keep to rules that the decoder
 //!   checks:
 //!   - Key spaces are in the order of their ids. The first one is key space 0.
@@ -31,7 +32,9 @@ const VERSION_OFFLOADED: u8 = 5;
 
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
-const FEATURES: u32 = FEATURE_RANGE_DELETES;
+/// Feature bit of a store: a checkpoint is on its way to it, or was interrupted.
+pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
+const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
 const FEATURES_RESERVED: [(u32, &str); 2] =
     [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
@@ -65,6 +68,16 @@ impl StoreRecord {
         Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new(), lifetime }
     }
 
+    /// The same record of a store that a checkpoint is about to fill.
+    pub(crate) fn marked(mut self) -> Self {
+        self.features |= FEATURE_UNFINISHED_COPY;
+        self
+    }
+
+    pub(crate) fn is_marked(&self) -> bool {
+        self.features & FEATURE_UNFINISHED_COPY != 0
+    }
+
     pub(crate) fn annotation(&self) -> Annotation {
         let version = if self.lifetime.offloaded > 0 { VERSION_OFFLOADED } else { VERSION };
         let mut opaque = vec![version, KIND_STORE];
@@ -83,7 +96,14 @@ impl StoreRecord {
         Annotation { opaque, ..Annotation::default() }
     }
 
+    /// The record of a whole store.
     pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
+        let record = Self::decode_target(opaque)?;
+        if record.is_marked() { Err(Error::UnfinishedCopy) } else { Ok(record) }
+    }
+
+    /// The record of a store to which a checkpoint is to go: the store may be an unfinished copy.
+    pub(crate) fn decode_target(opaque: &[u8]) -> Result<Self, Error> {
         if let &[VERSION | VERSION_OFFLOADED, KIND_STORE, a, b, c, d, ..] = opaque
             && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
         {
@@ -181,6 +201,19 @@ mod tests {
         let bytes = specimen("annotation-store-offloaded.bin", &offloaded.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), offloaded);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+    }
+
+    #[test]
+    fn an_unfinished_copy_is_decoded_for_the_checkpoint_that_repeats_it_alone() {
+        let marked = store().marked();
+        let bytes = marked.annotation().opaque;
+        let error = StoreRecord::decode(&bytes).unwrap_err();
+        assert!(matches!(error, Error::UnfinishedCopy), "{error}");
+        assert_eq!(StoreRecord::decode_target(&bytes).unwrap(), marked);
+        let again = |record: &StoreRecord| record.annotation().opaque;
+        survives(&bytes, StoreRecord::decode_target, again);
+        let bytes = specimen("annotation-store-unfinished.bin", &bytes);
+        assert_eq!(StoreRecord::decode_target(&bytes).unwrap(), marked);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! Tests of checkpoints: copies of a store in memory, in a directory, on a drive and on two drives.
 //! A copy that is made while others write is of one moment. If the target's power fails, it is a
-//! store or empty. A target that is too small stays empty.
+//! whole copy or cannot be opened. A target that is too small stays empty.
 //!
 //! Most tests run on the simulated runner, from seeds.
 
 use std::sync::Arc;
 
 use terrace::{
-    Batch, Bounds, ByteCount, Db, Devices, Durability, Emulator, FormatOptions, Geometry,
-    MemoryStore, Store,
+    Batch, Bounds, ByteCount, Db, Devices, Durability, Emulator, ErrorKind, FormatOptions,
+    Geometry, MemoryStore, Store,
 };
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
@@ -16,7 +16,7 @@ use terrace_env::{runner, test_seeds};
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
 use terrace_fs::{Access, Fs, MountOptions, holds_store};
 use terrace_zone::emulator::{Event, FaultPlan, RequestKind};
-use terrace_zone::{PowerCut, Snapshot};
+use terrace_zone::{Device, PowerCut, Snapshot};
 
 use crate::devices::{Contents, churn, contents, drive, options};
 
@@ -150,7 +150,7 @@ fn a_copy_made_while_others_write_is_of_one_moment() {
 }
 
 #[test]
-fn a_target_whose_power_fails_is_a_store_or_nothing() {
+fn a_target_whose_power_fails_is_a_whole_copy_or_cannot_be_opened() {
     for seed in test_seeds(2) {
         runner::simulate(seed, || {
             let (db, held) = filled(seed);
@@ -167,31 +167,87 @@ fn a_target_whose_power_fails_is_a_store_or_nothing() {
             target.set_observer(None);
             let moments = std::mem::take(&mut *moments.lock());
             assert!(moments.len() > 20, "{} moments", moments.len());
-            let (mut random, mut empty, mut whole) = (Random::seeded(seed), 0, 0);
+            let (mut random, mut unfinished, mut whole) = (Random::seeded(seed), 0, 0);
             for moment in moments.iter().map(Some).chain([None]) {
                 let survivor = match moment {
                     Some(moment) => moment.cut(PowerCut::any(&mut random), &mut random),
                     None => target.snapshot().unwrap().cut(PowerCut::DropUnflushed, &mut random),
                 };
-                let Ok(copy) = Db::open_device(Arc::new(survivor), options()) else {
+                let survivor = Arc::new(survivor);
+                match Db::open_device(survivor.clone(), options()) {
+                    Ok(copy) => {
+                        assert_eq!(contents(&copy), held);
+                        copy.verify().unwrap();
+                        whole += 1;
+                    }
+                    Err(error) if error.kind() == ErrorKind::UnfinishedCopy => {
+                        assert_eq!(whole, 0, "an unfinished copy behind a whole one");
+                        unfinished += 1;
+                        if unfinished % 16 == 1 {
+                            repeat(&db, survivor, &held);
+                        }
+                    }
                     // The power went while the drive was formatted.
-                    assert!(empty == 0 && whole == 0);
-                    continue;
-                };
-                let found = contents(&copy);
-                if found.is_empty() {
-                    assert_eq!(copy.key_spaces(), ["default"]);
-                    empty += 1;
-                } else {
-                    assert_eq!(found, held);
-                    copy.verify().unwrap();
-                    whole += 1;
+                    Err(error) => assert!(unfinished == 0 && whole == 0, "{error}"),
                 }
             }
-            assert!(empty > 3 && whole > 0, "{empty} empty, {whole} whole");
+            assert!(unfinished > 3 && whole > 0, "{unfinished} unfinished, {whole} whole");
             db.close().unwrap();
         });
     }
+}
+
+/// Makes an unfinished copy a whole one.
+fn repeat(db: &Db, target: Arc<Emulator>, held: &Contents) {
+    let fs = Fs::mount(Arc::clone(&target) as Arc<dyn Device>, &MountOptions::default()).unwrap();
+    db.checkpoint(Arc::clone(&fs) as Arc<dyn Store>).unwrap();
+    fs.unmount();
+    drop(fs);
+    let copy = Db::open_device(target, options()).unwrap();
+    check(&copy, held);
+    copy.close().unwrap();
+}
+
+#[test]
+fn a_copy_into_a_directory_that_is_cut_off_is_no_empty_store() {
+    runner::simulate(3, || {
+        let (db, held) = filled(3);
+        let copy_to = |files: &MemoryFiles| {
+            let mark = terrace_lsm::mark_of_unfinished_copy();
+            let target = DirStore::open_annotated_on(Arc::new(files.clone()), mark);
+            target.is_ok_and(|target| db.checkpoint(target).is_ok())
+        };
+        let uncut = MemoryFiles::new();
+        assert!(copy_to(&uncut));
+        let (mut random, mut none, mut unfinished) = (Random::seeded(3), 0, 0);
+        for operation in 0..uncut.operations() {
+            let files = MemoryFiles::new();
+            files.cut_at(operation);
+            copy_to(&files);
+            let survivor = files.power_cut(&mut random);
+            let options = DirOptions { access: Access::ReadOnly };
+            match DirStore::open_on(Arc::new(survivor.clone()), options) {
+                Err(_) => none += 1,
+                Ok(found) if terrace_lsm::is_unfinished_copy(&*found) => unfinished += 1,
+                Ok(_) => {
+                    let options = DirOptions { access: Access::ReadWrite };
+                    let found = DirStore::open_on(Arc::new(survivor), options).unwrap();
+                    let copy = Db::open(found, crate::devices::options()).unwrap();
+                    assert_eq!(contents(&copy), held, "cut at operation {operation}");
+                    copy.close().unwrap();
+                    continue;
+                }
+            }
+            if operation % 8 == 0 {
+                assert!(copy_to(&survivor), "cut at operation {operation}");
+                let options = DirOptions { access: Access::ReadWrite };
+                let found = DirStore::open_on(Arc::new(survivor), options).unwrap();
+                check(&Db::open(found, crate::devices::options()).unwrap(), &held);
+            }
+        }
+        assert!(none > 2 && unfinished > 10, "{none} no stores, {unfinished} unfinished");
+        db.close().unwrap();
+    });
 }
 
 #[test]
@@ -203,7 +259,7 @@ fn a_target_that_is_too_small_is_left_empty() {
         let fs = Fs::mount(small, &MountOptions::default()).unwrap();
         let error = db.checkpoint(Arc::clone(&fs) as Arc<dyn Store>).unwrap_err();
         assert!(error.is_space(), "{error}");
-        assert!(fs.list().is_empty());
+        assert!(fs.list().is_empty() && !terrace_lsm::is_unfinished_copy(&*fs));
         assert!(fs.audit().is_empty(), "{:?}", fs.audit());
         db.write_with(Batch::new(), Durability::Synced).unwrap();
         db.close().unwrap();
