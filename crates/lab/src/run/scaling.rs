@@ -137,8 +137,8 @@ impl Scaling {
         full / self.n()
     }
 
-    /// What a vain search of a table costs, if it is not that of the full drive: where there are as
-    /// many reads as there, tables of an n-th must allow as many as whole ones do.
+    /// Cost of a vain search, if it is not that of the full drive: where there are as many reads as
+    /// there, tables of an n-th must allow as many as whole ones do.
     pub(super) fn seek_cost(&self, full: ByteCount) -> Option<ByteCount> {
         let reads_shrink = self.mode == ScaleMode::Delays && !self.all_reads;
         let scales = full.0 > 0 && self.n() > 1 && !reads_shrink;

@@ -1,5 +1,5 @@
-//! Merges for point reads: a table that reads search in vain, as often as its decider allows, goes a
-//! level down, also while nobody writes. Reads that find their key in the first table that they
+//! Merges for point reads: a table that reads search in vain, as often as its decider allows, goes
+//! a level down, also while nobody writes. Reads that find their key in the first table that they
 //! search, or that filters guide past it, merge nothing.
 
 use std::sync::Arc;

@@ -95,10 +95,10 @@ pub struct System {
     /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
     /// large.
     pub check_moves: bool,
-    /// Bytes of a table for each point read that may search it in vain: after so many reads that had
-    /// to go on to another table, it is merged into the next level. 0: reads have nothing merged.
-    /// `None`: as the row has it; LevelDB has 16 KiB (`db/version_set.cc`, `allowed_seeks`). Range:
-    /// 0 to 1 GiB.
+    /// Bytes of a table for each point read that may search it in vain: after so many reads that
+    /// had to go on to another table, it is merged into the next level. 0: reads have nothing
+    /// merged. `None`: as the row has it; LevelDB has 16 KiB (`db/version_set.cc`,
+    /// `allowed_seeks`). Range: 0 to 1 GiB.
     pub seek_cost: Option<ByteCount>,
     /// How many successive choices that only move tables are one commit at most; `None`: as the row
     /// has it. LevelDB commits each move (`db/db_impl.cc`, `BackgroundCompaction`), which costs a
