@@ -118,6 +118,14 @@ impl Fs {
         self.volume.media.tables().geometry().guard_max()
     }
 
+    /// On shingled tracks, the bytes of the tables' device that puts leave to the journal, deletes,
+    /// flushes, compaction and reclaim, with the guards of these. 0 elsewhere.
+    #[must_use]
+    pub fn kept_on_tracks(&self) -> ByteCount {
+        let pool = self.volume.pools.tables_without_zones();
+        pool.map_or(ByteCount(0), |pool| pool.kept_on_tracks())
+    }
+
     /// Ends background work and waits for it, records where every log ends, so that what a later
     /// opening lacks of them is known to be lost, and gives the device up. Everything committed is
     /// durable already; what handles that are still open ask of the device fails from now on.

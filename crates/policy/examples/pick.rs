@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     capacity: ByteCount(2 * tables * TABLE.0),
                     zone_capacity: Some(ZONE),
                     guard: ByteCount(0),
+                    kept: ByteCount(0),
                     memtable_size: TABLE,
                 };
                 let sized: System = format!("{}:table_size=4MiB", system.name()).parse()?;

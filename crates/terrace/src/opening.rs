@@ -105,7 +105,8 @@ impl Db {
         let guard = fs.map_or(ByteCount(0), |fs| fs.guard_max());
         let whole = options.shape(whole, fs.and_then(|fs| fs.zone_capacity()), guard);
         options.check(&system, &whole)?;
-        let shape = StoreShape { capacity, ..whole };
+        let kept = fs.map_or(ByteCount(0), |fs| fs.kept_on_tracks());
+        let shape = StoreShape { capacity, kept, ..whole };
         let engine = options.engine(&system, &shape).fitted();
         if let Some(fs) = fs {
             fs.decide_by(system.placement(), system.reclaim());

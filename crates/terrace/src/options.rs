@@ -190,7 +190,8 @@ impl Options {
     ) -> StoreShape {
         let fitted = || Self::memtable_size_of(capacity);
         let memtable_size = self.memtable_size.unwrap_or_else(fitted);
-        StoreShape { capacity, zone_capacity, guard, memtable_size }
+        // What is kept has a part in what there is room for, and in nothing that is checked.
+        StoreShape { capacity, zone_capacity, guard, kept: ByteCount(0), memtable_size }
     }
 
     /// Checks that a store of this shape can be opened with these options and takes writes.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde_json::json;
 use terrace::device::{Device, ZoneState, foreign_content};
 use terrace::fs::DirStore;
-use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
+use terrace::{Db, MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
 use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
 
@@ -94,7 +94,7 @@ impl Format {
                 writeln!(out, "{image}: formatted for files with names, {capacity}")
             });
         }
-        let Remembered { system, live_max, memtable_size } = self.remember()?;
+        let Remembered { system, live_max, memtable_size, kept } = self.remember()?;
         let json = json!({
             "zones": zones, "capacity": capacity, "system": system, "live_max": live_max,
             "memtable_size": memtable_size,
@@ -103,7 +103,7 @@ impl Format {
             let counted = |zones| counted(u64::from(zones), "zone", "zones");
             let zones = zones.map_or("a drive without zones".to_owned(), counted);
             writeln!(out, "{image}: made a store on {zones}, {capacity}, for {system}")?;
-            writeln!(out, "{}", room(live_max, memtable_size))
+            writeln!(out, "{}", room(live_max, memtable_size, kept))
         })
     }
 
@@ -132,7 +132,7 @@ impl Format {
             return Err(Failure::new(Kind::Failed, message));
         }
         self.target.directory(Access::ReadWrite)?;
-        let Remembered { system, live_max, memtable_size } = self.remember()?;
+        let Remembered { system, live_max, memtable_size, kept } = self.remember()?;
         let json = json!({
             "directory": path.to_string(), "system": system, "live_max": live_max,
             "memtable_size": memtable_size,
@@ -143,7 +143,7 @@ impl Format {
                 "{}: made a store in the directory, for {system}",
                 shown(self.target.path())
             )?;
-            writeln!(out, "{}", room(live_max, memtable_size))
+            writeln!(out, "{}", room(live_max, memtable_size, kept))
         })
     }
 
@@ -151,7 +151,8 @@ impl Format {
     fn remember(&self) -> Result<Remembered, Failure> {
         let db = self.target.db_under(&self.under)?;
         let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
-        let remembered = Remembered { system: db.system().to_string(), live_max, memtable_size };
+        let (system, kept) = (db.system().to_string(), kept_on_tracks(&db));
+        let remembered = Remembered { system, live_max, memtable_size, kept };
         db.close()?;
         Ok(remembered)
     }
@@ -162,10 +163,24 @@ struct Remembered {
     system: String,
     live_max: ByteCount,
     memtable_size: ByteCount,
+    kept: ByteCount,
 }
 
-/// How much a store has room for, in a sentence.
-pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount) -> String {
+/// Bytes of the store that puts leave on shingled tracks; 0 elsewhere.
+pub(super) fn kept_on_tracks(db: &Db) -> ByteCount {
+    db.fs().map_or(ByteCount(0), |fs| fs.kept_on_tracks())
+}
+
+/// How much a store has room for, in a sentence. `kept`: see [`kept_on_tracks`].
+pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount, kept: ByteCount) -> String {
+    if live_max == ByteCount(0) && kept > ByteCount(0) {
+        return format!(
+            "too small for keys and values that are overwritten without end: {kept} are kept for \
+             the journal, deletes, flushes and compactions, with guards, and memtables of \
+             {memtable_size} and their logs have guards, too; it takes some, until puts are \
+             refused; a larger drive, or one of shorter tracks, leaves more"
+        );
+    }
     if live_max == ByteCount(0) {
         return format!(
             "too small for keys and values that are overwritten without end: {ZONES_KEPT} zones \

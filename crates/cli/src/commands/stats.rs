@@ -13,7 +13,7 @@ use serde::Serialize;
 use terrace::{ByteCount, LevelStats, SpaceInUse, Stats, Waits, Written};
 use terrace_fs::{Access, DeviceUsage, FreeSpace};
 
-use super::format::room;
+use super::format::{kept_on_tracks, room};
 use super::runs;
 use super::target::Target;
 use super::zones;
@@ -45,6 +45,9 @@ struct Answer {
     /// Bytes of keys and values that can live in it and be overwritten without end.
     live_max: ByteCount,
     memtable_size: ByteCount,
+    /// Bytes that puts leave on shingled tracks.
+    #[serde(skip)]
+    kept: ByteCount,
     /// The devices of a store that is not in a directory.
     devices: Vec<DeviceUsage>,
     /// The free runs of the tables' device, if it has no zones.
@@ -70,6 +73,7 @@ impl Metrics {
             system,
             live_max,
             memtable_size,
+            kept: kept_on_tracks(&db),
             devices,
             free,
         };
@@ -104,7 +108,7 @@ impl Answer {
             space.for_puts,
             ByteCount(space.kept.0 + space.reserved.0)
         )?;
-        writeln!(out, "{}", room(self.live_max, self.memtable_size))?;
+        writeln!(out, "{}", room(self.live_max, self.memtable_size, self.kept))?;
         if let Some(share) = self.space_efficiency {
             let percent = 100.0 * share;
             let of = if self.free.is_some() { "space" } else { "zones" };

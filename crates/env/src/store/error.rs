@@ -37,6 +37,7 @@ pub enum StoreError {
             (true, _) => "delete something, or free space there",
             (_, true) if *rank == Rank::Journal => "use a larger log device",
             (_, true) => "flush memtables, whose logs lie there, or use a larger log device",
+            (_, false) if *empty => "nothing there can be deleted, so use a larger drive",
             (_, false) => "delete something",
         }
     )]
@@ -49,6 +50,8 @@ pub enum StoreError {
         available: ByteCount,
         /// Whether the space is that of a disk of the host, which the store shares with others.
         on_host: bool,
+        /// Whether no sealed file takes any of the space: then deletes free nothing.
+        empty: bool,
         /// The device that is full, where the store has several.
         device: Option<DeviceId>,
     },

@@ -78,7 +78,14 @@ impl Allowance {
         if full.contains(&error.kind()) {
             let available = self.volume.files.room().map_or(ByteCount(0), |room| room.available);
             let (rank, needed) = (self.rank, ByteCount(bytes as u64));
-            return StoreError::NoSpace { rank, needed, available, on_host: true, device: None };
+            return StoreError::NoSpace {
+                rank,
+                needed,
+                available,
+                on_host: true,
+                empty: false,
+                device: None,
+            };
         }
         StoreError::io(format!("writing file {}", node.id), error)
     }
@@ -107,6 +114,7 @@ pub(super) fn reserve(
             needed: bytes,
             available,
             on_host: true,
+            empty: false,
             device: None,
         });
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
-use terrace_env::store::StoreError;
+use terrace_env::store::{Rank, Store as _, StoreError};
 use terrace_fs::superblock::SuperblockArea;
 use terrace_fs::{FormatOptions, Fs, OPEN_ZONES_MIN, data_zones_min};
 use terrace_zone::{Device, Emulator, Geometry, Tracks};
@@ -51,6 +51,36 @@ fn tracks_of_one_block_or_of_a_part_of_one_are_refused() {
     }
     let tracks = Geometry::tracks(ByteCount::mib(64), Tracks { blocks: 16, overlap: 2 });
     formatted(in_sectors(tracks), 1);
+}
+
+#[test]
+fn a_drive_that_is_small_beside_its_guards_is_refused_with_the_size_that_it_takes() {
+    let of = |mib| Geometry::tracks(ByteCount::mib(mib), Tracks { blocks: 256, overlap: 2 });
+    let what = refusal(of(64));
+    let (_, least) = what.split_once("at least ").expect("the least size");
+    let (least, rest) = least.split_once(" MiB, found 64 MiB: ").expect("what was found");
+    assert!(rest.contains("guards, of 3 MiB each"), "{what}");
+    let least: u64 = least.parse().expect("whole MiB");
+    refusal(of(least - 1));
+    let fs = mount(&formatted(of(least), 1));
+    let (space, kept) = (fs.space(), fs.kept_on_tracks());
+    assert!(space.for_puts > fs.guard_max(), "{space:?}");
+    assert_eq!(space.kept, kept);
+    assert!(space.capacity > kept, "{space:?}");
+}
+
+#[test]
+fn a_store_that_holds_nothing_gives_no_advice_to_delete() {
+    let tracks = Geometry::tracks(ByteCount::mib(64), Tracks { blocks: 24, overlap: 2 });
+    for geometry in [tracks, Geometry::plain(ByteCount::mib(64)), fewest()] {
+        let fs = mount(&formatted(geometry, 1));
+        let refused = || fs.reserve(Rank::Log, ByteCount::gib(1)).expect_err("no space");
+        let what = refused().to_string();
+        assert!(what.ends_with("nothing there can be deleted, so use a larger drive"), "{what}");
+        table(&fs).expect("room");
+        let what = refused().to_string();
+        assert!(what.ends_with("delete something"), "{what}");
+    }
 }
 
 /// An older store's superblock can stand behind the new one, where a write was torn: it must not be

@@ -135,8 +135,9 @@ pub(super) fn store_plan(
     let shape = StoreShape {
         capacity: ByteCount(u64::from(shapes.zones) * zone),
         zone_capacity: shapes.full_device.zone_capacity(zone).map(ByteCount),
-        // No size that is fitted depends on it.
+        // No size that is fitted depends on them.
         guard: ByteCount(0),
+        kept: ByteCount(0),
         memtable_size: ByteCount(memtable_size),
     };
     // Chosen for the full drive: what a row fits to its store may have absolute bounds. The rest

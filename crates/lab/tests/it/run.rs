@@ -339,6 +339,7 @@ fn no_put_waits_for_five_seconds_in_a_store_filled_as_far_as_its_system_says() {
             capacity: ByteCount::gib(70),
             zone_capacity: Some(ByteCount::mib(256)),
             guard: ByteCount(0),
+            kept: ByteCount(0),
             memtable_size: ByteCount::mib(64),
         };
         let records = system.live_max(&shape).0 / (16 + 4096);

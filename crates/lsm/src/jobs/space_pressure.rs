@@ -306,7 +306,14 @@ mod tests {
 
     fn no_space() -> Error {
         let (needed, available, rank) = (ByteCount(1), ByteCount(0), Rank::Compaction);
-        Error::from(StoreError::NoSpace { rank, needed, available, on_host: false, device: None })
+        Error::from(StoreError::NoSpace {
+            rank,
+            needed,
+            available,
+            on_host: false,
+            empty: false,
+            device: None,
+        })
     }
 
     #[test]

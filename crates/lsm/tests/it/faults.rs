@@ -236,7 +236,14 @@ impl Layer for Failing {
         if transaction.changes().iter().all(deletes) && self.delete.swap(false, Ordering::Relaxed) {
             let (needed, available) = (ByteCount::kib(4), ByteCount(0));
             let (rank, on_host, device) = (Rank::Journal, false, None);
-            return Err(StoreError::NoSpace { rank, needed, available, on_host, device });
+            return Err(StoreError::NoSpace {
+                rank,
+                needed,
+                available,
+                on_host,
+                empty: false,
+                device,
+            });
         }
         self.store.commit(transaction)
     }

@@ -249,7 +249,14 @@ impl Layer for RefusesLogs {
         {
             let (needed, available) = (ByteCount::kib(4), ByteCount(0));
             let (rank, on_host, device) = (Rank::Journal, false, None);
-            return Err(StoreError::NoSpace { rank, needed, available, on_host, device });
+            return Err(StoreError::NoSpace {
+                rank,
+                needed,
+                available,
+                on_host,
+                empty: false,
+                device,
+            });
         }
         self.store.commit(transaction)
     }
@@ -330,7 +337,7 @@ impl Layer for RefusesTables {
         tries.refused.fetch_add(1, Ordering::Relaxed);
         let (needed, available) = (ByteCount::kib(4), ByteCount(0));
         let (rank, on_host, device) = (options.rank, false, None);
-        Err(StoreError::NoSpace { rank, needed, available, on_host, device })
+        Err(StoreError::NoSpace { rank, needed, available, on_host, empty: false, device })
     }
 }
 

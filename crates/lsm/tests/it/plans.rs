@@ -111,6 +111,7 @@ fn rows_under(jobs: u16, load: LoadRule) -> Vec<(&'static str, Arc<dyn Compactio
             capacity: ByteCount::mib(1),
             zone_capacity: Some(ByteCount(TABLE.0 * TABLES)),
             guard: ByteCount(0),
+            kept: ByteCount(0),
             memtable_size: TABLE,
         };
         (own.name(), system.compaction(&shape, Arc::new(InOrder)))

@@ -94,6 +94,7 @@ mod tests {
             capacity: ByteCount(zone.0 * zones),
             zone_capacity: Some(zone),
             guard: ByteCount(0),
+            kept: ByteCount(0),
             memtable_size: ByteCount::mib(64),
         })
     }

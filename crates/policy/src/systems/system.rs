@@ -392,7 +392,9 @@ impl System {
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
         let bytes = store.for_data().0 / 100 * self.row.live_max();
         let together = self.table_size(store).0.saturating_mul(self.row.parts().tables_together);
-        store.beside_guards(bytes, ByteCount(together))
+        let together = ByteCount(together);
+        let room = store.beside_guards(bytes, together);
+        store.beside_kept(together).map_or(room, |most| room.min(most))
     }
 
     /// Checks that all parameters that the row has are within their ranges, and that compactions of

@@ -186,8 +186,9 @@ mod tests {
         for system in System::all() {
             let capacity = ByteCount::gib(64);
             let zone_capacity = Some(ByteCount::mib(256));
-            let (guard, memtable_size) = (ByteCount(0), ByteCount::mib(4));
-            let store = StoreShape { capacity, zone_capacity, guard, memtable_size };
+            let (none, memtable_size) = (ByteCount(0), ByteCount::mib(4));
+            let store =
+                StoreShape { capacity, zone_capacity, guard: none, kept: none, memtable_size };
             let told =
                 |system: &System| format!("{:?}", system.compaction(&store, Arc::new(NoZones)));
             let unsaid = System {
@@ -277,8 +278,8 @@ mod tests {
     #[test]
     fn there_is_a_level_that_flushes_go_to() {
         let (capacity, zone_capacity) = (ByteCount::gib(64), Some(ByteCount::mib(256)));
-        let (guard, memtable_size) = (ByteCount(0), ByteCount::mib(4));
-        let store = StoreShape { capacity, zone_capacity, guard, memtable_size };
+        let (none, memtable_size) = (ByteCount(0), ByteCount::mib(4));
+        let store = StoreShape { capacity, zone_capacity, guard: none, kept: none, memtable_size };
         let check = |text: &str| text.parse::<System>().unwrap().check(&store);
         let error = check("leveldb-greedy:levels=2").unwrap_err().to_string();
         assert!(error.starts_with("levels of leveldb-greedy is 2: "), "{error}");

@@ -78,6 +78,7 @@ mod tests {
             capacity,
             zone_capacity: None,
             guard: ByteCount(0),
+            kept: ByteCount(0),
             memtable_size,
         };
         // 4 x 64 MiB, 1 GiB, 4 GiB, 16 GiB, and the last level.

@@ -39,8 +39,8 @@ fn valid(load: &Load) -> f64 {
 }
 
 fn shape(memtable_size: ByteCount) -> StoreShape {
-    let (capacity, guard) = (ByteCount(1 << 40), ByteCount(0));
-    StoreShape { capacity, zone_capacity: None, guard, memtable_size }
+    let (capacity, none) = (ByteCount(1 << 40), ByteCount(0));
+    StoreShape { capacity, zone_capacity: None, guard: none, kept: none, memtable_size }
 }
 
 fn compaction(system: &str) -> Arc<dyn Compaction> {

@@ -24,8 +24,9 @@ fn aware(row: Row, rule: LoadRule) -> Arc<dyn Compaction> {
     let level1_size = Some(ByteCount(100_000));
     let system = System { load: rule, level1_size, ..System::of(row) };
     let memtable_size = ByteCount(10);
-    let (capacity, guard) = (ByteCount(1 << 30), ByteCount(0));
-    let store = StoreShape { capacity, zone_capacity: None, memtable_size, guard };
+    let (capacity, none) = (ByteCount(1 << 30), ByteCount(0));
+    let store =
+        StoreShape { capacity, zone_capacity: None, guard: none, kept: none, memtable_size };
     system.compaction(&store, Arc::new(NoZones))
 }
 

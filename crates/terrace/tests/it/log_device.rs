@@ -296,7 +296,14 @@ impl FileWriter for FullLog {
             return self.writer.append(bytes);
         }
         let (needed, available, device) = (ByteCount::kib(8), ByteCount(0), Some(DeviceId(1)));
-        Err(StoreError::NoSpace { rank: Rank::Log, needed, available, on_host: false, device })
+        Err(StoreError::NoSpace {
+            rank: Rank::Log,
+            needed,
+            available,
+            on_host: false,
+            empty: false,
+            device,
+        })
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use terrace::{ByteCount, Compression, Db, Emulator, FormatOptions, Geometry, Row, System};
+use terrace::{
+    ByteCount, Compression, Db, Emulator, Error, FormatOptions, Geometry, Options, Row, System,
+};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::runner;
 use terrace_zone::Tracks;
@@ -38,6 +40,12 @@ fn overwrite(system: System, (blocks, overlap, table): Case) {
         .system(System { table_size, level1_size, ..system })
         .compression(Compression::None);
     let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
+    overwrite_promised(&db, system.name());
+    db.close().unwrap();
+}
+
+/// Fills a store as far as it promises, in random order, and overwrites that.
+fn overwrite_promised(db: &Db, name: &str) {
     let keys = (db.live_max().0 / (VALUE + size_of::<u32>()) as u64) as u32;
     let (mut random, mut value) = (Random::seeded(1), vec![0; VALUE]);
     for write in 0..(1 + VOLUMES) * keys {
@@ -46,11 +54,87 @@ fn overwrite(system: System, (blocks, overlap, table): Case) {
         random.fill_bytes(&mut value);
         db.put(&key.to_be_bytes(), &value).unwrap_or_else(|error| {
             let volumes = f64::from(write) / f64::from(keys);
-            panic!("{} after {volumes:.2} volumes: {error}", system.name())
+            panic!("{name} after {volumes:.2} volumes: {error}")
         });
     }
     assert_eq!(db.stats().failure, None);
-    db.close().unwrap();
+}
+
+/// A device: its MiB, blocks of a track, and tracks that a write destroys.
+type Shape = (u64, u32, u32);
+
+/// Devices that are small beside their guards.
+const SMALL: [Shape; 19] = [
+    (40, 256, 2),
+    (48, 256, 2),
+    (56, 256, 2),
+    (64, 256, 2),
+    (72, 256, 2),
+    (76, 256, 2),
+    (80, 256, 2),
+    (88, 256, 2),
+    (32, 128, 3),
+    (40, 128, 3),
+    (48, 128, 3),
+    (52, 128, 3),
+    (56, 128, 3),
+    (128, 1024, 2),
+    (256, 1024, 2),
+    (512, 4096, 2),
+    (256, 256, 16),
+    (1024, 2048, 8),
+    (32, 24, 2),
+];
+
+/// A store with the options that fit the device; an error if the device is too small for one.
+fn fitting(system: System, (mib, blocks, overlap): Shape) -> Result<Db, Error> {
+    let geometry = Geometry::tracks(ByteCount::mib(mib), Tracks { blocks, overlap });
+    let options = Options::fitting(geometry.capacity()).system(system);
+    let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+    let options = options.compression(Compression::None);
+    Db::create_device(device, &FormatOptions::default(), options)
+}
+
+#[test]
+fn a_small_device_of_tracks_is_refused_or_takes_puts_as_it_promises() {
+    let refused = SMALL.map(|shape| {
+        runner::simulate(1, move || {
+            let db = match fitting(System::default(), shape) {
+                Ok(db) => db,
+                Err(error) => {
+                    let error = error.to_string();
+                    let says = error.contains("expected a shingled device of at least");
+                    assert!(says && error.contains("guards"), "{shape:?}: {error}");
+                    return true;
+                }
+            };
+            let space = db.stats().space;
+            assert!(space.kept <= space.capacity, "{shape:?}: {space:?}");
+            assert!(db.live_max() <= space.for_puts, "{shape:?}: {}: {space:?}", db.live_max());
+            db.put(b"key", &[1; VALUE]).unwrap_or_else(|error| panic!("{shape:?}: {error}"));
+            db.close().unwrap();
+            false
+        })
+    });
+    let taken = refused.iter().filter(|refused| !**refused).count();
+    assert!((3..=16).contains(&taken), "{taken} of {SMALL:?} are taken");
+}
+
+#[test]
+fn what_is_promised_beside_long_guards_on_a_small_device_is_overwritten() {
+    let cases = [(96, 256, 2), (112, 256, 2), (64, 128, 3)].map(|shape| (System::default(), shape));
+    let sets = (System::of(Row::Sealdb), (96, 256, 2));
+    let begin = |(system, shape): (System, Shape)| {
+        let overwrite = move || {
+            let db = fitting(system, shape).unwrap();
+            assert!(db.live_max() > ByteCount(0), "{shape:?}");
+            overwrite_promised(&db, &format!("{} on {shape:?}", system.name()));
+            db.close().unwrap();
+        };
+        runner::spawn("overwriting", move || runner::simulate(1, overwrite))
+    };
+    let cases: Vec<_> = cases.into_iter().chain([sets]).map(begin).collect();
+    cases.into_iter().for_each(runner::JoinHandle::join);
 }
 
 /// Carries cases out, several at once.

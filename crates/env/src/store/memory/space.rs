@@ -54,6 +54,7 @@ impl Capacity {
             needed: needed_bytes,
             available,
             on_host: false,
+            empty: used + pinned == 0,
             device: None,
         })
     }

@@ -148,8 +148,14 @@ impl Governor {
             Rank::Compaction => self.reclaim,
             Rank::UrgentLog => self.reclaim + self.jobs + owed,
             Rank::Flush => self.reclaim + self.jobs + self.urgent + owed,
-            Rank::Log => self.reclaim + 2 * self.jobs + self.urgent + self.guards + owed,
+            Rank::Log => self.blocks_kept_from_puts() + owed,
         }
+    }
+
+    /// Blocks that puts leave to the ranks above, the journal apart, while nothing lies on an
+    /// offload device.
+    pub(super) fn blocks_kept_from_puts(&self) -> u64 {
+        self.reclaim + 2 * self.jobs + self.urgent + self.guards
     }
 
     /// Blocks that are kept for a rank.

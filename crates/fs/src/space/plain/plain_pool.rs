@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use terrace_env::ZoneId;
-use terrace_env::store::StoreError;
+use terrace_env::store::{Rank, StoreError};
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{ByteCount, ZoneId};
 use terrace_policy::Fit;
 use terrace_zone::{Device as _, Tracks};
 
@@ -47,6 +47,11 @@ const STRETCHES_MIN: u32 = 8;
 const STRETCHES_MAX: u32 = u32::MAX;
 /// The fewest stretches beside for tables: a few, and the same again for a merge of them.
 const TABLES_MIN: u32 = 8;
+
+/// Blocks of the smallest log, and of the smallest flush, on shingled tracks, without their guards:
+/// a MiB, as a region has whose file may become of any length. An engine's least flush, that of
+/// 64 KiB of entries, is shorter.
+const PUT_MIN: u64 = 256;
 
 /// See the [module](self).
 pub(crate) struct PlainPool {
@@ -160,6 +165,18 @@ impl PlainPool {
     /// Keeps enough stretches for a journal whose snapshot has this many bytes.
     pub(crate) fn set_snapshot(&self, bytes: u64) {
         self.state.lock().governor.set_journal(journal_zones(bytes, STRETCH));
+    }
+
+    /// On shingled tracks, what puts leave to the journal and to the ranks above them, while nothing
+    /// lies on an offload device. 0 on a plain device.
+    pub(crate) fn kept_on_tracks(&self) -> ByteCount {
+        let state = self.state.lock();
+        if state.guard.most() == 0 {
+            return ByteCount(0);
+        }
+        let stretch = state.free.stretch(0).end;
+        let journal = state.governor.stretches_kept(Rank::Log, state.journal) * stretch;
+        super::state::bytes(journal + state.governor.blocks_kept_from_puts())
     }
 
     /// So many live blocks more are on the offload device; or less, if it is negative.
@@ -287,6 +304,42 @@ fn check_tracks(medium: &Medium) -> Result<(), StoreError> {
     }
 }
 
+/// Blocks that a device of shingled tracks needs so that an empty store takes a put, if it has
+/// `end` blocks: the units of superblock and journal, what puts leave to the ranks above them, and
+/// a log and a flush, each with its guard.
+fn needed_on_tracks(end: u64, unit: u64, guard: u64) -> u64 {
+    let units = 1 + u64::from(journal_zones(0, STRETCH));
+    let kept = Governor::new(0, end.saturating_sub(unit), guard).blocks_kept_from_puts();
+    units * unit + kept + 2 * (guard + PUT_MIN)
+}
+
+/// Refuses a device of shingled tracks that is so small beside its guards that puts would be
+/// refused though nothing is stored.
+fn check_guards(medium: &Medium) -> Result<(), StoreError> {
+    let (end, guard) = (medium.grid().end(), guard_of(medium).most());
+    let unit = u64::from(unit_of(medium)) * u64::from(STRETCH);
+    let needed = |end| needed_on_tracks(end, unit, guard);
+    if guard == 0 || end >= needed(end) {
+        return Ok(());
+    }
+    // More is kept on a larger device, by a part of what it has more.
+    let mut least = needed(end).next_multiple_of(STRETCH.into());
+    while needed(least) > least {
+        least = needed(least).next_multiple_of(STRETCH.into());
+    }
+    let units = 1 + u64::from(journal_zones(0, STRETCH));
+    let rest = least - units * unit - 2 * (guard + PUT_MIN);
+    let [found, least, metadata, rest, put, guard] =
+        [end, least, units * unit, rest, 2 * (guard + PUT_MIN), guard].map(super::state::bytes);
+    Err(StoreError::Invalid(format!(
+        "device {}: expected a shingled device of at least {least}, found {found}: superblock and \
+         journal take {metadata}, {rest} are kept for deletes, flushes, compaction and reclaim, and \
+         a log and a flush take {put}; most of that are guards, of {guard} each: with shorter \
+         tracks, or a smaller overlap, a smaller device is enough",
+        medium.id()
+    )))
+}
+
 /// Refuses a device that is too small, or too large, for what a store has on it, and tracks that
 /// it cannot use.
 pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), StoreError> {
@@ -297,7 +350,7 @@ pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), Stor
     let of_tables = if holds_tables { TABLES_MIN } else { 0 };
     let least = STRETCHES_MIN.saturating_mul(unit).saturating_add(of_tables);
     if whole >= least.into() && geometry.zones < STRETCHES_MAX {
-        return Ok(());
+        return if holds_tables { check_guards(medium) } else { Ok(()) };
     }
     let size = super::state::bytes(u64::from(STRETCH));
     let kind = if geometry.layout.tracks().is_some() { "shingled" } else { "plain" };

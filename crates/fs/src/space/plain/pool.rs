@@ -272,6 +272,7 @@ impl Pool for PlainPool {
         let state = self.state.lock();
         let stretch = state.free.stretch(0).end;
         let journal = state.governor.stretches_kept(Rank::Log, state.journal) * stretch;
+        let free = state.free.writable().saturating_sub(state.governor.granted());
         SpaceInfo {
             capacity: bytes(state.capacity - u64::from(state.journal) * stretch),
             free: bytes(state.free.writable()),
@@ -279,7 +280,8 @@ impl Pool for PlainPool {
             dead: bytes(state.free.blocks() - state.free.writable()),
             pinned: bytes(state.pinned),
             reserved: bytes(state.governor.granted()),
-            kept: bytes(journal + state.governor.blocks_kept(Rank::Log)),
+            // What is kept may be in use: of that there is no more than is free.
+            kept: bytes((journal + state.governor.blocks_kept(Rank::Log)).min(free)),
             for_puts: bytes(state.available(Rank::Log, 0)),
         }
     }

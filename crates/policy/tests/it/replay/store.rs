@@ -411,6 +411,7 @@ fn store_shape(shape: Shape) -> StoreShape {
         capacity: ByteCount((shape.zones * shape.capacity) as u64),
         zone_capacity: Some(ByteCount(shape.capacity as u64)),
         guard: ByteCount(0),
+        kept: ByteCount(0),
         memtable_size: ByteCount(shape.memtable),
     }
 }
