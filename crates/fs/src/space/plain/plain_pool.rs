@@ -304,37 +304,39 @@ fn check_tracks(medium: &Medium) -> Result<(), StoreError> {
     }
 }
 
-/// Blocks that a device of shingled tracks needs so that an empty store takes a put, if it has
-/// `end` blocks: the units of superblock and journal, what puts leave to the ranks above them, and
-/// a log and a flush, each with its guard.
-fn needed_on_tracks(end: u64, unit: u64, guard: u64) -> u64 {
-    let units = 1 + u64::from(journal_zones(0, STRETCH));
-    let kept = Governor::new(0, end.saturating_sub(unit), guard).blocks_kept_from_puts();
-    units * unit + kept + 2 * (guard + PUT_MIN)
+/// Blocks that puts leave on a device of shingled tracks to the ranks above them, if it has `end`
+/// blocks, one unit of them the superblock's.
+fn kept_of(end: u64, unit: u64, guard: u64) -> u64 {
+    Governor::new(0, end.saturating_sub(unit), guard).blocks_kept_from_puts()
 }
 
-/// Refuses a device of shingled tracks that is so small beside its guards that puts would be
-/// refused though nothing is stored.
-fn check_guards(medium: &Medium) -> Result<(), StoreError> {
+/// Refuses a device of shingled tracks that is so small beside its guards that an empty store would
+/// take no put. It needs the units of superblock and journal, what puts leave, and a log and a
+/// flush, each with its guard; and `least` stretches in any case.
+fn check_guards(medium: &Medium, least: u32) -> Result<(), StoreError> {
     let (end, guard) = (medium.grid().end(), guard_of(medium).most());
-    let unit = u64::from(unit_of(medium)) * u64::from(STRETCH);
-    let needed = |end| needed_on_tracks(end, unit, guard);
-    if guard == 0 || end >= needed(end) {
+    let (stretch, unit) = (u64::from(STRETCH), u64::from(unit_of(medium)));
+    let metadata = (1 + u64::from(journal_zones(0, STRETCH))) * unit * stretch;
+    let put = 2 * (guard + PUT_MIN);
+    let needed = |end| {
+        let needed = metadata + kept_of(end, unit * stretch, guard) + put;
+        needed.max(u64::from(least) * stretch)
+    };
+    if end >= needed(end) {
         return Ok(());
     }
     // More is kept on a larger device, by a part of what it has more.
-    let mut least = needed(end).next_multiple_of(STRETCH.into());
-    while needed(least) > least {
-        least = needed(least).next_multiple_of(STRETCH.into());
+    let mut enough = needed(end).next_multiple_of(stretch);
+    while needed(enough) > enough {
+        enough = needed(enough).next_multiple_of(stretch);
     }
-    let units = 1 + u64::from(journal_zones(0, STRETCH));
-    let rest = least - units * unit - 2 * (guard + PUT_MIN);
-    let [found, least, metadata, rest, put, guard] =
-        [end, least, units * unit, rest, 2 * (guard + PUT_MIN), guard].map(super::state::bytes);
+    let kept = kept_of(enough, unit * stretch, guard);
+    let [found, enough, metadata, kept, put, guard] =
+        [end, enough, metadata, kept, put, guard].map(super::state::bytes);
     Err(StoreError::Invalid(format!(
-        "device {}: expected a shingled device of at least {least}, found {found}: superblock and \
-         journal take {metadata}, {rest} are kept for deletes, flushes, compaction and reclaim, and \
-         a log and a flush take {put}; most of that are guards, of {guard} each: with shorter \
+        "device {}: expected a shingled device of at least {enough}, found {found}: superblock and \
+         journal take {metadata}, {kept} are kept for deletes, flushes, compaction and reclaim, \
+         and a log and a flush take {put}; most of that are guards, of {guard} each: with shorter \
          tracks, or a smaller overlap, a smaller device is enough",
         medium.id()
     )))
@@ -349,8 +351,11 @@ pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), Stor
     let whole = medium.grid().end() / u64::from(STRETCH);
     let of_tables = if holds_tables { TABLES_MIN } else { 0 };
     let least = STRETCHES_MIN.saturating_mul(unit).saturating_add(of_tables);
+    if holds_tables && geometry.layout.tracks().is_some() {
+        check_guards(medium, least)?;
+    }
     if whole >= least.into() && geometry.zones < STRETCHES_MAX {
-        return if holds_tables { check_guards(medium) } else { Ok(()) };
+        return Ok(());
     }
     let size = super::state::bytes(u64::from(STRETCH));
     let kind = if geometry.layout.tracks().is_some() { "shingled" } else { "plain" };
