@@ -62,7 +62,7 @@ fn a_drive_that_is_small_beside_its_guards_is_refused_with_the_size_that_it_take
     assert!(rest.contains("guards, of 3 MiB each"), "{what}");
     let least: u64 = least.parse().expect("whole MiB");
     refusal(of(least - 1));
-    let fs = mount(&formatted(of(least), 1));
+    let fs = mount(formatted(of(least), 1));
     let (space, kept) = (fs.space(), fs.kept_on_tracks());
     assert!(space.for_puts > fs.guard_max(), "{space:?}");
     assert_eq!(space.kept, kept);
@@ -73,7 +73,7 @@ fn a_drive_that_is_small_beside_its_guards_is_refused_with_the_size_that_it_take
 fn a_store_that_holds_nothing_gives_no_advice_to_delete() {
     let tracks = Geometry::tracks(ByteCount::mib(64), Tracks { blocks: 24, overlap: 2 });
     for geometry in [tracks, Geometry::plain(ByteCount::mib(64)), fewest()] {
-        let fs = mount(&formatted(geometry, 1));
+        let fs = mount(formatted(geometry, 1));
         let refused = || fs.reserve(Rank::Log, ByteCount::gib(1)).expect_err("no space");
         let what = refused().to_string();
         assert!(what.ends_with("nothing there can be deleted, so use a larger drive"), "{what}");
