@@ -48,8 +48,8 @@ const MEMTABLES_WRITTEN: u64 = 4;
 
 /// Percent of the space beside what is kept that can be live at least where lack of space drives
 /// compactions: tables of upper levels, entries that are hidden and guards take the rest. Row
-/// `bluefs` with tracks of 1 MiB and an overlap of 2 took 82 % of it on a device of 96 MiB, and 73 %
-/// on one of 128 MiB, until a put was refused.
+/// `bluefs` with tracks of 1 MiB and an overlap of 2 took 82 % of it on a device of 96 MiB, and
+/// 73 % on one of 128 MiB, until a put was refused.
 const LIVE_BESIDE_KEPT: u64 = 70;
 
 impl StoreShape {
@@ -68,8 +68,8 @@ impl StoreShape {
 
     /// On shingled tracks, the most bytes that can live beside what is [kept](Self::kept) and the
     /// [memtables](MEMTABLES_WRITTEN) that are written. `together` is as in
-    /// [`beside_guards`](Self::beside_guards). `None` elsewhere: there, what is kept is part of what
-    /// rows leave free.
+    /// [`beside_guards`](Self::beside_guards). `None` elsewhere: there, what is kept is part of
+    /// what rows leave free.
     ///
     /// The space beside them has to hold the tables and the guards between them. Tables that lie
     /// together have few guards between them. Where tables are short beside a guard, the

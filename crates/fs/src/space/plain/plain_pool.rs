@@ -167,8 +167,8 @@ impl PlainPool {
         self.state.lock().governor.set_journal(journal_zones(bytes, STRETCH));
     }
 
-    /// On shingled tracks, what puts leave to the journal and to the ranks above them, while nothing
-    /// lies on an offload device. 0 on a plain device.
+    /// Bytes that puts on shingled tracks leave to the journal and to the ranks above them, while
+    /// nothing lies on an offload device. 0 on a plain device.
     pub(crate) fn kept_on_tracks(&self) -> ByteCount {
         let state = self.state.lock();
         if state.guard.most() == 0 {
