@@ -176,13 +176,13 @@ fn a_drive_of_tracks_that_cannot_hold_a_store_or_is_cut_off_is_refused_in_words(
         assert!(error.contains(expected), "{shape:?}: {error}");
         assert!(!place.path().join("d.img").exists(), "{shape:?}");
     }
-    for shape in [["--size", "8MiB"], ["--track", "1GiB"]] {
+    for shape in [["--size", "8MiB"], ["--size", "64MiB"], ["--track", "1GiB"]] {
         place.ok(&[&create[..], &shape].concat());
         let error = place.fails(1, &["format", "d.img"]);
         assert!(error.contains("expected a shingled device of"), "{shape:?}: {error}");
         fs::remove_file(place.path().join("d.img")).expect("the image");
     }
-    place.ok(&[&create[..], &["--size", "64MiB"]].concat());
+    place.ok(&[&create[..], &["--size", "96MiB"]].concat());
     place.ok(&["format", "d.img", "--system", "sealdb"]);
     let image = fs::OpenOptions::new().write(true).open(place.path().join("d.img")).expect("it");
     let whole = image.metadata().expect("its length").len();
