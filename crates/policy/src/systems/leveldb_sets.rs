@@ -26,13 +26,20 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
     live_max: 55,
     tables_together: TABLES_OF_A_SET,
-    own: leveldb::on_disk(Row::LeveldbSets),
+    own: own(),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::SET_READS]],
     placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: leveldb::table_size,
 };
+
+const fn own() -> System {
+    let mut system = leveldb::on_disk(Row::LeveldbSets);
+    // As `sealdb`: a merge for reads would rewrite a set.
+    system.seek_cost = None;
+    system
+}
 
 fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
     Arc::new(Leveled::new(options(system, store)))

@@ -61,6 +61,8 @@ pub(super) const PARTS: RowParts = RowParts {
 const fn own() -> System {
     let mut system = leveldb::row(Row::Sealdb);
     system.whole_inputs = false;
+    // The paper names no merges for reads, and here each would rewrite a set.
+    system.seek_cost = None;
     system.fit = Fit::Next;
     system
 }

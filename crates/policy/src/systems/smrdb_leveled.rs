@@ -48,6 +48,13 @@ pub(super) const PARTS: RowParts = RowParts {
 
 const fn own() -> System {
     let leveldb = leveldb::row(Row::SmrdbLeveled);
-    // The collector works when it must.
-    System { free_min: 0, gain_min: 25, flush_level: 0, moves_together: None, ..leveldb }
+    // The collector works when it must. The thesis names no merges for reads.
+    System {
+        free_min: 0,
+        gain_min: 25,
+        flush_level: 0,
+        moves_together: None,
+        seek_cost: None,
+        ..leveldb
+    }
 }
