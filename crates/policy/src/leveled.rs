@@ -31,7 +31,6 @@
 //!    most four times their own bytes. This spares reads.
 //! 8. *Space.* If space is short and no level is due: first any table with a tombstone above the
 //!    last level, then level 0, then any table behind level 0 that overlaps one below.
-//!
 //! 9. *Reads. Option* (LevelDB: a read for every 16 KiB): a table that so many point reads have
 //!    searched in vain goes down, if nothing else is due; from level 0 its run, with all that
 //!    overlap it. Scans count by their bytes.

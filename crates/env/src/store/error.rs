@@ -50,7 +50,7 @@ pub enum StoreError {
         available: ByteCount,
         /// Whether the space is that of a disk of the host, which the store shares with others.
         on_host: bool,
-        /// Whether no sealed file takes any of the space: then deletes free nothing.
+        /// Whether no file takes any of the space: then deletes free nothing.
         empty: bool,
         /// The device that is full, where the store has several.
         device: Option<DeviceId>,

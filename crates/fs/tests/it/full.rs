@@ -60,7 +60,7 @@ pub(crate) fn table(
     Ok(id)
 }
 
-fn verify(fs: &Fs, id: FileId) {
+pub(crate) fn verify(fs: &Fs, id: FileId) {
     let reader = fs.open(id).expect("a file");
     let mut bytes = vec![0; reader.len() as usize];
     reader.read_at(0, &mut bytes, Cause::Read).expect("a read of a full store");

@@ -15,6 +15,7 @@ use terrace_zone::{Device, Emulator, Geometry, PowerCut};
 
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{format, formatted};
+use crate::full::verify;
 
 /// As few active zones as a store needs, and enough zones for some to fail.
 /// The size of files that are admitted.
@@ -57,13 +58,6 @@ fn table(fs: &Fs, stream: u16, len: usize) -> Result<FileId, StoreError> {
     transaction.seal(writer.id(), note("a table"));
     fs.commit(transaction)?;
     Ok(writer.id())
-}
-
-fn verify(fs: &Fs, id: FileId) {
-    let reader = fs.open(id).expect("a file");
-    let mut bytes = vec![0; reader.len() as usize];
-    reader.read_at(0, &mut bytes, Cause::Read).expect("its bytes");
-    assert!(bytes == pattern(id.0, 0, bytes.len()), "file {id}");
 }
 
 #[test]

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::runner::{self, JoinHandle, SimulationOptions};
-use terrace_env::store::{Rank, Store};
-use terrace_env::{ByteCount, Cause, FileId, test_seeds};
+use terrace_env::store::Rank;
+use terrace_env::{ByteCount, test_seeds};
 use terrace_fs::{Fs, OPEN_ZONES_MIN, data_zones_min};
 use terrace_zone::Geometry;
 
-use crate::cuts::facts::pattern;
 use crate::drive::{formatted, mount};
-use crate::full::{delete, options, table};
+use crate::full::{delete, options, table, verify};
 
 const ZONE: u64 = 128 << 10;
 const ACTORS: u16 = 6;
@@ -27,13 +26,6 @@ fn few() -> Geometry {
         max_active: Some(OPEN_ZONES_MIN + 1),
         ..Geometry::uniform(ByteCount(ZONE), data_zones_min((ZONE >> 12) as u32) + 12)
     }
-}
-
-fn verify(fs: &Fs, id: FileId) {
-    let reader = fs.open(id).expect("a file");
-    let mut bytes = vec![0; reader.len() as usize];
-    reader.read_at(0, &mut bytes, Cause::Read).expect("its bytes");
-    assert!(bytes == pattern(id.0, 0, bytes.len()), "file {id}");
 }
 
 /// Writes files of a stream of its own, and deletes them again.

@@ -125,10 +125,12 @@ impl State {
         self.rested_at == Some(tree)
     }
 
-    /// Whether scans have so multiplied since nothing paid that something may pay now.
+    /// Whether readers make a compaction pay that did not when the decider had nothing to do: scans
+    /// have multiplied, or a table was searched in vain as often as it may be.
     fn may_pay(&self, shared: &Shared) -> bool {
         let most = self.scans_when_idle.saturating_mul(2) + SCANS_PER_LOOK;
-        shared.decider.heeds_load() && shared.load.load(&shared.counters).scans > most
+        let scans = || shared.load.load(&shared.counters).scans;
+        shared.seeks.is_due() || (shared.decider.heeds_load() && scans() > most)
     }
 
     /// Changes a request, unless it has been answered.
@@ -187,26 +189,23 @@ impl Board {
             let idle = state.running == 0 && state.admitted.is_empty();
             let resting = idle && !state.rests(tree) && rest.is_due(shared);
             let pick = |urgency| Some(Task::Pick { urgency, tree });
-            let task = if shared.lifecycle.must_stop()
-                || !state.admitted.is_empty()
-                || state.choosing
-            {
-                None
-            } else if state.running > 0 {
-                let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
-                add.then_some(Task::PickBeside { tree })
-            } else if let Some(request) = state.requests.front() {
-                Some(Task::Request(request.clone()))
-            } else if shared.space.needs_compaction(tree) {
-                pick(Urgency::Space)
-            } else if state.idle_at != Some(tree) || state.may_pay(shared) || shared.seeks.is_due()
-            {
-                pick(Urgency::Shape)
-            } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
-                pick(Urgency::Rest)
-            } else {
-                None
-            };
+            let task =
+                if shared.lifecycle.must_stop() || !state.admitted.is_empty() || state.choosing {
+                    None
+                } else if state.running > 0 {
+                    let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
+                    add.then_some(Task::PickBeside { tree })
+                } else if let Some(request) = state.requests.front() {
+                    Some(Task::Request(request.clone()))
+                } else if shared.space.needs_compaction(tree) {
+                    pick(Urgency::Space)
+                } else if state.idle_at != Some(tree) || state.may_pay(shared) {
+                    pick(Urgency::Shape)
+                } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
+                    pick(Urgency::Rest)
+                } else {
+                    None
+                };
             if let Some(task) = task {
                 (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {

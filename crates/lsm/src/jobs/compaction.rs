@@ -2,10 +2,12 @@
 //! asks the decider (the policy that chooses compactions) for a plan, and carries it out as a
 //! [merge](super::merging) or as [trivial moves](super::trivial_move).
 //!
-//! - If the shape of the tree needs nothing, the decider is asked for the table that point reads
-//!   have searched in vain ([`super::seeks`]).
 //! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If any were dropped, the task ends with that.
+//! - If the shape of the tree needs nothing, the decider is asked what to do about the table that
+//!   reads have searched in vain ([`super::seeks`]).
+//! - With the option `reclaim_first`, an actor waits until the store's reclaim rests, before it
+//!   asks what the shape needs.
 //! - A plan that the tree does not allow is not carried out, and stops the engine.
 //! - If a plan would move a table that lies on an offload device, and there is space, the task
 //!   writes that table anew at its place instead, by a merge ([`super::offload`]).

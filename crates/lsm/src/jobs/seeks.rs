@@ -6,9 +6,9 @@
 //!   them together come by, one counts as such a read of the first table there, if there are
 //!   several. (LevelDB begins each of them at a random number of bytes.)
 //! - Each table counts such reads from its opening on. How many it may have says the decider
-//!   ([`Compaction::seeks_allowed`]). The first table that has more becomes due. Others become due
+//!   ([`Compaction::seeks_allowed`]). The first table that has so many becomes due. Others become due
 //!   at a later read, once that one has been taken.
-//! - Most deciders allow any number. Their reads count nothing.
+//! - Most deciders allow any number. Then reads count nothing.
 //!
 //! Threads: any. One lock, with nothing else under it.
 

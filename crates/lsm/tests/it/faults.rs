@@ -219,6 +219,12 @@ struct Failing {
     delete: AtomicBool,
 }
 
+/// The error of a store that has no space for a request of this rank.
+pub(crate) fn no_space(rank: Rank) -> StoreError {
+    let (needed, available) = (ByteCount::kib(4), ByteCount(0));
+    StoreError::NoSpace { rank, needed, available, on_host: false, empty: false, device: None }
+}
+
 impl Layer for Failing {
     fn below(&self) -> &dyn Store {
         &self.store
@@ -234,16 +240,7 @@ impl Layer for Failing {
     fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
         let deletes = |change: &Change| matches!(change, Change::Delete { .. });
         if transaction.changes().iter().all(deletes) && self.delete.swap(false, Ordering::Relaxed) {
-            let (needed, available) = (ByteCount::kib(4), ByteCount(0));
-            let (rank, on_host, device) = (Rank::Journal, false, None);
-            return Err(StoreError::NoSpace {
-                rank,
-                needed,
-                available,
-                on_host,
-                empty: false,
-                device,
-            });
+            return Err(no_space(Rank::Journal));
         }
         self.store.commit(transaction)
     }

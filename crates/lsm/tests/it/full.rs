@@ -17,6 +17,7 @@ use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId};
 use terrace_policy::{Compaction, Cut, Route};
 
+use crate::faults::no_space;
 use crate::model::{Change, Contents, Model, batch, contents, decider, open, options, try_open};
 use crate::routed::{self, Routed, to};
 
@@ -247,16 +248,7 @@ impl Layer for RefusesLogs {
         if creates_log
             && self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, refused).is_ok()
         {
-            let (needed, available) = (ByteCount::kib(4), ByteCount(0));
-            let (rank, on_host, device) = (Rank::Journal, false, None);
-            return Err(StoreError::NoSpace {
-                rank,
-                needed,
-                available,
-                on_host,
-                empty: false,
-                device,
-            });
+            return Err(no_space(Rank::Journal));
         }
         self.store.commit(transaction)
     }
@@ -335,9 +327,7 @@ impl Layer for RefusesTables {
         // A try takes a while, or an endless row of them would never let the clock go on.
         runner::sleep(Duration::from_millis(1));
         tries.refused.fetch_add(1, Ordering::Relaxed);
-        let (needed, available) = (ByteCount::kib(4), ByteCount(0));
-        let (rank, on_host, device) = (options.rank, false, None);
-        Err(StoreError::NoSpace { rank, needed, available, on_host, empty: false, device })
+        Err(no_space(options.rank))
     }
 }
 

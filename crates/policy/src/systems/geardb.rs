@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
+use super::{Row, RowParts, StoreShape, System, gear_parameters, leveldb, parameters};
 use crate::{
     Compaction, Gear, GearOptions, GearVariant, LastResort, LevelSeparated, LeveledOptions,
     MOVES_TOGETHER, Throttle, ZonesSource,
@@ -49,28 +49,22 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 55,
     tables_together: 1,
     own: System::row(Row::Geardb, (0, 25)),
-    parameters: &[&[
-        parameters::BOUND,
-        parameters::BOUND_OF,
-        parameters::FACTOR,
-        parameters::FLUSH_LEVEL,
-        parameters::GATHERED,
-        parameters::GROWTH,
-        parameters::LEVEL0_RUNS,
-        parameters::LEVEL0_SLOW,
-        parameters::LEVEL0_STOP,
-        parameters::LEVEL1_SIZE,
-        parameters::MOVES_TOGETHER,
-        parameters::NEARLY_EMPTY,
-        parameters::OVERFULL,
-        parameters::SEEK_COST,
-        parameters::SPREAD,
-        parameters::TABLE_SIZE,
-        parameters::THROTTLE,
-        parameters::VARIANT,
-        parameters::WINDOW_OF,
-        parameters::WINDOWS,
-    ]],
+    parameters: &[
+        gear_parameters::ALL,
+        &[
+            parameters::FACTOR,
+            parameters::FLUSH_LEVEL,
+            parameters::GROWTH,
+            parameters::LEVEL0_RUNS,
+            parameters::LEVEL0_SLOW,
+            parameters::LEVEL0_STOP,
+            parameters::LEVEL1_SIZE,
+            parameters::MOVES_TOGETHER,
+            parameters::SEEK_COST,
+            parameters::TABLE_SIZE,
+            parameters::THROTTLE,
+        ],
+    ],
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |_| Arc::new(LastResort),

@@ -6,6 +6,7 @@
 //! | one for each system | its algorithm in words, and its parts in one constant, `PARTS` |
 //! | `leveldb` | what most systems have of LevelDB |
 //! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
+//! | `gear_parameters` | those of gear compaction alone |
 //! | `parts` | the parts of a row |
 //! | `shape` | the store that parameters are fitted to |
 //! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
@@ -16,6 +17,7 @@
 //! the medium: do not reuse the name of a removed one.
 
 mod bluefs;
+mod gear_parameters;
 mod geardb;
 mod level_separated;
 mod leveldb;

@@ -1,13 +1,14 @@
 //! The parameters that systems have, each with its range and the reason for the range.
 //!
-//! What a parameter does is said at the field that it sets, of [`System`](super::System) or of
-//! [`GearRepairs`](crate::GearRepairs). The row of a system, one file for each in this folder, says
-//! which parameters the system has, beside the two of all systems: `load` and `rewrite_max`.
+//! The field of [`System`](super::System) that a parameter sets tells its effect. The row of a
+//! system, one file for each in this folder, says which parameters the system has, beside the two
+//! of all systems: `load` and `rewrite_max`. Those of gear compaction alone are in
+//! [`gear_parameters`](super::gear_parameters).
 
 use terrace_env::{ByteCount, Limit};
 
 use super::parameter::{Kind, Parameter};
-use crate::{Fit, GearVariant, LoadRule, Throttle, Victim, ZoneAge};
+use crate::{Fit, LoadRule, Throttle, Victim, ZoneAge};
 
 /// See [`System::aligned_from`](super::System::aligned_from).
 pub(super) const ALIGNED_FROM: Parameter = Parameter {
@@ -41,27 +42,6 @@ pub(super) const ALONG_MAX: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.along_max = value as u16,
     get: |system| Some(system.along_max.into()),
-};
-
-/// See [`GearRepairs::bound`](crate::GearRepairs::bound).
-pub(super) const BOUND: Parameter = Parameter {
-    limit: Limit {
-        option: "bound",
-        least: 100,
-        most: 1000,
-        reason: "a level that may not hold its bound is compacted without end",
-    },
-    kind: Kind::Percent,
-    set: |system, value| system.repairs.bound = value as u16,
-    get: |system| Some(system.repairs.bound.into()),
-};
-
-/// See [`GearRepairs::bound_of_limit`](crate::GearRepairs::bound_of_limit).
-pub(super) const BOUND_OF: Parameter = Parameter {
-    limit: Limit { option: "bound_of", least: 0, most: 1, reason: "it is one of two words" },
-    kind: Kind::Word(&["windows", "limit"]),
-    set: |system, value| system.repairs.bound_of_limit = value > 0,
-    get: |system| Some(system.repairs.bound_of_limit.into()),
 };
 
 /// See [`System::carry_overlap`](super::System::carry_overlap).
@@ -151,19 +131,6 @@ pub(super) const GAIN_MIN: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.gain_min = value as u8,
     get: |system| Some(system.gain_min.into()),
-};
-
-/// See [`GearRepairs::gathered`](crate::GearRepairs::gathered).
-pub(super) const GATHERED: Parameter = Parameter {
-    limit: Limit {
-        option: "gathered",
-        least: 0,
-        most: 100,
-        reason: "at 0 nothing is, and no zone holds more than itself",
-    },
-    kind: Kind::Percent,
-    set: |system, value| system.repairs.gathered = value as u8,
-    get: |system| Some(system.repairs.gathered.into()),
 };
 
 /// See [`System::growth`](super::System::growth).
@@ -294,19 +261,6 @@ pub(super) const MOVES_TOGETHER: Parameter = Parameter {
     get: |system| system.moves_together.map(Into::into),
 };
 
-/// See [`GearRepairs::nearly_empty`](crate::GearRepairs::nearly_empty).
-pub(super) const NEARLY_EMPTY: Parameter = Parameter {
-    limit: Limit {
-        option: "nearly_empty",
-        least: 1,
-        most: 1000,
-        reason: "at 1 zones join at each compaction, and beyond only when a window is used up",
-    },
-    kind: Kind::Number,
-    set: |system, value| system.repairs.nearly_empty = value as u16,
-    get: |system| Some(system.repairs.nearly_empty.into()),
-};
-
 /// See [`System::overlap_bands`](super::System::overlap_bands).
 pub(super) const OVERLAP_BANDS: Parameter = Parameter {
     limit: Limit {
@@ -318,19 +272,6 @@ pub(super) const OVERLAP_BANDS: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.overlap_bands = Some(value as u16),
     get: |system| system.overlap_bands.map(u64::from),
-};
-
-/// See [`GearRepairs::overfull`](crate::GearRepairs::overfull).
-pub(super) const OVERFULL: Parameter = Parameter {
-    limit: Limit {
-        option: "overfull",
-        least: 1,
-        most: 1000,
-        reason: "a compaction takes something, and level 0 waits until it is written",
-    },
-    kind: Kind::Number,
-    set: |system, value| system.repairs.overfull = value as u16,
-    get: |system| Some(system.repairs.overfull.into()),
 };
 
 /// See [`System::rest_max`](super::System::rest_max).
@@ -381,19 +322,6 @@ pub(super) const SET_READS: Parameter = Parameter {
     get: |system| Some(system.set_reads.into()),
 };
 
-/// See [`GearRepairs::spread`](crate::GearRepairs::spread).
-pub(super) const SPREAD: Parameter = Parameter {
-    limit: Limit {
-        option: "spread",
-        least: 1,
-        most: 1000,
-        reason: "at 1 a level takes twice its space, and beyond it is gathered without end",
-    },
-    kind: Kind::Number,
-    set: |system, value| system.repairs.spread = value as u16,
-    get: |system| Some(system.repairs.spread.into()),
-};
-
 /// See [`System::table_size`](super::System::table_size).
 pub(super) const TABLE_SIZE: Parameter = Parameter {
     limit: Limit {
@@ -440,20 +368,6 @@ pub(super) const TZONE: Parameter = Parameter {
     get: |system| Some(system.tzone.into()),
 };
 
-/// The variants of gear compaction, by their names' places.
-const VARIANTS: [GearVariant; 3] =
-    [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1];
-
-/// See [`System::variant`](super::System::variant).
-pub(super) const VARIANT: Parameter = Parameter {
-    limit: Limit { option: "variant", least: 0, most: 2, reason: "it is one of three words" },
-    kind: Kind::Word(&["repaired", "code", "algorithm-1"]),
-    set: |system, value| system.variant = VARIANTS[value as usize],
-    get: |system| {
-        VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
-    },
-};
-
 /// See [`System::fit`](super::System::fit).
 pub(super) const FIT: Parameter = Parameter {
     limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
@@ -479,27 +393,6 @@ pub(super) const WHOLE_INPUTS: Parameter = Parameter {
     kind: Kind::Switch,
     set: |system, value| system.whole_inputs = value > 0,
     get: |system| Some(system.whole_inputs.into()),
-};
-
-/// See [`GearRepairs::window_of_limit`](crate::GearRepairs::window_of_limit).
-pub(super) const WINDOW_OF: Parameter = Parameter {
-    limit: Limit { option: "window_of", least: 0, most: 1, reason: "it is one of two words" },
-    kind: Kind::Word(&["bytes", "limit"]),
-    set: |system, value| system.repairs.window_of_limit = value > 0,
-    get: |system| Some(system.repairs.window_of_limit.into()),
-};
-
-/// See [`System::windows`](super::System::windows).
-pub(super) const WINDOWS: Parameter = Parameter {
-    limit: Limit {
-        option: "windows",
-        least: 1,
-        most: 100,
-        reason: "a level has a window, and more of them than tables are empty",
-    },
-    kind: Kind::Number,
-    set: |system, value| system.windows = value as u16,
-    get: |system| Some(system.windows.into()),
 };
 
 /// The ages of a zone, by their names' places.

@@ -57,7 +57,7 @@ fn leveled() -> Leveled {
     Leveled::new(options())
 }
 
-fn options() -> LeveledOptions {
+pub(crate) fn options() -> LeveledOptions {
     LeveledOptions {
         level0_runs: 2,
         level0_slow: 3,
@@ -177,7 +177,7 @@ fn leveled_keeps_its_shape() {
 }
 
 /// The same with LevelDB's own ways.
-fn leveldb() -> Leveled {
+pub(crate) fn leveldb() -> Leveled {
     let (throttle, growth, check_moves) = (Throttle::Leveldb, 6, true);
     let carry_overlap = true;
     Leveled::new(LeveledOptions { throttle, growth, check_moves, carry_overlap, ..options() })
@@ -186,19 +186,6 @@ fn leveldb() -> Leveled {
 #[test]
 fn leveldb_grows_its_compactions_and_checks_its_moves() {
     check("compaction-leveldb", |input| decide(&leveldb(), input));
-}
-
-#[test]
-fn a_table_that_reads_searched_in_vain_goes_a_level_down() {
-    check("compaction-after-seeks", |input| decide(&leveldb(), input));
-    let allowed = |seek_cost, size| {
-        let options = LeveledOptions { seek_cost: ByteCount(seek_cost), ..options() };
-        Leveled::new(options).seeks_allowed(ByteCount(size))
-    };
-    // LevelDB's cost, and a table of 4 MiB.
-    assert_eq!(allowed(16 << 10, 4 << 20), Some(256));
-    assert_eq!(allowed(16 << 10, 1), Some(1), "the first read would be one too many");
-    assert_eq!(allowed(0, 4 << 20), None);
 }
 
 /// The thesis's buffers of ten, ten and a hundred bands before the last level, a tenth as large:
@@ -297,7 +284,7 @@ fn a_merge_into_the_deepest_tier_takes_small_runs_and_a_slice_along() {
     });
 }
 
-fn sealdb(victim: Victim, whole_inputs: bool) -> Sealdb {
+pub(crate) fn sealdb(victim: Victim, whole_inputs: bool) -> Sealdb {
     let leveled = LeveledOptions { whole_inputs, ..options() };
     Sealdb::new(SealdbOptions { leveled, victim, rest_max: 50 })
 }
@@ -382,6 +369,21 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
     tree.levels.iter_mut().for_each(|level| level.runs.retain(|run| !run.segments.is_empty()));
 }
 
+/// Carries out one plan after the other, until there is none; how many there were.
+pub(crate) fn carry_out_all(
+    tree: &mut TreeView,
+    pick: impl Fn(&TreeView, &[u8]) -> Option<Choice>,
+) -> usize {
+    let (mut state, mut next, mut steps) = (Vec::new(), 1000, 0);
+    while let Some(choice) = pick(tree, &state) {
+        state.clone_from(&choice.state);
+        carry_out(tree, choice, &mut next);
+        steps += 1;
+        assert!(steps < 100, "still busy after {steps} plans: {tree:?}");
+    }
+    steps
+}
+
 #[test]
 fn any_legal_tree_comes_to_rest_in_shape() {
     let text = "
@@ -402,48 +404,12 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         [&leveled(), &tiered(), &along, &sweep(), &repaired, &code, &algorithm1, &by_set, &bounded];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
-        let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
-        while let Some(choice) = decider.pick(&tree, &state, urgency) {
-            state.clone_from(&choice.state);
-            carry_out(&mut tree, choice, &mut next);
-            steps += 1;
-            assert!(steps < 100, "still busy after {steps} plans: {tree:?}");
-        }
+        let mut tree = tree(text);
+        let steps = carry_out_all(&mut tree, |tree, state| decider.pick(tree, state, urgency));
         assert!(steps > 1, "{} did nothing", decider.name());
         let most = if decider.name() == "tiered" { 2 } else { 1 };
         assert!((0..tree.levels.len()).all(|level| tree.runs(level).len() <= most), "{tree:?}");
         assert!(tree.levels.last().is_some_and(|last| last.runs.len() == 1), "{tree:?}");
-    }
-}
-
-#[test]
-fn any_table_above_the_last_level_goes_down_for_reads_until_none_is_left() {
-    let text = "
-        level=0 run=9 a-g:10
-        level=0 run=8 x-z:10
-        level=1 run=5 a-d:10 e-h:10
-        level=2 run=2 a-c:10 c-z:30
-        level=3 run=1 b-e:10 f-m:10";
-    let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
-    let bounded = sealdb(Victim::Bounded, false);
-    let deciders: [&dyn Compaction; 5] = [&leveldb(), &repaired, &code, &algorithm1, &bounded];
-    for decider in deciders {
-        let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
-        let upper = |tree: &TreeView| {
-            let mut runs = tree.levels.iter().flat_map(|level| &level.runs);
-            runs.find_map(|run| run.segments.first()).map(|segment| segment.file)
-        };
-        while let Some(table) = upper(&tree) {
-            let Some(choice) = decider.pick_after_seeks(&tree, &state, table) else { break };
-            state.clone_from(&choice.state);
-            carry_out(&mut tree, choice, &mut next);
-            steps += 1;
-            assert!(steps < 100, "{}: still busy: {tree:?}", decider.name());
-        }
-        assert!(steps > 3, "{}: {steps} steps, {tree:?}", decider.name());
-        let held = tree.levels.iter().filter(|level| !level.runs.is_empty());
-        assert_eq!(held.count(), 1, "{}: {tree:?}", decider.name());
-        assert_eq!(decider.pick_after_seeks(&tree, &state, FileId(9_999)), None, "it is gone");
     }
 }
 

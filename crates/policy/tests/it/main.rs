@@ -1,6 +1,7 @@
 //! The tests of the crate: goldens in text, a view in and a choice out; random trees; and whole
 //! loads replayed through the deciders ([`replay`]). Nothing does I/O but the goldens.
 
+mod after_seeks;
 mod bands;
 mod compaction;
 mod foreign_tables;

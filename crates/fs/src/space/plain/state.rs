@@ -266,7 +266,7 @@ impl State {
             needed: bytes(blocks),
             available: bytes(self.available(rank, 0)),
             on_host: false,
-            empty: self.live + self.pinned == 0,
+            empty: self.live + self.unsealed + self.pinned == 0,
             device: Some(self.device),
         }
     }

@@ -236,7 +236,7 @@ impl State {
             needed: bytes(blocks),
             available: bytes(all * u64::from(zones)),
             on_host: false,
-            empty: totals.live + totals.pinned == 0,
+            empty: totals.live + totals.unsealed + totals.pinned == 0,
             device: self.device,
         }
     }
