@@ -5,9 +5,9 @@
 //! - A scan or a cursor searches all tables in its way at once. For each so many bytes that all of
 //!   them together come by, one counts as such a read of the first table there, if there are
 //!   several. (LevelDB begins each of them at a random number of bytes.)
-//! - Each table counts such reads from its opening on. How many it may have says the decider
-//!   ([`Compaction::seeks_allowed`]). The first table that has so many becomes due. Others become due
-//!   at a later read, once that one has been taken.
+//! - Each table counts such reads from its opening on. The decider says how many it may have
+//!   ([`Compaction::seeks_allowed`]). The first table that has so many becomes due. Others become
+//!   due at a later read, once that one has been taken.
 //! - Most deciders allow any number. Then reads count nothing.
 //!
 //! Threads: any. One lock, with nothing else under it.

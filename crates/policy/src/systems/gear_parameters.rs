@@ -1,5 +1,5 @@
-//! The parameters of gear compaction alone, those of [`GearRepairs`](crate::GearRepairs) among them.
-//! [`parameters`](super::parameters) has the others.
+//! The parameters of gear compaction alone, those of [`GearRepairs`](crate::GearRepairs) among
+//! them. [`parameters`](super::parameters) has the others.
 
 use terrace_env::Limit;
 
