@@ -8,7 +8,8 @@
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
-//! | where new data goes | | [`Sweep`], [`Gear`], [`Bands`], [`Sealdb`] |
+//! | where new data goes | | [`Sliced`], [`Sweep`], [`Gear`] |
+//! | | | [`Bands`], [`Sealdb`] |
 //! | and when that pays | | [`LoadAware`], around any of these |
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
@@ -40,6 +41,7 @@ mod pointers;
 mod reclaim;
 mod sealdb;
 mod sets;
+mod sliced;
 mod smrdb;
 mod sweep;
 mod systems;
@@ -71,6 +73,7 @@ pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Sight, Supply,
 };
 pub use sealdb::{Sealdb, SealdbOptions, Victim};
+pub use sliced::{Sliced, SlicedOptions};
 pub use smrdb::{Bands, BandsOptions};
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};

@@ -119,11 +119,13 @@ impl Tiered {
         Self { options }
     }
 
-    fn last(&self, tree: &TreeView) -> usize {
+    /// The last level: that of the options, or the tree's if that is deeper.
+    pub(crate) fn last(&self, tree: &TreeView) -> usize {
         self.options.levels.max(tree.levels.len()) - 1
     }
 
-    fn score(&self, tree: &TreeView, level: usize) -> f64 {
+    /// How far a level is at its limit of runs.
+    pub(crate) fn score(&self, tree: &TreeView, level: usize) -> f64 {
         tree.runs(level).len() as f64 / self.options.runs as f64
     }
 
@@ -169,6 +171,11 @@ impl Tiered {
         }
     }
 
+    /// All runs of a level into the next one, and nothing else.
+    pub(crate) fn down_whole(&self, tree: &TreeView, level: usize) -> Option<Choice> {
+        self.down(tree, level, Reason::Nothing)
+    }
+
     /// Steps 6 to 9: a merge into the deepest tier, with what it takes along.
     fn with_older(
         &self,
@@ -206,7 +213,7 @@ impl Tiered {
     }
 
     /// The last level's oldest two runs into the oldest.
-    fn drain(&self, tree: &TreeView) -> Option<Choice> {
+    pub(crate) fn drain(&self, tree: &TreeView) -> Option<Choice> {
         let last = self.last(tree);
         let [.., newer, oldest] = tree.runs(last) else { return None };
         self.merge(tree, vec![(last, newer)], last, oldest.id)
@@ -248,6 +255,16 @@ impl Tiered {
         let routes = vec![Route { end: None, to, stream, cut }];
         let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false });
         Some(Choice { plan, state: Vec::new() })
+    }
+
+    /// How far the levels above this one are behind.
+    pub(crate) fn pressure_above(&self, tree: &TreeView, level: usize) -> Pressure {
+        let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
+        let level0 = Pressure::of(tree.runs(0).len() as f64, slow, stop);
+        let unit = self.options.runs as f64;
+        let scores = (1..level).map(|level| self.score(tree, level));
+        let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
+        Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
     }
 
     /// Step 4.
@@ -330,17 +347,12 @@ impl Compaction for Tiered {
     }
 
     fn pressure(&self, tree: &TreeView) -> Pressure {
-        let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
-        let level0 = Pressure::of(tree.runs(0).len() as f64, slow, stop);
-        let unit = self.options.runs as f64;
-        let scores = (1..self.last(tree)).map(|level| self.score(tree, level));
-        let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
-        Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
+        self.pressure_above(tree, self.last(tree))
     }
 }
 
 /// The oldest run of a level, or the one that is to be.
-fn oldest(tree: &TreeView, level: usize) -> RunId {
+pub(crate) fn oldest(tree: &TreeView, level: usize) -> RunId {
     tree.runs(level).last().map_or(RunId(1), |run| run.id)
 }
 
@@ -357,12 +369,13 @@ fn part(segment: &SegmentView) -> Part {
     Part { file: segment.file, span: segment.span.clone() }
 }
 
-fn mostly_deletes(segment: &SegmentView) -> bool {
+/// Whether at least half of its entries are tombstones.
+pub(crate) fn mostly_deletes(segment: &SegmentView) -> bool {
     segment.tombstones > 0 && segment.tombstones.saturating_mul(2) >= segment.entries
 }
 
 /// Whether no two segments overlap.
-fn are_apart<'a>(segments: impl Iterator<Item = &'a SegmentView>) -> bool {
+pub(crate) fn are_apart<'a>(segments: impl Iterator<Item = &'a SegmentView>) -> bool {
     let mut spans: Vec<&Span> = segments.map(|segment| &segment.span).collect();
     spans.sort_by(|a, b| a.start.cmp(&b.start));
     spans.windows(2).all(|pair| pair[0].end <= pair[1].start)

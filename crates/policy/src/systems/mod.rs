@@ -31,6 +31,7 @@ mod parameters;
 mod parts;
 mod sealdb;
 mod shape;
+mod sliced;
 mod smrdb;
 mod smrdb_leveled;
 mod system;

@@ -360,6 +360,20 @@ pub(super) const TIER_RUNS: Parameter = Parameter {
     get: |system| Some(system.tier_runs.into()),
 };
 
+/// See [`System::tier_share`](super::System::tier_share).
+pub(super) const TIER_SHARE: Parameter = Parameter {
+    limit: Limit {
+        option: "tier_share",
+        least: 1,
+        most: 400,
+        reason: "below, the last level is rewritten for each hundredth of it that comes, and above, \
+                 most of the store is in runs",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.tier_share = value as u16,
+    get: |system| Some(system.tier_share.into()),
+};
+
 /// See [`System::tzone`](super::System::tzone).
 pub(super) const TZONE: Parameter = Parameter {
     limit: switch("tzone"),

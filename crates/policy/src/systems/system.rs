@@ -10,8 +10,8 @@ use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb, leveldb_cost_benefit,
-    leveldb_disk, leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text,
-    tiered,
+    leveldb_disk, leveldb_greedy, leveldb_sets, lifetime, sealdb, sliced, smrdb, smrdb_leveled,
+    text, tiered,
 };
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
@@ -37,6 +37,8 @@ pub enum Row {
     Lifetime,
     /// Levels collect runs, and the last one is a single run.
     Tiered,
+    /// The same, and the deepest of them goes down in slices, behind a sweep.
+    Sliced,
     /// A zone holds tables of one level, and compactions empty zones.
     Geardb,
     /// LevelDB on a device without zones.
@@ -143,6 +145,9 @@ pub struct System {
     /// Then the deepest tier does not go down as a whole. 0: it does. More: fewer runs to read, and
     /// more rewriting. Range: 0 to 100.
     pub along_max: u16,
+    /// How large the deepest tier grows before slices of it go down, in percent of the last level,
+    /// where there are slices. More: less rewriting, slower reads, and more space. Range: 1 to 400.
+    pub tier_share: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that
     /// spares rewriting. More: less is written, in larger compactions. Range: 0 to 100.
     pub extra_tables: u16,
@@ -223,13 +228,14 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
         Self::LevelSeparated,
         Self::Lifetime,
         Self::Tiered,
+        Self::Sliced,
         Self::Geardb,
         Self::LeveldbDisk,
         Self::LeveldbSets,
@@ -247,6 +253,7 @@ impl Row {
             Self::LevelSeparated => &level_separated::PARTS,
             Self::Lifetime => &lifetime::PARTS,
             Self::Tiered => &tiered::PARTS,
+            Self::Sliced => &sliced::PARTS,
             Self::Geardb => &geardb::PARTS,
             Self::LeveldbDisk => &leveldb_disk::PARTS,
             Self::LeveldbSets => &leveldb_sets::PARTS,
@@ -304,6 +311,7 @@ impl System {
             gain_min,
             tier_runs: 4,
             along_max: 0,
+            tier_share: 25,
             extra_tables: 1,
             tzone: true,
             in_order: true,

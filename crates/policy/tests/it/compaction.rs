@@ -430,7 +430,7 @@ fn pushing_down_ends_with_every_key_in_one_run() {
     }
 }
 
-fn manual_compaction(decider: &dyn Compaction, mut tree: TreeView, whole: &Span) {
+pub(crate) fn manual_compaction(decider: &dyn Compaction, mut tree: TreeView, whole: &Span) {
     let (mut next, mut steps) = (1000, 0);
     while let Some(choice) = decider.manual_compaction(&tree, &[], whole) {
         carry_out(&mut tree, choice, &mut next);

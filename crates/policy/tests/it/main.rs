@@ -17,5 +17,6 @@ mod placement;
 mod reclaim;
 mod replay;
 mod sealdb_loads;
+mod sliced;
 mod slices;
 mod tiers;

@@ -1,0 +1,260 @@
+//! Sliced compaction: tiers over one leveled last level, which goes on in small steps behind a
+//! pointer that sweeps the keys. Our own design.
+//!
+//! A *tier* is a level above the last one. It holds runs as they came, newest first.
+//!
+//! 1. A tier above the deepest with at least `runs` runs goes down as a whole, and becomes one run,
+//!    the newest, of the next tier ([`Tiered`]).
+//! 2. Of the deepest tier, *slices* go down. A slice is a range of keys that begins at the pointer.
+//!    All runs of the tier are merged there with the tables of the last level, and the pointer goes
+//!    on to the end of the slice ([`Slice`]).
+//! 3. A slice is due when the tier has at least `share` percent of the bytes of the last level, and
+//!    a table; or at least `tier_most` runs.
+//! 4. Of what is due, the level that is furthest over its limit is next; of equals the upper one.
+//! 5. If nothing of this is due, a tier that has a segment of mostly tombstones goes down, the
+//!    uppermost first. Of the deepest one, the slice with that segment goes down.
+//! 6. If space is short and nothing else is due, a slice goes down, and without a deepest tier the
+//!    deepest level that holds anything.
+//!
+//! Why: a deepest tier that goes down as a whole is all due at once, takes the time and the space
+//! of a merge of the whole store, and holds nothing right after that. Slices keep it as large as it
+//! may be.
+//!
+//! # Cost
+//! In the deepest tier, a byte waits for half a sweep on average. So twice the tier's bytes come
+//! down in one sweep, which writes the last level once. With `f` = bytes of the tier / bytes of the
+//! last level, `t` tiers, and a share `n` of keys that are new, compaction writes about
+//!
+//! > `(t - 1) + 1/(2f) + n`
+//!
+//! bytes for one: each merge of tiers writes it once, and the sweep the last level and what is new.
+//! Overwritten entries meet in the tiers, so it is a little less. At `f = 1/4` and with four tiers
+//! it is 5, and 6 if all keys are new.
+//!
+//! # Zones
+//! Tables of the last level lie in zones in key order, and die in that order. So a zone of theirs
+//! is dead as a whole a little behind the pointer. A run of a tier lies in zones in key order too,
+//! and dies behind the pointer, or as a whole. Where tables of a run are smaller than a zone, the
+//! runs that share it are of nearly the same age. So a store needs no collector, as long as there
+//! is space for the tiers.
+//!
+//! # Others
+//! Beside other compactions, what their claims allow is due as well; of slices there is one at a
+//! time. Other layouts are drained first, as by [`Tiered`]. The state is the pointer.
+
+mod slice;
+
+use terrace_env::ByteCount;
+
+use self::slice::{Slice, SliceLimits};
+use crate::claims::Claims;
+use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::plan::Place;
+use crate::pointers::Pointers;
+use crate::tiered::{Tiered, TieredOptions, mostly_deletes, oldest};
+use crate::tree::{Span, TreeView};
+
+/// The parameters of sliced compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlicedOptions {
+    /// Those of the tiers. The last level is the last of `levels`.
+    pub tiers: TieredOptions,
+    /// How large the deepest tier grows, in percent of the last level.
+    pub share: u64,
+    /// How many runs the deepest tier has at most, before its size is due.
+    pub tier_most: usize,
+    /// About how many bytes a slice takes.
+    pub slice: ByteCount,
+    /// The capacity of a zone; 0 where there are none. So many bytes of the last level that meet
+    /// nothing are rewritten with a slice at most, so that a zone is not kept by a few tables.
+    pub zone_capacity: ByteCount,
+}
+
+/// Sliced compaction.
+#[derive(Clone, Debug)]
+pub struct Sliced {
+    tiers: Tiered,
+    options: SlicedOptions,
+}
+
+/// Writers are slowed when the deepest tier has more runs than it should by this, and it should
+/// not exceed that.
+const TIER_SLOW: f64 = 1.25;
+const TIER_STOP: f64 = 2.0;
+
+/// Whether the pointer goes on behind a slice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sweep {
+    GoesOn,
+    Rests,
+}
+
+impl Sliced {
+    /// A decider with these parameters.
+    ///
+    /// # Panics
+    /// When [`Tiered::new`] would, or when `share`, `tier_most` or `slice` is zero.
+    #[must_use]
+    pub fn new(options: SlicedOptions) -> Self {
+        let SlicedOptions { share, tier_most, slice, .. } = options;
+        assert!(share > 0 && tier_most > 0 && slice.0 > 0, "a limit of zero: {options:?}");
+        Self { tiers: Tiered::new(options.tiers.clone()), options }
+    }
+
+    /// The deepest tier.
+    fn deepest(&self, tree: &TreeView) -> usize {
+        self.tiers.last(tree) - 1
+    }
+
+    /// Step 3: how far the deepest tier is at its limit.
+    fn tier_score(&self, tree: &TreeView) -> f64 {
+        let tier = self.deepest(tree);
+        let size = |level| tree.runs(level).iter().map(|run| run.size().0).sum::<u64>() as f64;
+        let limit = size(tier + 1) * self.options.share as f64 / 100.0;
+        let table = self.options.tiers.table_size.0 as f64;
+        (size(tier) / limit.max(table)).max(self.tier_runs(tree))
+    }
+
+    /// The same, by the runs of the tier alone.
+    fn tier_runs(&self, tree: &TreeView) -> f64 {
+        tree.runs(self.deepest(tree)).len() as f64 / self.options.tier_most as f64
+    }
+
+    /// Steps 1 to 4: the levels that are due, the furthest over its limit first.
+    fn due(&self, tree: &TreeView) -> Vec<usize> {
+        let deepest = self.deepest(tree);
+        let tiers = (0..deepest).map(|level| (level, self.tiers.score(tree, level)));
+        let all = tiers.chain([(deepest, self.tier_score(tree))]);
+        let mut due: Vec<(usize, f64)> = all.filter(|(_, score)| *score >= 1.0).collect();
+        due.sort_by(|a, b| b.1.total_cmp(&a.1));
+        due.into_iter().map(|(level, _)| level).collect()
+    }
+
+    /// A level, or a slice of the deepest tier.
+    fn down(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
+        if level == self.deepest(tree) {
+            return self.slice(tree, state, state.of(level), Sweep::GoesOn);
+        }
+        Some(Choice { state: state.encode(), ..self.tiers.down_whole(tree, level)? })
+    }
+
+    /// Step 2.
+    fn slice(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        from: &[u8],
+        sweep: Sweep,
+    ) -> Option<Choice> {
+        let tier = self.deepest(tree);
+        let limits = SliceLimits {
+            size: self.options.slice,
+            carried_max: self.options.zone_capacity,
+            table_size: self.options.tiers.table_size,
+        };
+        let to = Place { level: tier as u8 + 1, run: oldest(tree, tier + 1) };
+        let slice = Slice::of(tree, tier, from, &limits)?;
+        let state = match sweep {
+            Sweep::GoesOn => state.moved(tier, slice.end.as_deref().unwrap_or_default()),
+            Sweep::Rests => state.clone(),
+        };
+        Some(Choice { plan: slice.plan(to, &limits), state: state.encode() })
+    }
+
+    /// Step 5.
+    fn deletes_down(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        let deepest = self.deepest(tree);
+        let segments = |level| tree.runs(level).iter().flat_map(|run| &run.segments);
+        let due = |level: &usize| segments(*level).any(mostly_deletes);
+        match (0..=deepest).find(due)? {
+            level if level == deepest => {
+                let segment = segments(level).find(|segment| mostly_deletes(segment))?;
+                self.slice(tree, state, &segment.span.start, Sweep::Rests)
+            }
+            level => self.down(tree, state, level),
+        }
+    }
+
+    fn state(&self, tree: &TreeView, state: &[u8]) -> Pointers {
+        Pointers::decode(state, self.deepest(tree) + 1)
+    }
+
+    /// Whether the last level is one run.
+    fn is_drained(&self, tree: &TreeView) -> bool {
+        tree.runs(self.tiers.last(tree)).len() <= 1
+    }
+}
+
+impl Compaction for Sliced {
+    fn name(&self) -> &'static str {
+        "sliced"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        self.choices(tree, state, urgency).into_iter().next()
+    }
+
+    fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
+        let state = self.state(tree, state);
+        if !self.is_drained(tree) {
+            let drain = self.tiers.drain(tree);
+            return drain
+                .map(|choice| Choice { state: state.encode(), ..choice })
+                .into_iter()
+                .collect();
+        }
+        let due = self.due(tree).into_iter().filter_map(|level| self.down(tree, &state, level));
+        let mut choices: Vec<Choice> = due.collect();
+        if choices.is_empty() {
+            choices.extend(self.deletes_down(tree, &state));
+        }
+        if urgency == Urgency::Space {
+            let levels = (0..=self.deepest(tree)).rev();
+            let levels = levels.filter(|level| !tree.runs(*level).is_empty());
+            choices.extend(levels.filter_map(|level| self.down(tree, &state, level)));
+        }
+        choices
+    }
+
+    fn jobs_max(&self) -> usize {
+        self.options.tiers.jobs
+    }
+
+    fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
+        // Another layout is drained by one plan at a time: see `Tiered`.
+        if !self.is_drained(tree) {
+            return None;
+        }
+        let state = self.state(tree, state);
+        let (deepest, last) = (self.deepest(tree), self.tiers.last(tree));
+        let is_sweeping = claims.reach(last);
+        let due = self.due(tree).into_iter();
+        let due = due.filter(|level| *level != deepest || !is_sweeping);
+        let mut due = due.filter_map(|level| self.down(tree, &state, level));
+        due.find(|choice| claims.allow(&choice.plan))
+    }
+
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        let state = self.state(tree, state);
+        if !self.is_drained(tree) {
+            return self.tiers.drain(tree).map(|choice| Choice { state: state.encode(), ..choice });
+        }
+        let holds = |level: usize| {
+            let runs = tree.runs(level).iter();
+            runs.filter(|run| !run.overlapping(span).is_empty()).count()
+        };
+        let runs: usize = (0..tree.levels.len()).map(holds).sum();
+        let upper = (0..self.tiers.last(tree)).find(|level| holds(*level) > 0);
+        let upper = upper.filter(|_| runs > 1)?;
+        if upper == self.deepest(tree) {
+            return self.slice(tree, &state, &span.start, Sweep::Rests);
+        }
+        self.down(tree, &state, upper)
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        let tier = Pressure::of(self.tier_runs(tree), TIER_SLOW, TIER_STOP);
+        let tiers = self.tiers.pressure_above(tree, self.deepest(tree));
+        Pressure(tiers.0.max(tier.0.min(Pressure::MATCH.0)))
+    }
+}

@@ -1,0 +1,167 @@
+//! [`Slice`]: a range of keys of the deepest tier and of the last level, which is merged at once.
+//! See step 2 of [sliced compaction](super).
+//!
+//! 1. A slice begins at the first key at or behind the pointer that a run of the tier holds, going
+//!    round. If that lies within a table of the last level, it begins where this table does.
+//! 2. It begins at the pointer nevertheless, if what lies between is less than a zone of the last
+//!    level. So a zone is not kept by tables that the sweep has passed over.
+//! 3. It ends where a table of the last level or of the tier begins, but within no table of the
+//!    last level, as soon as it has enough bytes.
+//!
+//! So a table of the last level goes as a whole; of one of the tier, the part in the slice.
+//!
+//! A table that reaches over the end counts with all of its bytes, because a view does not tell how
+//! many lie where.
+//!
+//! Pure; threads: any.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use crate::leveled::LEVEL_STREAM_FIRST;
+use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
+use crate::tiered::{are_apart, mostly_deletes};
+use crate::tree::{Key, RunView, SegmentView, Segments, Span, TreeView};
+
+/// What slices are made by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SliceLimits {
+    /// About how many bytes a slice takes.
+    pub(super) size: ByteCount,
+    /// Fewer bytes of the last level than this are taken though they meet nothing.
+    pub(super) carried_max: ByteCount,
+    /// The size of an output.
+    pub(super) table_size: ByteCount,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Slice<'a> {
+    /// The key behind it; `None`: to the end.
+    pub(super) end: Option<Key>,
+    /// Segments of the tier that reach into it, by run.
+    upper: Vec<(Place, Segments<'a>)>,
+    start: Key,
+    lower: Segments<'a>,
+}
+
+impl<'a> Slice<'a> {
+    /// The slice of a tier and the level behind it from a key on; `None`: the tier is empty.
+    pub(super) fn of(
+        tree: &'a TreeView,
+        tier: usize,
+        from: &[u8],
+        limits: &SliceLimits,
+    ) -> Option<Self> {
+        let runs = tree.runs(tier);
+        let lower = tree.runs(tier + 1).last();
+        let lower = lower.map_or_else(Segments::default, |run| run.segments.as_slice());
+        let start = start(runs, lower, from, limits.carried_max)?;
+        let end = end(runs, lower, &start, limits.size);
+        let upper = runs.iter().map(|run| {
+            let first = run.segments.partition_point(|segment| segment.span.end <= start);
+            let behind = behind(run.segments.as_slice(), end.as_ref());
+            (Place { level: tier as u8, run: run.id }, run.segments.slice(first..behind.max(first)))
+        });
+        let upper = upper.filter(|(_, segments)| !segments.is_empty()).collect();
+        let first = lower.partition_point(|segment| segment.span.end <= start);
+        let lower = lower.slice(first..behind(lower, end.as_ref()).max(first));
+        Some(Self { end, upper, start, lower })
+    }
+
+    /// The merge of the slice into a run, or the moves that do the same.
+    pub(super) fn plan(&self, to: Place, limits: &SliceLimits) -> Plan {
+        let segments = || self.upper.iter().flat_map(|(_, segments)| segments.iter());
+        let is_whole = |segment: &SegmentView| self.part(segment).span == segment.span;
+        let unread = self.lower.is_empty() && segments().all(is_whole) && are_apart(segments());
+        if unread && !segments().any(mostly_deletes) {
+            let moves = self.upper.iter().flat_map(|(from, segments)| {
+                let to = Some(to);
+                segments.iter().map(move |s| Move { part: self.part(s), from: *from, to })
+            });
+            return Plan::TrivialMove(moves.collect());
+        }
+        let input = |place: Place, segments: Segments<'_>| Input {
+            place,
+            parts: segments.iter().map(|segment| self.part(segment)).collect(),
+        };
+        let upper = self.upper.iter().map(|(place, segments)| input(*place, *segments));
+        let lower = (!self.lower.is_empty()).then(|| input(to, self.lower));
+        let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+        let routes = vec![Route { end: None, to, stream, cut: Cut::at(limits.table_size) }];
+        let inputs = upper.chain(lower).collect();
+        Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false })
+    }
+
+    /// The part of a segment that lies in the slice.
+    fn part(&self, segment: &SegmentView) -> Part {
+        let Span { start, end } = &segment.span;
+        let start = (&self.start).max(start);
+        let end = self.end.as_ref().map_or(end, |to| to.min(end));
+        Part { file: segment.file, span: Span { start: Arc::clone(start), end: Arc::clone(end) } }
+    }
+}
+
+/// How many segments begin before the end of a slice.
+fn behind(segments: Segments<'_>, end: Option<&Key>) -> usize {
+    match end {
+        Some(end) => segments.partition_point(|segment| segment.span.start < *end),
+        None => segments.len(),
+    }
+}
+
+/// Steps 1 and 2.
+fn start(
+    runs: &[RunView],
+    lower: Segments<'_>,
+    from: &[u8],
+    carried_max: ByteCount,
+) -> Option<Key> {
+    let first = |from: &[u8]| {
+        let firsts = runs.iter().filter_map(|run| {
+            let at = run.segments.partition_point(|segment| &segment.span.end[..] <= from);
+            run.segments.get(at).map(|segment| &segment.span.start)
+        });
+        firsts.min().map(|start| if &start[..] < from { Key::from(from) } else { start.clone() })
+    };
+    let (from, first) = match first(from) {
+        Some(first) => (from, first),
+        None => (&[] as &[u8], first(&[])?),
+    };
+    let table = |key: &[u8]| lower.partition_point(|segment| &segment.span.end[..] <= key);
+    let (passed, met) = (table(from), table(&first));
+    let start_of = |at: usize| lower.get(at).map(|segment| segment.span.start.clone());
+    let between: u64 = lower.slice(passed..met).iter().map(|segment| segment.size.0).sum();
+    if passed < met && ByteCount(between) < carried_max {
+        return start_of(passed);
+    }
+    Some(start_of(met).map_or(first.clone(), |start| start.min(first)))
+}
+
+/// Step 3.
+fn end(runs: &[RunView], lower: Segments<'_>, start: &Key, size: ByteCount) -> Option<Key> {
+    let of_lower = lower.partition_point(|segment| segment.span.end <= *start);
+    let mut rest: Vec<Segments<'_>> = vec![lower.slice(of_lower..lower.len())];
+    rest.extend(runs.iter().map(|run| {
+        let first = run.segments.partition_point(|segment| segment.span.end <= *start);
+        run.segments.slice(first..run.segments.len())
+    }));
+    let mut at = vec![0; rest.len()];
+    let (mut taken, mut table_end) = (0, None::<&Key>);
+    loop {
+        let next =
+            (0..rest.len()).filter_map(|source| Some((rest[source].get(at[source])?, source)));
+        let (segment, source) = next.min_by(|a, b| a.0.span.start.cmp(&b.0.span.start))?;
+        let begins = &segment.span.start;
+        let is_between = begins > start && table_end.is_none_or(|end| end <= begins);
+        if taken >= size.0 && is_between {
+            return Some(begins.clone());
+        }
+        at[source] += 1;
+        taken += segment.size.0;
+        if source == 0 {
+            table_end = Some(&segment.span.end);
+        }
+    }
+}
