@@ -37,8 +37,6 @@ pub enum Row {
     Lifetime,
     /// Levels collect runs, and the last one is a single run.
     Tiered,
-    /// The same, and the deepest of them goes down in slices, behind a sweep.
-    Sliced,
     /// A zone holds tables of one level, and compactions empty zones.
     Geardb,
     /// LevelDB on a device without zones.
@@ -51,6 +49,8 @@ pub enum Row {
     SmrdbLeveled,
     /// Leveled by sets, for raw shingled tracks.
     Sealdb,
+    /// Tiers over one run, into which the deepest tier goes down in slices behind a sweep.
+    Sliced,
 }
 
 /// A system: a row of choices, and their parameters.
