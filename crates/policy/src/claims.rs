@@ -145,12 +145,6 @@ impl Claims {
         self.0.iter().any(|claim| claim.sources.contains(&run))
     }
 
-    /// Whether some plan takes from a level, or from one behind it, or writes there.
-    #[must_use]
-    pub fn reach(&self, level: usize) -> bool {
-        self.0.iter().any(|claim| usize::from(claim.oldest.level) >= level)
-    }
-
     /// How many bytes of a level leave it with the plans that are under way.
     #[must_use]
     pub fn leaving(&self, tree: &TreeView, level: usize) -> ByteCount {

@@ -39,15 +39,14 @@
 //! is space for the tiers.
 //!
 //! # Others
-//! Beside other compactions, what their claims allow is due as well; of slices there is one at a
-//! time. Other layouts are drained first, as by [`Tiered`]. The state is the pointer.
+//! One plan is under way at a time: a disk would go back and forth between two. Other layouts are
+//! drained first, as by [`Tiered`]. The state is the pointer.
 
 mod slice;
 
 use terrace_env::ByteCount;
 
 use self::slice::{Slice, SliceLimits};
-use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::Place;
 use crate::pointers::Pointers;
@@ -57,7 +56,7 @@ use crate::tree::{Span, TreeView};
 /// The parameters of sliced compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicedOptions {
-    /// Those of the tiers. The last level is the last of `levels`.
+    /// Those of the tiers. The last level is the last of `levels`; `jobs` has no effect.
     pub tiers: TieredOptions,
     /// How large the deepest tier grows, in percent of the last level.
     pub share: u64,
@@ -214,24 +213,6 @@ impl Compaction for Sliced {
             choices.extend(levels.filter_map(|level| self.down(tree, &state, level)));
         }
         choices
-    }
-
-    fn jobs_max(&self) -> usize {
-        self.options.tiers.jobs
-    }
-
-    fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
-        // Another layout is drained by one plan at a time: see `Tiered`.
-        if !self.is_drained(tree) {
-            return None;
-        }
-        let state = self.state(tree, state);
-        let (deepest, last) = (self.deepest(tree), self.tiers.last(tree));
-        let is_sweeping = claims.reach(last);
-        let due = self.due(tree).into_iter();
-        let due = due.filter(|level| *level != deepest || !is_sweeping);
-        let mut due = due.filter_map(|level| self.down(tree, &state, level));
-        due.find(|choice| claims.allow(&choice.plan))
     }
 
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {

@@ -24,7 +24,7 @@ use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tiered::{are_apart, mostly_deletes};
 use crate::tree::{Key, RunView, SegmentView, Segments, Span, TreeView};
 
-/// What slices are made by.
+/// Limits of a slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SliceLimits {
     /// About how many bytes a slice takes.

@@ -366,8 +366,8 @@ pub(super) const TIER_SHARE: Parameter = Parameter {
         option: "tier_share",
         least: 1,
         most: 400,
-        reason: "below, the last level is rewritten for each hundredth of it that comes, and above, \
-                 most of the store is in runs",
+        reason: "at 1 the last level is rewritten for each hundredth of it that comes, and beyond \
+                 400 nearly all of the store is in runs",
     },
     kind: Kind::Percent,
     set: |system, value| system.tier_share = value as u16,

@@ -1,5 +1,4 @@
-//! `sliced`: tiers over one last level that goes on in slices, with a zone for each level. It is our
-//! own system.
+//! `sliced`: tiers over one last level, which is merged with them in slices. It is our own system.
 //!
 //! 1. Levels collect runs. A level with `tier_runs` runs or more goes down as a whole, and becomes
 //!    one run of the next level. Of the deepest of these *tiers*, slices go down into the last
@@ -32,7 +31,6 @@ pub(super) const PARTS: RowParts = RowParts {
     parameters: &[&[
         parameters::FREE_MIN,
         parameters::GAIN_MIN,
-        parameters::JOBS,
         parameters::TABLE_SIZE,
         parameters::TIER_RUNS,
         parameters::TIER_SHARE,
@@ -65,7 +63,7 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
         level0_stop: runs * 3,
         levels: levels(store, runs as u64, share),
         table_size,
-        jobs: usize::from(system.jobs.max(1)),
+        jobs: 1,
         along_max: 0,
     };
     let zone_capacity = store.zone_capacity.unwrap_or(ByteCount(0));

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use terrace_env::ByteCount;
 use terrace_env::random::{Random, Rng};
 use terrace_policy::{
-    Claim, Claims, Compaction, Row, Sliced, SlicedOptions, Span, System, TieredOptions, TreeView,
-    Urgency,
+    Compaction, Row, Sliced, SlicedOptions, Span, System, TieredOptions, TreeView, Urgency,
 };
 
 use crate::compaction::{carry_out_all, decide, manual_compaction, tree};
@@ -49,25 +48,6 @@ fn any_tree_comes_to_rest_and_for_lack_of_space_in_one_run() {
     }
     let whole = Span::new(&b""[..], &b"\xff"[..]);
     manual_compaction(&sliced(), tree(text), &whole);
-}
-
-#[test]
-fn tiers_merge_beside_a_slice_but_no_other_slice_does() {
-    let tree = tree(
-        "
-        level=0 run=2 a-z:10
-        level=0 run=1 a-z:10
-        level=1 run=1 a-m:30 m-z:30
-        level=2 run=1 a-m:100 m-z:100",
-    );
-    let slice = sliced().pick(&tree, &[], Urgency::Shape).expect("a slice");
-    assert!(matches!(&slice.plan, terrace_policy::Plan::Merge(merge) if merge.inputs.len() == 2));
-    let mut claims = vec![Claim::of(&slice.plan).expect("a claim")];
-    let beside =
-        |claims: &[Claim]| sliced().pick_beside(&tree, &Claims::new(claims.to_vec()), &slice.state);
-    let of_level0 = beside(&claims).expect("the tier above");
-    claims.push(Claim::of(&of_level0.plan).expect("a claim"));
-    assert_eq!(beside(&claims), None, "the other half of the tier is due as well");
 }
 
 /// Tables and memtables of 16 entries, eight tables to a zone.
