@@ -145,10 +145,19 @@ impl Pool for ZonedPool {
     }
 
     fn abandon(&self, lease: LeaseId) {
-        self.end_writing(ZoneId(lease.stretch), Condition::Written);
+        // An earlier write of this lease may have failed as well. If it retired the zone, the zone
+        // stays so.
+        if self.is_held(lease) {
+            self.end_writing(ZoneId(lease.stretch), Condition::Written);
+        }
     }
 
     fn retire(&self, lease: LeaseId) {
+        // Ends the zone's lease, whatever its number. Nobody else can have one: the blocks of the
+        // write that failed are counted in the zone until the writer gives them back, which it does
+        // after this. Until then the lease is not revoked, and if an earlier write has ended it,
+        // the zone is full, not free, and no victim of reclaim.
+        debug_assert!(self.is_free_or_held(lease), "a lease of another writer: {lease:?}");
         self.retire_zone(ZoneId(lease.stretch));
     }
 

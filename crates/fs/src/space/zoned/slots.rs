@@ -44,6 +44,18 @@ impl ZonedPool {
         self.state.lock().table.end_writing(zone, condition, active);
     }
 
+    /// Whether a lease has not ended yet.
+    pub(super) fn is_held(&self, lease: LeaseId) -> bool {
+        let state = self.state.lock();
+        state.leases.get(&ZoneId(lease.stretch)).is_some_and(|held| held.id == lease.serial)
+    }
+
+    /// Whether nobody else has a lease of the zone.
+    pub(super) fn is_free_or_held(&self, lease: LeaseId) -> bool {
+        let state = self.state.lock();
+        state.leases.get(&ZoneId(lease.stretch)).is_none_or(|held| held.id == lease.serial)
+    }
+
     /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
     /// is not given a second chance to fail.
     pub(super) fn retire_zone(&self, zone: ZoneId) {
@@ -285,6 +297,22 @@ mod tests {
             drop((reserved.expect("room"), newer));
             flush.join();
         });
+    }
+
+    #[test]
+    fn a_zone_that_has_failed_stays_retired_when_a_later_write_finds_the_host_full() {
+        let (_, space) = space();
+        let region = Arc::clone(&space).lease(&ask()).expect("a region");
+        let claims = [(); 2].map(|()| region.claim(1).expect("a claim"));
+        // The first of two writes under way fails on the medium, the second on the host.
+        region.retire();
+        region.abandon();
+        for (first, blocks) in claims {
+            let dead = crate::catalog::Extent { first, blocks, crc: None };
+            space.free(&[dead], Share::Unsealed);
+        }
+        let condition = space.state.lock().table.get(ZoneId(0)).condition;
+        assert_eq!(condition, Condition::ReadOnly);
     }
 
     #[test]
