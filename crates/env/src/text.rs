@@ -1,7 +1,8 @@
 //! Reads text that somebody else has made, up to a limit: a device such as `/dev/zero` has no end,
 //! and would take all memory.
 //!
-//! - [`read_file`]: the whole text of a file.
+//! - [`read_file`]: the whole text of a regular file.
+//! - [`read_input`]: the whole text of a file, a pipe or a device.
 //! - [`read_line`]: the next line, as bytes.
 //! - [`Lines`]: an iterator over lines of text.
 //!
@@ -14,12 +15,19 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use crate::ByteCount;
+use crate::regular_file::check_regular;
 
 /// The longest file of settings: some hundred times the largest in the project.
 pub const SETTINGS_MAX: ByteCount = ByteCount::mib(4);
 
-/// Reads a file of at most `max` bytes.
+/// Reads a regular file of at most `max` bytes; anything else is refused, unopened.
 pub fn read_file(path: &Path, max: ByteCount) -> io::Result<String> {
+    check_regular(path)?;
+    read_input(path, max)
+}
+
+/// Reads at most `max` bytes of whatever somebody has named. A named pipe is waited for.
+pub fn read_input(path: &Path, max: ByteCount) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(max.0.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > max.0 {
@@ -86,10 +94,12 @@ mod tests {
 
     #[test]
     fn a_file_without_an_end_is_refused() {
-        let error = read_file(Path::new("/dev/zero"), ByteCount::kib(1)).unwrap_err();
+        let error = read_input(Path::new("/dev/zero"), ByteCount::kib(1)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         assert_eq!(error.to_string(), "expected at most 1 KiB of text, found more");
-        assert_eq!(read_file(Path::new("/dev/null"), ByteCount(0)).unwrap(), "");
+        assert_eq!(read_input(Path::new("/dev/null"), ByteCount(0)).unwrap(), "");
+        let error = read_file(Path::new("/dev/zero"), ByteCount::kib(1)).unwrap_err();
+        assert_eq!(error.to_string(), "expected a file, found a character device");
     }
 
     #[test]

@@ -197,8 +197,15 @@ fn a_trace_of_records_that_are_not_there_misses_and_a_wrong_line_is_named() {
         let error = place.fails(code, &["bench", "--replay", "trace"]);
         assert!(error.contains(said), "{error}");
     }
-    let error = place.fails(1, &["bench", "--replay", "/dev/zero"]);
-    assert!(error.contains("/dev/zero: line 1: expected a line of at most"), "{error}");
+    write(&"9".repeat(1 << 20));
+    let error = place.fails(1, &["bench", "--replay", "trace"]);
+    assert!(error.contains("trace: line 1: expected a line of at most"), "{error}");
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
+    assert!(made.unwrap().success());
+    for (path, found) in [("pipe", "a pipe"), ("/dev/zero", "a character device")] {
+        let error = place.fails(1, &["bench", "--replay", path]);
+        assert!(error.contains(&format!("{path}: expected a file, found {found}")), "{error}");
+    }
     place.fails(5, &["bench", "--replay", "absent"]);
     let error = place.fails(4, &["bench", "ycsb-a", "--count", "10", "--record", "/dev/full"]);
     assert!(error.contains("/dev/full: No space left"), "{error}");

@@ -265,6 +265,9 @@ fn a_damaged_backup_changes_nothing() {
     harmed(&list, &|bytes| bytes[300] ^= 1, 3, "manifest.jsonl: ");
     std::fs::remove_file(&table).unwrap();
     refused(5, "1.sst");
+    std::fs::remove_file(&list).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&list).status().unwrap().success());
+    refused(3, "manifest.jsonl: expected a file, found a pipe");
     place.fails(5, &["fs", "restore", "other.img", "no such backup"]);
 }
 

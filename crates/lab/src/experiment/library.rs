@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use terrace_env::text::{SETTINGS_MAX, read_file};
+use terrace_env::text::{SETTINGS_MAX, read_input};
 
 use super::{Experiment, ExperimentError};
 
@@ -131,7 +131,7 @@ impl Experiment {
         let (Some(stem), true) = (stem, path.extension().is_some() || is_there) else {
             return Err(ExperimentError::Unknown { name: name.to_owned() });
         };
-        let text = read_file(path, SETTINGS_MAX).map_err(|error| ExperimentError::Unreadable {
+        let text = read_input(path, SETTINGS_MAX).map_err(|error| ExperimentError::Unreadable {
             file: name.to_owned(),
             kind: error.kind(),
             problem: error.to_string(),

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::results::{Kept, Results, VERSION, called, checksum};
+use super::results::{Kept, Results, VERSION, called, checksum, read_result};
 use crate::run::{Outcome, RunPlan};
 
 impl Results {
@@ -36,7 +36,7 @@ impl Results {
             .collect();
         found.sort();
         found.into_iter().rev().find_map(|(_, path)| {
-            let kept: Kept = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+            let kept: Kept = serde_json::from_str(&read_result(&path).ok()?).ok()?;
             let sound = kept.version == VERSION && kept.checksum == checksum(&kept.outcome);
             let same = kept.plan.nameless() == plan.nameless();
             (sound && same).then(|| called(kept.outcome, plan))

@@ -24,6 +24,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use terrace_env::regular_file::in_words;
 use terrace_zone::timing::Scale;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
@@ -112,7 +113,7 @@ impl Results {
     /// Outcome of the last phase of a plan.
     fn find_phase(&self, plan: &RunPlan) -> Result<Option<Outcome>, ResultError> {
         let path = self.path(plan);
-        let text = match fs::read_to_string(&path) {
+        let text = match read_result(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -199,6 +200,15 @@ impl Results {
         hash.update(json(&plan.nameless()).as_bytes());
         format!("{:016x}", hash.digest())
     }
+}
+
+/// The text of a result. What is no file is not opened: a pipe would wait for a writer.
+pub(super) fn read_result(path: &Path) -> io::Result<String> {
+    let kind = fs::metadata(path)?.file_type();
+    if kind.is_file() {
+        return fs::read_to_string(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidData, in_words(kind)))
 }
 
 /// An outcome, called as the plan calls it.
@@ -349,6 +359,24 @@ mod tests {
             assert!(matches!(error, ResultError::Damaged { .. }), "{error}");
             assert!(error.to_string().contains(expected), "{expected}: {error}");
         }
+        results.keep(&plan(1), &outcomes()).unwrap();
+        assert_eq!(results.find(&plan(1)).unwrap(), Some(outcomes()));
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_unopened_and_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let results = Results::of_engine(directory.path(), "1");
+        results.keep(&plan(1), &outcomes()).unwrap();
+        let path = results.path(&plan(1));
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let error = results.find(&plan(1)).unwrap_err();
+        let expected = "expected a result of the lab, found a pipe";
+        assert!(error.to_string().ends_with(expected), "{error}");
+        let newer = Results::of_engine(directory.path(), "2");
+        assert_eq!(newer.find_of_another_engine(&plan(1)), None);
         results.keep(&plan(1), &outcomes()).unwrap();
         assert_eq!(results.find(&plan(1)).unwrap(), Some(outcomes()));
     }

@@ -40,6 +40,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
+use terrace_env::regular_file::in_words;
 use terrace_env::{ByteCount, IoBuf, Uuid, ZoneId};
 
 use super::destroyed;
@@ -360,14 +361,11 @@ impl FileMedium {
 fn check_kind(path: &Path) -> Result<(), DeviceError> {
     let found = std::fs::metadata(path).map_err(|error| host_error("open", path, error))?;
     let kind = found.file_type();
-    let found = match () {
-        () if kind.is_file() || kind.is_block_device() => return Ok(()),
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a pipe",
-        () if kind.is_socket() => "a socket",
-        () => "a character device",
-    };
-    Err(DeviceError::NotAnImage { path: path.display().to_string(), found: found.to_owned() })
+    if kind.is_file() || kind.is_block_device() {
+        return Ok(());
+    }
+    let found = in_words(kind).to_owned();
+    Err(DeviceError::NotAnImage { path: path.display().to_string(), found })
 }
 
 fn is_block_device(path: &Path) -> bool {

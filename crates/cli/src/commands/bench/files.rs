@@ -3,12 +3,13 @@
 //!
 //! - [`create`] empties a file that exists.
 //! - [`Replay::open`] reads the whole trace once, so that a line that cannot be parsed is found
-//!   there. Then it opens the file again for the replay; a pipe cannot be replayed for this reason.
+//!   there. Then it opens the file again for the replay; a pipe is refused for this reason.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
+use terrace_env::regular_file::check_regular;
 use terrace_lab::bench::{Measurement, write_distribution};
 use terrace_lab::workload::{Trace, TraceError, TraceSummary};
 
@@ -30,6 +31,7 @@ impl Replay {
             let file = File::open(path).map_err(|error| Failure::path(path, &error))?;
             Trace::new(BufReader::new(file)).map_err(wrong)
         };
+        check_regular(path).map_err(|error| Failure::path(path, &error))?;
         let summary = open()?.summary().map_err(wrong)?;
         Ok(Self { trace: open()?, summary })
     }
