@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use terrace::{ByteCount, System, limits};
 use terrace_env::Limit;
-use terrace_zone::timing::{Drive, Scale, Size};
+use terrace_zone::timing::{Drive, Scale, Size, Span};
 
 use super::claim::{Claim, Measure, Quantity, Than};
 use super::{
@@ -19,6 +19,10 @@ use super::{
 use crate::arrivals::Process;
 use crate::run::{Metrics, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Preset, Sizes};
+
+/// The shortest time between two samples. A sample takes about 4 KiB, and a run can be hours long:
+/// these are 36,000 in each of them.
+const SAMPLE_EVERY_MIN: Span = Span(100_000_000);
 
 /// Something wrong, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +46,8 @@ pub(super) fn flaw(experiment: &Experiment) -> Option<Flaw> {
 fn all(experiment: &Experiment) -> Check {
     drive(experiment)?;
     let Experiment { systems, phases, variants, sample_every, .. } = experiment;
-    ensure(sample_every.0 > 0, "sample_every", "more than nothing", "0 s")?;
+    let expected = format!("at least {SAMPLE_EVERY_MIN}");
+    ensure(*sample_every >= SAMPLE_EVERY_MIN, "sample_every", expected, sample_every)?;
     some("systems", "a system", systems.len())?;
     for (index, system) in systems.iter().enumerate() {
         reads::<System>(&format!("systems[{index}]"), system)?;
@@ -358,7 +363,8 @@ mod tests {
             ("memtables_max = 2", "io_size = \"1B\"", "11:11: store.io_size: ", "found 1 B"),
             ("memtables_max = 2", "workers = 5", "store.workers: ", "0 to 4"),
             ("\"4MiB\"", "\"0B\"", "variant[0].store.memtable_size: ", "4 KiB to"),
-            ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "more than nothing"),
+            ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "100.00 ms, found 0.00 us"),
+            ("\"60 s\"", "\"5 us\"", "6:16: sample_every: ", "100.00 ms, found 5.00 us"),
             ("\"fillrandom\"", "\"fillrandm\"", "workload: ", "fillseq"),
             ("operations = 1000", "operations = 0", "operations: ", "at least 1, found 0"),
             (
