@@ -100,8 +100,7 @@ fn row_of(system: &str) -> Option<String> {
 /// The drive is there, and has the space.
 fn drive(experiment: &Experiment) -> Check {
     let found = || format!("{:?}", experiment.drive);
-    let drive = Drive::find(&experiment.drive)
-        .map_err(|error| Flaw::said("drive", &error.to_string(), &experiment.drive))?;
+    let drive = find_drive("drive", &experiment.drive)?;
     let spaces = experiment.variants.iter().enumerate();
     let spaces = spaces.map(|(index, it)| (format!("variant[{index}].space"), it.space));
     for (field, space) in std::iter::once(("space".to_owned(), experiment.space)).chain(spaces) {
@@ -115,8 +114,16 @@ fn drive(experiment: &Experiment) -> Check {
     Ok(())
 }
 
-/// Settings of a store, each within the limits of its option.
+fn find_drive(field: &str, name: &str) -> Result<Drive, Flaw> {
+    Drive::find(name).map_err(|error| Flaw::said(field, &error.to_string(), name))
+}
+
+/// Settings of a store, each within the limits of its option, and drives that are there.
 fn store(field: &str, store: &StoreDescription) -> Check {
+    for (of, name) in [("log_device", &store.log_device), ("offload", &store.offload)] {
+        let found = name.as_ref().map(|name| find_drive(&format!("{field}.{of}"), name));
+        found.transpose()?;
+    }
     let size = |size: Option<Size>, limit| within(field, size.map(|size| ByteCount(size.0)), limit);
     size(store.memtable_size, limits::MEMTABLE_SIZE)?;
     size(store.block_size, limits::BLOCK_SIZE)?;
@@ -365,6 +372,8 @@ mod tests {
             ("\"4MiB\"", "\"0B\"", "variant[0].store.memtable_size: ", "4 KiB to"),
             ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "100.00 ms, found 0.00 us"),
             ("\"60 s\"", "\"5 us\"", "6:16: sample_every: ", "100.00 ms, found 5.00 us"),
+            ("log = \"free\"", "log_device = \"wd\"", "16:14: store.log_device: ", "wd-zn540"),
+            ("\"4MiB\" }", "\"4MiB\", offload = \"wd\" }", "store.offload: ", "found \"wd\""),
             ("\"fillrandom\"", "\"fillrandm\"", "workload: ", "fillseq"),
             ("operations = 1000", "operations = 0", "operations: ", "at least 1, found 0"),
             (
