@@ -45,6 +45,8 @@ fn is_refused(place: &Place, target: &str) {
         vec!["stats", target],
         vec!["fs", "ls", target],
         vec!["fs", "df", target],
+        vec!["dump", target],
+        vec!["dump", target, "1"],
         vec!["checkpoint", target, "further"],
     ];
     if !place.path().join(target).is_dir() {
@@ -57,6 +59,7 @@ fn is_refused(place: &Place, target: &str) {
         assert!(error.contains(&named), "{words:?}: {error}");
         assert!(error.contains("repeat the checkpoint"), "{words:?}: {error}");
     }
+    place.ok(&["dump", target, "journal"]);
     assert!(!place.path().join("further").exists());
     place.fails(1, &["format", target]);
 }

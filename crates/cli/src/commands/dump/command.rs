@@ -3,7 +3,8 @@
 //! are listed, and damage of superblock and journal is reported.
 //!
 //! A drive without a store is an error (exit code 1), and so is an unknown part (exit code 5). A
-//! file of a client is refused, because it has no known structure.
+//! file of a client is refused, because it has no known structure. Of an unfinished copy of a
+//! store, superblock and journal are dumped, and the rest is refused.
 
 use std::io::{self, Write};
 
@@ -68,8 +69,12 @@ impl Dump {
         match self.what.as_deref() {
             Some("superblock") => superblock::dump(&mut printer, &store)?,
             Some("journal") => journal::dump(&mut printer, &store)?,
-            Some(file) => self.file(&mut printer, &store, file)?,
+            Some(file) => {
+                self.refuse_unfinished(&store)?;
+                self.file(&mut printer, &store, file)?;
+            }
             None => {
+                self.refuse_unfinished(&store)?;
                 list(&mut printer, &store)?;
                 damage(&mut printer, &store)?;
             }
@@ -93,6 +98,17 @@ impl Dump {
             self.target.path().display()
         );
         Err(Failure::new(Kind::Usage, message))
+    }
+
+    /// Refuses what an interrupted checkpoint has left: its files are not those of any store.
+    fn refuse_unfinished(&self, store: &Inspector) -> Result<(), Failure> {
+        let of_store = store.list().find(|info| info.id == FileId::STORE);
+        match of_store.map(|info| role_of(&info)) {
+            Some(Err(error @ terrace_lsm::Error::UnfinishedCopy)) => {
+                Err(self.target.named(error.into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn file(
@@ -169,7 +185,10 @@ fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {
     for info in store.list() {
         let said = role_of(&info);
         if info.id == FileId::STORE {
-            of_store = said.ok().flatten().map(|role| role_text(&role)).unwrap_or_default();
+            of_store = match said {
+                Ok(role) => role.map(|role| role_text(&role)).unwrap_or_default(),
+                Err(error) => vec![error.to_string()],
+            };
             continue;
         }
         let level = info.annotation.hint.level;
