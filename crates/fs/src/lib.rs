@@ -66,6 +66,7 @@ mod reclaim;
 mod runs;
 mod space;
 pub mod superblock;
+mod unfinished_format;
 mod usage;
 mod volume;
 
@@ -80,4 +81,5 @@ pub use fs::Fs;
 pub use mount::{Access, MountOptions};
 pub use runs::{FreeSpace, RunUsage, RunUse};
 pub use space::{SpacePart, SpaceParts};
+pub use unfinished_format::holds_unfinished_format;
 pub use usage::{DeviceUsage, ZoneUsage, ZoneUse};

@@ -32,7 +32,7 @@ use terrace::device::{Device, Emulator};
 use terrace::fs::{Access, DirStore, FormatOptions, Fs, MountOptions};
 use terrace::{Checkpointed, Db, Devices, ErrorKind, Store};
 use terrace_env::{ZoneId, runner};
-use terrace_fs::holds_store;
+use terrace_fs::{holds_store, holds_unfinished_format};
 use terrace_lsm::{is_unfinished_copy, mark_of_unfinished_copy};
 
 use super::format::is_untouched;
@@ -273,7 +273,8 @@ impl Checkpoint {
         // Drives without zones have no pointers that would tell.
         let is_zoned = drive.geometry().layout.is_zoned();
         let is_untouched = !is_zoned || zones.iter().all(|zone| is_untouched(zone.state));
-        let is_blank = is_untouched && !holds_store(&**drive)?;
+        let is_blank =
+            is_untouched && !holds_store(&**drive)? || holds_unfinished_format(&**drive)?;
         if is_blank {
             self.format(devices)?;
         } else if self.to_log.is_some() && !has_unfinished_copy(devices) {

@@ -3,7 +3,8 @@
 //!
 //! - Without `--force` a drive that holds a store is refused, be it the first or the second
 //!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
-//!   are read-only or offline are not taken for written: a format cannot change them.
+//!   are read-only or offline are not taken for written: a format cannot change them. What a format
+//!   has left that was cut short on a blank zoned drive holds nothing, and is no reason either.
 //! - With `--files` the drive is formatted and not opened. The options are checked all the same.
 //! - Without `--force` a block device is refused, too, if it begins or ends with data, in so far as
 //!   no write pointer tells.
@@ -19,7 +20,7 @@ use terrace::device::{Device, ZoneState, foreign_content};
 use terrace::fs::DirStore;
 use terrace::{Db, MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
-use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store};
+use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store, holds_unfinished_format};
 
 use super::target::Target;
 use super::under::Under;
@@ -217,6 +218,9 @@ pub(super) fn check_blank(drive: &Arc<dyn Device>, path: &Path) -> Result<(), Fa
     if written == 0 {
         // What lies in conventional zones alone is not told by pointers.
         return check_no_store(drive, path);
+    }
+    if holds_unfinished_format(&**drive)? {
+        return Ok(());
     }
     Err(Failure::new(
         Kind::Failed,

@@ -1,14 +1,14 @@
 //! Tests of copies that were interrupted: every command refuses what an interrupted checkpoint has
-//! left, and the same checkpoint completes it.
+//! left, and the same checkpoint completes it. Also formats that were interrupted.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrace::Devices;
-use terrace::device::{Access, Device, Emulator};
+use terrace::device::{Access, Device, Emulator, Op};
 use terrace::fs::{DirStore, FormatOptions, Fs};
-use terrace_env::runner;
+use terrace_env::{Cause, ZoneId, runner};
 use terrace_lsm::mark_of_unfinished_copy;
 
 use crate::program::Place;
@@ -107,6 +107,32 @@ fn an_unfinished_copy_is_formatted_by_force_alone() {
     place.fails(1, &["format", "c.img"]);
     place.ok(&["format", "c.img", "--force"]);
     assert_eq!(place.ok(&["scan", "c.img"]), "");
+}
+
+/// The power goes before a format, or that of a checkpoint, has written the superblock.
+#[test]
+fn a_format_that_was_cut_short_is_repeated_without_force() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    let lose_superblock = |image: &str| {
+        let path = place.path().join(image);
+        let drive = Emulator::open_image(path, Access::ReadWrite).expect("an image");
+        for zone in [0, 1] {
+            drive.control(Op::Reset(ZoneId(zone)), Cause::Superblock).expect("a reset");
+        }
+    };
+    for words in [&["format", "c.img"][..], &["checkpoint", "d.img", "c.img"]] {
+        place.ok(&["device", "create", "c.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+        cut_off(&place, &["c.img"]);
+        lose_superblock("c.img");
+        place.ok(words);
+        assert_eq!(place.json(&["check", "c.img"])["check"], "clean");
+        std::fs::remove_file(place.path().join("c.img")).expect("an image");
+    }
+    // A store that has lost its superblock is another matter.
+    lose_superblock("d.img");
+    let error = place.fails(1, &["format", "d.img"]);
+    assert!(error.contains("d.img: expected an empty drive, found "), "{error}");
 }
 
 #[test]

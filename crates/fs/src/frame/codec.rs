@@ -19,6 +19,9 @@ pub const HEADER: usize = 40;
 /// The most payload bytes in one frame.
 pub const PAYLOAD_MAX: usize = 1 << 20;
 
+/// The owner of the journal's frames.
+const JOURNAL: u64 = 0;
+
 /// The format's version of a frame.
 const VERSION: u8 = 1;
 
@@ -227,6 +230,16 @@ impl RawHeader {
     pub(super) fn verifies(&self, binding: &Binding, bytes: &[u8]) -> bool {
         let end = HEADER + self.len as usize;
         bytes.len() >= end && binding.checksum(&bytes[4..end]) == self.crc
+    }
+
+    /// Whether the checksum holds, and the chain, in the journal of the store that the header's own
+    /// tag stands for. `before`: the checksum of the frame before it; `None`: it is the first.
+    pub(super) fn verifies_by_its_tag(&self, before: Option<u32>, bytes: &[u8]) -> bool {
+        let seed = crc32c_append(self.tag, &JOURNAL.to_le_bytes());
+        let chain = before.unwrap_or_else(|| crc32c_append(seed, &self.epoch.to_le_bytes()));
+        let end = HEADER + self.len as usize;
+        let is_whole = bytes.len() >= end && self.chain == chain;
+        is_whole && crc32c_append(seed, &bytes[4..end]) == self.crc
     }
 
     /// Whether a change of one bit of the length makes the checksum hold: then it is the length

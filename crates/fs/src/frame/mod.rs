@@ -11,17 +11,20 @@
 //! | [`Scanner`] | frames in order, up to the end; tells a torn tail from damage |
 //! | [`Assembler`], [`AppendScan`] | put frames together to whole appends |
 //! | [`LogScan`] | the appends of a write-ahead log, over all its runs |
+//! | `any_store` | the first frames of a journal whose store is not known |
 //!
 //! This module writes nothing and knows no devices: it encodes into buffers, and reads through
 //! [`BlockSource`], which may wait for a device. Nobody may write meanwhile to what is read. A scan
 //! expects that frames were written in order, and that no frame crosses the end of an extent.
 
+mod any_store;
 mod append;
 mod codec;
 mod log;
 mod scan;
 mod source;
 
+pub(crate) use any_store::frames_of_any_store;
 pub use append::{Append, AppendScan, Assembler, Span};
 pub(crate) use codec::encode_frame_of;
 pub use codec::{

@@ -25,6 +25,7 @@
 
 mod apply;
 mod committer;
+mod first_snapshot;
 mod leader;
 mod payload;
 mod replay;
@@ -37,6 +38,7 @@ mod walk;
 
 pub(crate) use apply::Application;
 pub use committer::Journal;
+pub(crate) use first_snapshot::{SNAPSHOT_FRAMES, is_first_snapshot};
 pub(crate) use payload::kind;
 pub(crate) use replay::replay_from;
 pub(crate) use replay::vouched_for;

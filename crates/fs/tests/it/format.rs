@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
+use terrace_env::random::Random;
 use terrace_env::store::{Rank, Store as _, StoreError};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, ZoneId};
 use terrace_fs::superblock::SuperblockArea;
-use terrace_fs::{FormatOptions, Fs, OPEN_ZONES_MIN, data_zones_min};
-use terrace_zone::{Device, Emulator, Geometry, Tracks};
+use terrace_fs::{
+    FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min, holds_store,
+    holds_unfinished_format,
+};
+use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, Tracks};
 
-use crate::drive::{fewest, format, formatted, in_sectors, mount};
+use crate::drive::{fewest, format, formatted, in_sectors, mount, shapes};
 use crate::readers::table;
 
 fn refusal(geometry: Geometry) -> String {
@@ -105,4 +110,63 @@ fn a_store_starts_above_the_generations_of_the_one_before_it() {
     // As many zones are active as the drive allows, so format has to empty some.
     format(&drive, 2);
     assert!(generation() > older, "{} after {older}", generation());
+}
+
+/// The power goes at each request of a format. What is left is blank, a store, or neither and
+/// known to hold nothing. Of one block that was torn in its sectors, nobody can tell what it was,
+/// if it is the first of the journal or of the superblocks.
+#[test]
+fn what_a_format_leaves_that_is_cut_short_is_no_store_and_known_to_hold_nothing() {
+    let mut recognised = 0;
+    for (name, geometry) in shapes() {
+        let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a shape"));
+        let moments: Arc<Mutex<Vec<_>>> = Arc::default();
+        let kept = Arc::clone(&moments);
+        drive.set_observer(Some(Arc::new(move |event| {
+            let is_superblock = event.request.cause == Cause::Superblock;
+            kept.lock().push((is_superblock, event.snapshot().expect("a drive in memory")));
+        })));
+        let device = Arc::clone(&drive) as Arc<dyn Device>;
+        Fs::format(device, &FormatOptions::default()).expect("a store");
+        drive.set_observer(None);
+        let moments = std::mem::take(&mut *moments.lock());
+        assert!(moments.len() > 5, "{name}: {} requests", moments.len());
+        for (number, (is_superblock, moment)) in moments.iter().enumerate() {
+            for (seed, mode) in (0..8).flat_map(|seed| PowerCut::ALL.map(|mode| (seed, mode))) {
+                let cut = moment.cut(mode, &mut Random::seeded(seed));
+                let store = holds_store(&cut).expect("a search");
+                let nothing = holds_unfinished_format(&cut).expect("a look");
+                let is_torn = *is_superblock || matches!(mode, PowerCut::Blocks);
+                let is_told = store != nothing || (is_torn && !store);
+                assert!(is_told, "{name}, {mode:?} at {number}: {store} and {nothing}");
+                recognised += u32::from(nothing && is_written(&cut));
+            }
+        }
+    }
+    assert!(recognised > 100, "{recognised} formats were cut short");
+}
+
+fn is_written(drive: &Emulator) -> bool {
+    let zones = drive.geometry().zones;
+    let reports = drive.report(ZoneId(0), zones).expect("a report");
+    reports.iter().any(|zone| zone.state.has_pointer() && zone.write_pointer > zone.start)
+}
+
+/// A store whose superblocks are lost is not taken for a format that was cut short.
+#[test]
+fn a_store_without_superblocks_is_not_taken_for_one_that_holds_nothing() {
+    for is_used in [false, true] {
+        let geometry = Geometry::uniform(ByteCount::kib(512), 64);
+        let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a shape"));
+        let device = Arc::clone(&drive) as Arc<dyn Device>;
+        Fs::format(Arc::clone(&device), &FormatOptions::default()).expect("a store");
+        if is_used {
+            Fs::mount(device, &MountOptions::default()).expect("a mount").unmount();
+        }
+        assert!(!holds_unfinished_format(&*drive).expect("a look"), "it has superblocks");
+        for zone in [0, 1] {
+            drive.control(Op::Reset(ZoneId(zone)), Cause::Superblock).expect("a reset");
+        }
+        assert_eq!(holds_unfinished_format(&*drive).expect("a look"), !is_used);
+    }
 }
