@@ -5,6 +5,8 @@
 //!
 //! - A line is an entry. A line that is no entry ends the command with an error that names its
 //!   number. Empty lines, and in JSON the sums that end a scan, are passed over.
+//! - A last line of text without a newline may be whole, or the input was cut off in it: nothing
+//!   tells. Its entry is stored, with a warning. A JSON object that was cut off is no entry.
 //! - After an error in a line, the entries of the lines before it are in the store, and durable.
 //! - With `--sorted` the entries go into tables directly. Keys must then come in order, each once,
 //!   and after an error in a line none of the entries is in the store.
@@ -20,7 +22,7 @@ use terrace_env::text::read_line;
 use super::entry::{Space, parse_hex};
 use super::target::Target;
 use super::under::Under;
-use crate::escape;
+use crate::escape::{self, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
@@ -113,7 +115,7 @@ impl Load {
         };
         let progress = Progress::bytes("loading", size);
         let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
-        let mut wrong = None;
+        let (mut wrong, mut is_open) = (None, false);
         // The line of the first entry that is not written yet.
         let mut first = 1;
         loop {
@@ -122,6 +124,7 @@ impl Load {
             let entry = read_line(&mut input, LINE_MAX, &mut line).map_err(|error| at(&error));
             let entry = entry.and_then(|read| {
                 progress.add(read as u64);
+                is_open = read > 0 && !line.ends_with(b"\n");
                 let text = line.strip_suffix(b"\n").unwrap_or(&line);
                 if read == 0 { Ok(Line::End) } else { self.format.parse(text, self.hex) }
             });
@@ -135,6 +138,13 @@ impl Load {
                 }
             };
             (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
+            if is_open && matches!(self.format, Format::Tsv) {
+                output.note(format_args!(
+                    "warning: {}: line {number} ends without a newline; if the input was cut off \
+                     there, the value that is stored is not whole",
+                    shown(name)
+                ));
+            }
             if sink.has_nothing_to_write() {
                 first = number;
             }

@@ -146,7 +146,7 @@ fn a_full_disk_of_the_host_is_no_space_and_names_the_host() {
     let place = Place::new();
     std::fs::create_dir(place.path().join("small")).unwrap();
     let values = (0..8000u32).map(|n| format!("{n:08}\t{:0>992}\n", n.wrapping_mul(2_654_435_761)));
-    let entries: String = values.chain(["last\tis there".to_owned()]).collect();
+    let entries: String = values.chain(["last\tis there\n".to_owned()]).collect();
     std::fs::write(place.path().join("entries"), entries).unwrap();
     // A disk of its own takes a name space of its own.
     let output = Command::new("unshare")

@@ -1,4 +1,4 @@
-//! `terrace load`: what is there after a line that is wrong.
+//! `terrace load`: what is there after a line that is wrong, or after a last one that may be.
 
 use std::fmt::Write as _;
 
@@ -34,6 +34,29 @@ fn after_a_line_that_is_wrong_all_entries_before_it_are_there() {
     assert!(error.contains("--hex: expected --format tsv, found json"), "{error}");
     std::fs::write(place.path().join("one"), "k\tv\n").unwrap();
     assert!(place.ok(&["load", "d.img", "one"]).starts_with("loaded 1 entry, "));
+}
+
+#[test]
+fn a_last_line_without_a_newline_is_stored_with_a_warning() {
+    let place = Place::formatted("64MiB", "1MiB");
+    let load = |text: &str, more: &[&str]| {
+        std::fs::write(place.path().join("input"), text).unwrap();
+        let output = place.run(&[&["load", "d.img", "input"], more].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let open = "warning: input: line 2 ends without a newline; if the input was cut off there, the \
+                value that is stored is not whole\n";
+    for more in [&[][..], &["--sorted", "--space", "sorted"]] {
+        assert_eq!(load("a1\tvalue\nb1\tval", more), (Some(0), open.to_owned()));
+        assert_eq!(load("a2\tvalue\nb2\tvalue\n", more), (Some(0), String::new()));
+    }
+    assert_eq!(place.ok(&["get", "d.img", "b1"]), "val");
+    assert_eq!(load("a3\tvalue\nb", &[]).0, Some(1));
+    let json = ["--format", "json"];
+    let whole = "{\"key\":\"j\",\"value\":\"v\"}";
+    assert_eq!(load(whole, &json), (Some(0), String::new()));
+    let (code, error) = load(&whole[..whole.len() - 1], &json);
+    assert!(code == Some(1) && error.contains("line 1: expected a JSON object"), "{error}");
 }
 
 #[test]
