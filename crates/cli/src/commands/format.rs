@@ -11,15 +11,18 @@
 //! - A directory that holds anything is refused, also with `--force`, but for what an interrupted
 //!   format has left.
 //! - On a drive, the options of the store are checked before anything is written.
+//! - The answer names both drives.
 
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use terrace::device::{Device, ZoneState, foreign_content};
 use terrace::fs::DirStore;
 use terrace::{Db, MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, ZoneId};
+use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store, holds_unfinished_format};
 
 use super::target::Target;
@@ -83,27 +86,33 @@ impl Format {
         let options = Options::fitting(capacity).system(self.under.system);
         options.check_device(&*drive)?;
         let mut format = FormatOptions::default();
+        let devices = self.devices(drive)?;
+        let second = self.second(&devices);
+        let object = second.as_ref().map(Second::object);
         if let Some((role, path)) = self.target.second() {
             format.role = role;
             format.second_path = log_drive::path_to_remember(self.target.path(), path)?;
         }
-        Fs::format(self.devices(drive)?, &format)
-            .map_err(|error| self.target.named(error.into()))?;
+        Fs::format(devices, &format).map_err(|error| self.target.named(error.into()))?;
         if self.files {
-            let json = json!({ "zones": zones, "capacity": capacity, "files": true });
+            let json = json!({
+                "zones": zones, "capacity": capacity, "files": true, "second": object,
+            });
             return output.result(&json, |out| {
-                writeln!(out, "{image}: formatted for files with names, {capacity}")
+                writeln!(out, "{image}: formatted for files with names, {capacity}")?;
+                second.as_ref().map_or(Ok(()), |second| second.print(out))
             });
         }
         let Remembered { system, live_max, memtable_size, kept } = self.remember()?;
         let json = json!({
             "zones": zones, "capacity": capacity, "system": system, "live_max": live_max,
-            "memtable_size": memtable_size,
+            "memtable_size": memtable_size, "second": object,
         });
         output.result(&json, |out| {
             let counted = |zones| counted(u64::from(zones), "zone", "zones");
             let zones = zones.map_or("a drive without zones".to_owned(), counted);
             writeln!(out, "{image}: made a store on {zones}, {capacity}, for {system}")?;
+            second.as_ref().map_or(Ok(()), |second| second.print(out))?;
             writeln!(out, "{}", room(live_max, memtable_size, kept))
         })
     }
@@ -116,6 +125,13 @@ impl Format {
             check_no_store(&second, path)?;
         }
         Ok(Devices::pair(drive, second))
+    }
+
+    /// The second drive, as the answer names it.
+    fn second(&self, devices: &Devices) -> Option<Second> {
+        let (role, path) = self.target.second()?;
+        let capacity = devices.second()?.geometry().capacity();
+        Some(Second { role, path: path.to_owned(), capacity })
     }
 
     /// An empty directory becomes a store, and so does one that holds only what an interrupted
@@ -156,6 +172,29 @@ impl Format {
         let remembered = Remembered { system, live_max, memtable_size, kept };
         db.close()?;
         Ok(remembered)
+    }
+}
+
+/// The second drive of a new store.
+struct Second {
+    role: Role,
+    path: PathBuf,
+    capacity: ByteCount,
+}
+
+impl Second {
+    fn object(&self) -> Value {
+        let role = log_drive::flag(self.role).trim_start_matches('-');
+        let path = self.path.display().to_string();
+        json!({ "role": role, "path": path, "capacity": self.capacity })
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let takes = match self.role {
+            Role::Log => "the journal and the logs",
+            Role::Offload => "tables while compactions run",
+        };
+        writeln!(out, "{}: takes {takes}, {}", shown(&self.path), self.capacity)
     }
 }
 

@@ -134,7 +134,8 @@ fn on_two_drives() -> Place {
     let place = Place::new();
     place.ok(&["device", "create", "drive.img", "--size", "64MiB", "--zone-size", "1MiB"]);
     place.ok(&["device", "create", "fast.img", "--kind", "plain", "--size", "32MiB"]);
-    place.ok(&["format", "drive.img", "--log", "fast.img"]);
+    let made = place.ok(&["format", "drive.img", "--log", "fast.img"]);
+    assert!(made.contains("\nfast.img: takes the journal and the logs, "), "{made}");
     place
 }
 
@@ -172,7 +173,10 @@ fn a_second_drive_that_was_moved_or_is_another_ones_is_named() {
     assert_eq!(place.ok(&["get", "drive.img", "key", "--log", "f2.img"]), "value");
     place.ok(&["device", "create", "other.img", "--size", "64MiB", "--zone-size", "1MiB"]);
     place.ok(&["device", "create", "fast.img", "--kind", "plain", "--size", "32MiB"]);
-    place.ok(&["format", "other.img", "--log", "fast.img"]);
+    let second = &place.json(&["format", "other.img", "--log", "fast.img"])["second"];
+    let capacity = 32 << 20;
+    let expected = serde_json::json!({ "role": "log", "path": "fast.img", "capacity": capacity });
+    assert_eq!(*second, expected);
     let error = place.fails(1, &["get", "drive.img", "key"]);
     assert!(error.contains("expected device 1 of store"), "{error}");
     let error = place.fails(1, &["format", "other.img", "--force", "--log", "drive.img"]);
