@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{Db, Event, Job, Listener, Stats};
+use terrace::{Db, Event, Job, KeySpace, Listener, Stats};
 use terrace_env::{ByteCount, runner};
 
 use super::entry::no_space;
@@ -56,6 +56,10 @@ struct Metrics {
 struct Answer {
     before: Metrics,
     after: Metrics,
+    /// Merges, trivial moves and delete-only compactions, those included that were due elsewhere.
+    compactions: u64,
+    /// Whether any key is there that was asked for. What was deleted is compacted all the same.
+    has_keys: bool,
     /// Bytes of tables written.
     written: u64,
     /// Bytes of tables that were then verified by their checksums: all of them.
@@ -85,12 +89,14 @@ impl Compact {
         let start = runner::now();
         // Entries that are only in memory and log count as they will be in tables.
         db.flush()?;
-        let before = Metrics::of(&db.stats());
+        let stats = db.stats();
+        let (before, done) = (Metrics::of(&stats), compactions(&stats));
+        let has_keys = self.has_keys(&db)?;
         db.listen(Arc::new(Watch(Progress::written("compacting"))));
         self.compact(&db)?;
         let stats = db.stats();
         let written = stats.process.levels.iter().map(|level| level.bytes_written).sum();
-        let after = Metrics::of(&stats);
+        let (after, compactions) = (Metrics::of(&stats), compactions(&stats) - done);
         // The compaction has not read tables that were in one run already, or only moved.
         let verified = db.verify().map_err(|error| {
             Failure::from(error).while_doing("compacted; then, as the tables were verified")
@@ -98,17 +104,37 @@ impl Compact {
         let verified = verified.bytes;
         db.close()?;
         let seconds = runner::now().since(start).as_secs_f64();
-        Ok(Answer { before, after, written, verified, seconds })
+        Ok(Answer { before, after, compactions, has_keys, written, verified, seconds })
     }
 
     fn compact(&self, db: &Db) -> Result<(), Failure> {
+        match self.space(db)? {
+            None => Ok(db.compact_all()?),
+            Some(space) => Ok(space.compact(self.range.bounds(false)?)?),
+        }
+    }
+
+    /// Whether any key is there that was asked for.
+    fn has_keys(&self, db: &Db) -> Result<bool, Failure> {
+        let Some(space) = self.space(db)? else { return Ok(true) };
+        // A damaged table is found by the compaction, or as all are verified.
+        Ok(space.scan(self.range.bounds(false)?)?.next().is_some())
+    }
+
+    /// The key space; `None` if all are meant.
+    fn space(&self, db: &Db) -> Result<Option<KeySpace>, Failure> {
         if self.space.is_none() && !self.range.is_given() {
-            return Ok(db.compact_all()?);
+            return Ok(None);
         }
         let name = self.space.as_deref().unwrap_or("default");
-        let space = db.key_space(name).map_err(|_| no_space(name))?;
-        Ok(space.compact(self.range.bounds(false)?)?)
+        db.key_space(name).map(Some).map_err(|_| no_space(name))
     }
+}
+
+/// Compactions that this process has done.
+fn compactions(stats: &Stats) -> u64 {
+    let of = &stats.process;
+    of.compactions + of.trivial_moves + of.delete_only_compactions
 }
 
 impl Metrics {
@@ -129,7 +155,19 @@ impl Metrics {
 
 impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { before, after, written, verified, seconds } = self;
+        let Self { before, after, compactions, has_keys, written, verified, seconds } = self;
+        let (written, verified) = (ByteCount(*written), ByteCount(*verified));
+        if *compactions == 0 {
+            writeln!(out, "nothing to compact: no key that was asked for is in several runs")?;
+            return writeln!(out, "{verified} verified in {seconds:.1} s");
+        }
+        if !has_keys {
+            writeln!(
+                out,
+                "no key that was asked for is there; compactions of what was deleted, or that were \
+                 due elsewhere:"
+            )?;
+        }
         let mut line = |what: &str, before: String, after: String| {
             writeln!(out, "{what:12} {before:>14} {after:>14}")
         };
@@ -144,7 +182,6 @@ impl Answer {
         line("tombstones", count(before.tombstones), count(after.tombstones))?;
         line("live", before.live.to_string(), after.live.to_string())?;
         line("free", before.free.to_string(), after.free.to_string())?;
-        let (written, verified) = (ByteCount(*written), ByteCount(*verified));
         writeln!(out, "{written} written in {seconds:.1} s, {verified} verified")
     }
 }

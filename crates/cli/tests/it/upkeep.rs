@@ -40,10 +40,28 @@ fn a_compaction_leaves_one_run_without_what_was_overwritten() {
     assert!(done["after"]["bytes"].as_u64() < done["before"]["bytes"].as_u64(), "{done}");
     assert!(done["written"].as_u64() > Some(1 << 20), "{done}");
     assert_eq!(keys(&place, &["d.img"]), before);
-    let text = place.ok(&["compact", "d.img", "--space", "other", "--prefix", "k"]);
-    assert!(text.contains("before") && text.contains("tombstones"), "{text}");
+    let text = place.ok(&["compact", "d.img"]);
+    assert!(text.starts_with("nothing to compact: "), "{text}");
     place.fails(5, &["compact", "d.img", "--space", "missing"]);
     assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
+}
+
+#[test]
+fn a_compaction_of_keys_that_are_not_there_says_that_nothing_was_to_be_done() {
+    let place = filled();
+    place.ok(&["import", "d.img", "tree"]);
+    let none = ["compact", "d.img", "--prefix", "absent"];
+    // Other compactions may be due.
+    let text = place.ok(&none);
+    assert!(text.starts_with("nothing to compact: ") || text.starts_with("no key "), "{text}");
+    let text = place.ok(&["compact", "d.img", "--prefix", "1"]);
+    assert!(!text.starts_with("no key "), "{text}");
+    place.ok(&["compact", "d.img"]);
+    let text = place.ok(&none);
+    assert!(text.starts_with("nothing to compact: "), "{text}");
+    assert!(text.contains(" verified in ") && !text.contains("before"), "{text}");
+    assert_eq!(place.json(&none)["compactions"], 0);
+    assert_eq!(place.json(&none)["has_keys"], false);
 }
 
 #[test]
