@@ -14,6 +14,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::escape::Visible;
@@ -22,6 +23,11 @@ use crate::failure::{Failure, Kind};
 /// A number of things: `1 file`, `2 files`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// The same with the digits of the number in groups: `12,345 files`.
+pub(crate) fn counted_in_groups(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", HumanCount(count), if count == 1 { one } else { many })
 }
 
 /// How a command answers.

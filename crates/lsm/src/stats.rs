@@ -16,6 +16,7 @@ use crate::lifetime::Written;
 use crate::memory::MemoryStats;
 use crate::reading::{ReaderStats, SpaceHolders};
 use crate::shared::Shared;
+use crate::tree::Version;
 
 /// Bytes written to the medium per byte of keys and values that clients wrote, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -65,10 +66,13 @@ pub struct LevelStats {
     pub segments: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// About how many entries they hold.
+    /// About how many entries they hold, range tombstones included.
     pub entries: u64,
-    /// How many of these are tombstones.
+    /// How many of these are tombstones, of keys or of ranges.
     pub tombstones: u64,
+    /// How many of these are range tombstones. Each counts once in every piece into which tables
+    /// have cut it.
+    pub range_tombstones: u64,
 }
 
 /// The engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
@@ -159,7 +163,7 @@ impl Shared {
             write_amplification: WriteAmplification::of(user_bytes, &io),
             io,
             space: self.store.space(),
-            levels: self.level_stats(view.version.view()),
+            levels: Self::level_stats(&view.version),
             memtables: memtables.count() as u64,
             memtable_bytes: self.memory.memtables.used().0,
             memtable_bytes_peak: self.memory.memtables.peak().0,
@@ -199,7 +203,12 @@ impl Shared {
         SpaceHolders { space, log_device, readers: self.readers.stats() }
     }
 
-    fn level_stats(&self, tree: &terrace_policy::TreeView) -> Vec<LevelStats> {
+    fn level_stats(version: &Version) -> Vec<LevelStats> {
+        let tree = version.view();
+        let ranges_of = |level: u8| {
+            let segments = version.segments().filter(|(place, _)| place.level == level);
+            segments.map(|(_, segment)| segment.range_tombstones()).sum()
+        };
         let of = |level: usize| {
             let runs = tree.runs(level);
             let segments = || runs.iter().flat_map(|run| &run.segments);
@@ -210,6 +219,7 @@ impl Shared {
                 bytes: segments().map(|segment| segment.size.0).sum(),
                 entries: segments().map(|segment| segment.entries).sum(),
                 tombstones: segments().map(|segment| segment.tombstones).sum(),
+                range_tombstones: ranges_of(level as u8),
             }
         };
         (0..tree.levels.len()).map(of).collect()

@@ -28,7 +28,7 @@ use super::log_drive;
 use super::target::Target;
 use crate::escape::{self, Escaped, shown};
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Give up the lost offload drive of a store: the rest of the store can be used again. Lists the
 /// ranges of keys of which tables were lost; their keys have older values, or none.
@@ -151,7 +151,10 @@ impl ForgetOffload {
         let path = self.target.path().display();
         match lost.len() {
             0 => writeln!(out, "{path}: no table is lost"),
-            count => writeln!(out, "{path}: {count} ranges of keys of which a table is lost"),
+            count => {
+                let ranges = counted(count as u64, "range", "ranges");
+                writeln!(out, "{path}: {ranges} of keys of which a table is lost")
+            }
         }
     }
 

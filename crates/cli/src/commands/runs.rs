@@ -15,6 +15,7 @@ use terrace_zone::Layout;
 
 use super::zones;
 use crate::map::{self, Digits};
+use crate::output::counted;
 use crate::stretches::Stretches;
 
 /// A device without zones.
@@ -127,7 +128,8 @@ impl DeviceRuns {
 /// The free runs in a line.
 pub(crate) fn free_runs(out: &mut dyn Write, free: &FreeSpace, indent: &str) -> io::Result<()> {
     let FreeSpace { runs, bytes, longest, fragment_below, fragments } = free;
-    write!(out, "{indent}{bytes} free in {runs} runs, the longest {longest}")?;
+    let runs = counted(*runs, "run", "runs");
+    write!(out, "{indent}{bytes} free in {runs}, the longest {longest}")?;
     if fragment_below.0 == 0 {
         return writeln!(out);
     }

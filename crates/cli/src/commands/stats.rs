@@ -19,7 +19,7 @@ use super::target::Target;
 use super::zones;
 use crate::escape::{Escaped, Visible};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, counted_in_groups as counted};
 
 /// Print the metrics of a store: levels, space, what was written in its life and by this process.
 /// All other counters start anew with each opening.
@@ -90,8 +90,8 @@ impl Answer {
         writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;
         writeln!(
             out,
-            "{} writes in all; memtables, whose entries are in no table yet, take {}\n",
-            HumanCount(stats.sequence),
+            "{} in all; memtables, whose entries are in no table yet, take {}\n",
+            counted(stats.sequence, "write", "writes"),
             ByteCount(stats.memtable_bytes)
         )?;
         levels(out, &stats.levels)?;
@@ -180,13 +180,16 @@ fn work(out: &mut dyn Write, lifetime: &Written) -> io::Result<()> {
     }
     writeln!(
         out,
-        "\nin its life: {} flushes, {} merges ({} into several levels), {} trivial moves, {} \
-         delete-only compactions",
-        HumanCount(lifetime.flushes),
-        HumanCount(lifetime.compactions),
+        "\nin its life: {}, {} ({} into several levels), {}, {}",
+        counted(lifetime.flushes, "flush", "flushes"),
+        counted(lifetime.compactions, "merge", "merges"),
         HumanCount(lifetime.gear_compactions),
-        HumanCount(lifetime.trivial_moves),
-        HumanCount(lifetime.delete_only_compactions),
+        counted(lifetime.trivial_moves, "trivial move", "trivial moves"),
+        counted(
+            lifetime.delete_only_compactions,
+            "delete-only compaction",
+            "delete-only compactions"
+        ),
     )?;
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -231,7 +234,7 @@ pub(crate) fn waits_table(waits: &Waits) -> String {
 pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["level", "runs", "tables", "size", "entries", "tombstones"]);
+    table.set_header(["level", "runs", "tables", "size", "entries", "tombstones", "of ranges"]);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -243,6 +246,7 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
             ByteCount(level.bytes).to_string(),
             HumanCount(level.entries).to_string(),
             HumanCount(level.tombstones).to_string(),
+            HumanCount(level.range_tombstones).to_string(),
         ]);
     }
     writeln!(out, "{table}")

@@ -65,6 +65,20 @@ fn a_compaction_of_keys_that_are_not_there_says_that_nothing_was_to_be_done() {
 }
 
 #[test]
+fn one_of_a_thing_is_told_in_the_singular() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "key", "value"]);
+    assert!(place.ok(&["stats", "d.img"]).contains("\n1 write in all; "));
+    place.ok(&["compact", "d.img"]);
+    let levels = &place.json(&["stats", "d.img"])["levels"];
+    assert_eq!(levels[1]["range_tombstones"], 0, "{levels}");
+    let text = place.ok(&["stats", "d.img"]);
+    assert!(text.contains("tombstones  of ranges"), "{text}");
+    assert!(text.contains("\nin its life: 1 flush, 0 merges "), "{text}");
+    assert!(text.contains(", 1 trivial move, 0 delete-only compactions\n"), "{text}");
+}
+
+#[test]
 fn a_scan_goes_backward_within_its_bounds_and_limit() {
     let place = filled();
     assert_eq!(keys(&place, &["d.img", "--reverse", "--limit", "2"]), ["39", "38"]);

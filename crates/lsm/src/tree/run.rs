@@ -44,19 +44,27 @@ impl Segment {
         Ok(self.table.table(cause)?.ranges().within(&self.span).collect())
     }
 
+    /// About how many of its table's entries are in it.
+    fn share(&self, count: u64) -> u64 {
+        let whole = self.table.size().0.max(1);
+        let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
+        part as u64
+    }
+
+    /// About how many range tombstones it has, at least one if its table has any.
+    pub(crate) fn range_tombstones(&self) -> u64 {
+        let ranges = self.table.record().ranges.as_ref();
+        ranges.map_or(0, |ranges| self.share(ranges.count).max(1))
+    }
+
     fn view(&self) -> SegmentView {
-        let (record, whole) = (self.table.record(), self.table.size().0.max(1));
-        let share = |count: u64| {
-            let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
-            part as u64
-        };
-        let ranges = record.ranges.as_ref().map_or(0, |ranges| share(ranges.count).max(1));
+        let (record, ranges) = (self.table.record(), self.range_tombstones());
         SegmentView {
             file: self.table.id(),
             span: self.span.clone(),
             size: self.size,
-            entries: share(record.entries) + ranges,
-            tombstones: share(record.tombstones) + ranges,
+            entries: self.share(record.entries) + ranges,
+            tombstones: self.share(record.tombstones) + ranges,
             set: record.set,
             histogram: record.histogram.clone(),
         }

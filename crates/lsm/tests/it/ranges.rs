@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{Cause, runner};
-use terrace_lsm::{Batch, Bounds, Durability, Engine, KeySpaceId, Stats};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, KeySpaceId, LevelStats, Stats};
 
 use crate::model::{contents, open};
 
@@ -78,6 +78,31 @@ fn what_a_range_delete_covers_goes_without_being_read() {
         // The tombstones went as well: there is nothing left that they hide.
         assert_eq!(in_tables(&engine.stats()), (0, 0));
         engine.verify().unwrap();
+    });
+}
+
+#[test]
+fn range_tombstones_are_counted_among_entries_and_apart() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        put(&engine, 0..20);
+        engine.flush().unwrap();
+        // Nothing is dropped while it sees what is deleted.
+        let snapshot = engine.snapshot();
+        delete_range(&engine, key(5)..key(10));
+        let mut batch = Batch::new();
+        batch.delete(SPACE, &key(15));
+        engine.write(batch, Durability::Gathered).unwrap();
+        put(&engine, 20..40);
+        engine.flush().unwrap();
+        engine.wait_idle().unwrap();
+        let levels = engine.stats().levels;
+        let sum = |of: fn(&LevelStats) -> u64| levels.iter().map(of).sum::<u64>();
+        let ranges = sum(|level| level.range_tombstones);
+        assert!(ranges > 0, "{levels:?}");
+        assert_eq!(sum(|level| level.tombstones), ranges + 1, "{levels:?}");
+        assert_eq!(sum(|level| level.entries), ranges + 41, "{levels:?}");
+        drop(snapshot);
     });
 }
 

@@ -21,7 +21,7 @@ use super::printer::Printer;
 use super::{journal, log, superblock, table};
 use crate::commands::target::Target;
 use crate::failure::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Take the structures on the medium apart: tables, logs, the journal, the superblock.
 #[derive(clap::Args)]
@@ -209,11 +209,9 @@ fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {
 fn summary(role: Option<&Role>) -> String {
     match role {
         Some(Role::Table { entries, first_sequence, last_sequence, segments, .. }) => {
-            let segments = segments.len();
-            format!(
-                "{entries} entries, sequences {first_sequence} to {last_sequence}, {segments} \
-                 segments"
-            )
+            let segments = counted(segments.len() as u64, "segment", "segments");
+            let entries = counted(*entries, "entry", "entries");
+            format!("{entries}, sequences {first_sequence} to {last_sequence}, {segments}")
         }
         Some(role) => role_text(role).join("; "),
         None => String::new(),

@@ -15,6 +15,7 @@ use super::filter::Wanted;
 use super::place::{frame_object, frame_text, role_object, role_text};
 use super::printer::{Printer, entry_line, entry_object};
 use crate::failure::Failure;
+use crate::output::counted;
 
 /// Dumps a log.
 pub(crate) fn dump(
@@ -71,7 +72,10 @@ pub(crate) fn dump(
             if let Some(end) = &end {
                 writeln!(out, "\nthe log ends {end}")?;
             }
-            writeln!(out, "{appends} appends, {batches} batches, {entries} entries")
+            let appends = counted(appends, "append", "appends");
+            let batches = counted(batches, "batch", "batches");
+            let entries = counted(entries, "entry", "entries");
+            writeln!(out, "{appends}, {batches}, {entries}")
         },
     )
 }
@@ -112,7 +116,8 @@ fn dump_batch(
             if let Some((log, size)) = batch.predecessor() {
                 return writeln!(out, "  note at byte {offset}: log {log} ended with {size}");
             }
-            writeln!(out, "  batch at byte {offset}: {size} bytes, {count} entries from {first} on")
+            let count = counted(u64::from(count), "entry", "entries");
+            writeln!(out, "  batch at byte {offset}: {size} bytes, {count} from {first} on")
         },
     )?;
     let mut entries = 0;

@@ -14,6 +14,7 @@ use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::printer::{insert_key, key_text};
 use crate::escape;
+use crate::output::counted;
 
 /// A kind in words.
 pub(crate) fn kind_name(kind: FileKind) -> &'static str {
@@ -29,8 +30,9 @@ pub(crate) fn frame_text(frame: &FrameSeen) -> String {
     let FrameSeen { region, offset, blocks, sequence, synced, epoch, payload, .. } = frame;
     let goes_on = if frame.continues { ", goes on in the next" } else { "" };
     format!(
-        "frame {sequence} in {region} at offset {offset}: {blocks} blocks, {payload} bytes, epoch \
-         {epoch}, synced {synced}{goes_on}"
+        "frame {sequence} in {region} at offset {offset}: {}, {payload} bytes, epoch {epoch}, \
+         synced {synced}{goes_on}",
+        counted(u64::from(*blocks), "block", "blocks")
     )
 }
 

@@ -22,6 +22,7 @@ use super::filter::Wanted;
 use super::place::{role_object, role_text};
 use super::printer::{Printer, entry_line, entry_object, insert_key, key_text};
 use crate::failure::Failure;
+use crate::output::counted;
 
 /// Dumps a table.
 pub(crate) fn dump(
@@ -98,10 +99,11 @@ fn properties(printer: &mut Printer<'_>, part: Part, found: &Properties) -> Resu
     };
     printer.part(object, |out| {
         let Properties { entries, tombstones, first_sequence, last_sequence, .. } = found;
+        let entries = counted(*entries, "entry", "entries");
         let plain = ByteCount(found.plain_bytes);
         writeln!(
             out,
-            "  properties  {}: {entries} entries, {tombstones} of them tombstones, sequences \
+            "  properties  {}: {entries}, {tombstones} of them tombstones, sequences \
              {first_sequence} to {last_sequence}, {plain} before compression",
             place(part)
         )?;
@@ -218,7 +220,11 @@ impl Blocks<'_> {
         let Self { blocks, sound, entries, .. } = self;
         printer.part(
             || json!({ "part": "sums", "blocks": blocks, "read": sound, "entries": entries }),
-            |out| writeln!(out, "  sums        {blocks} blocks, {sound} read, {entries} entries"),
+            |out| {
+                let blocks = counted(blocks, "block", "blocks");
+                let entries = counted(entries, "entry", "entries");
+                writeln!(out, "  sums        {blocks}, {sound} read, {entries}")
+            },
         )
     }
 
@@ -286,11 +292,13 @@ fn block_line(
     entries: usize,
 ) -> io::Result<()> {
     let (compression, plain) = (compression_text(block.compression), block.plain_size);
-    let (restarts, upto) = (block.restarts(), key_text(&entry.separator));
+    let upto = key_text(&entry.separator);
+    let entries = counted(entries as u64, "entry", "entries");
+    let restarts = counted(block.restarts() as u64, "restart", "restarts");
     writeln!(
         out,
-        "block {number} {}: {compression}, {plain} bytes before, {entries} entries, {restarts} \
-         restarts, up to {upto}",
+        "block {number} {}: {compression}, {plain} bytes before, {entries}, {restarts}, up to \
+         {upto}",
         place(block.at)
     )
 }
