@@ -173,8 +173,9 @@ fn places_that_do_not_fit_together_are_refused() {
     assert!(nameless.contains("log_device: expected the name of a drive"), "{nameless}");
     let unused = refused("log_device = \"wd-zn540\"", disk);
     assert!(unused.contains("found wd-zn540"), "{unused}");
-    let unknown = refused(&on_device("floppy"), disk);
-    assert!(unknown.contains("\"floppy\""), "{unknown}");
+    let unknown = Experiment::parse("test", "test.toml", &with(&on_device("floppy")));
+    let unknown = unknown.unwrap_err().to_string();
+    assert!(unknown.contains("log_device: ") && unknown.contains("\"floppy\""), "{unknown}");
     let flash = refused("log = \"conventional\"", "wd-zn540");
     assert!(flash.contains("expected a drive with conventional zones"), "{flash}");
     let flash = refused("log = \"sequential\"", "wd-zn540");

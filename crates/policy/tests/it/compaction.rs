@@ -161,7 +161,11 @@ pub(crate) fn decide(decider: &dyn Compaction, input: &str) -> String {
     if let Some(file) = number(first, "after-seeks") {
         return describe(decider.pick_after_seeks(&tree, &state, FileId(file)));
     }
-    let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
+    let urgency = match first {
+        _ if first.contains("space") => Urgency::Space,
+        _ if first.contains("rest") => Urgency::Rest,
+        _ => Urgency::Shape,
+    };
     let pressure = decider.pressure(&tree);
     let held = if pressure >= Pressure::START {
         format!("\nwriters are held back, pressure {:.2}", pressure.0)
