@@ -205,10 +205,10 @@ impl Shared {
 
     fn level_stats(version: &Version) -> Vec<LevelStats> {
         let tree = version.view();
-        let ranges_of = |level: u8| {
-            let segments = version.segments().filter(|(place, _)| place.level == level);
-            segments.map(|(_, segment)| segment.range_tombstones()).sum()
-        };
+        let mut range_tombstones = vec![0; tree.levels.len()];
+        for (place, segment) in version.segments() {
+            range_tombstones[usize::from(place.level)] += segment.range_tombstones();
+        }
         let of = |level: usize| {
             let runs = tree.runs(level);
             let segments = || runs.iter().flat_map(|run| &run.segments);
@@ -219,7 +219,7 @@ impl Shared {
                 bytes: segments().map(|segment| segment.size.0).sum(),
                 entries: segments().map(|segment| segment.entries).sum(),
                 tombstones: segments().map(|segment| segment.tombstones).sum(),
-                range_tombstones: ranges_of(level as u8),
+                range_tombstones: range_tombstones[level],
             }
         };
         (0..tree.levels.len()).map(of).collect()

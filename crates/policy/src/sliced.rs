@@ -59,7 +59,8 @@ use crate::tree::{Span, TreeView};
 /// The parameters of sliced compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicedOptions {
-    /// Those of the tiers. The last level is the last of `levels`; `jobs` has no effect.
+    /// Those of the tiers. The last level is the last of `levels`; `jobs` and `along_max` have
+    /// no effect.
     pub tiers: TieredOptions,
     /// How large the deepest tier grows, in percent of the last level.
     pub share: u64,
@@ -186,6 +187,26 @@ impl Sliced {
         self.down(tree, state, level)
     }
 
+    /// Steps 1 to 7, of a tree in this layout: the choices in their order, each made as it is asked
+    /// for.
+    fn drained<'a>(
+        &'a self,
+        tree: &'a TreeView,
+        state: &'a Pointers,
+        urgency: Urgency,
+    ) -> impl Iterator<Item = Choice> + 'a {
+        let due = self.due(tree);
+        let beyond = || match self.deletes_down(tree, state) {
+            None if urgency == Urgency::Rest => self.at_rest(tree, state),
+            deletes => deletes,
+        };
+        let beyond = if due.is_empty() { beyond() } else { None };
+        let levels = if urgency == Urgency::Space { 0..self.deepest(tree) + 1 } else { 0..0 };
+        let for_space = levels.rev().filter(|level| !tree.runs(*level).is_empty());
+        let down = |level| self.down(tree, state, level);
+        due.into_iter().filter_map(down).chain(beyond).chain(for_space.filter_map(down))
+    }
+
     fn state(&self, tree: &TreeView, state: &[u8]) -> Pointers {
         Pointers::decode(state, self.deepest(tree) + 1)
     }
@@ -202,28 +223,16 @@ impl Compaction for Sliced {
     }
 
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
-        self.choices(tree, state, urgency).into_iter().next()
+        let state = self.state(tree, state);
+        self.drain(tree, &state).or_else(|| self.drained(tree, &state, urgency).next())
     }
 
     fn choices(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Vec<Choice> {
         let state = self.state(tree, state);
-        if let Some(drain) = self.drain(tree, &state) {
-            return vec![drain];
+        match self.drain(tree, &state) {
+            Some(drain) => vec![drain],
+            None => self.drained(tree, &state, urgency).collect(),
         }
-        let due = self.due(tree).into_iter().filter_map(|level| self.down(tree, &state, level));
-        let mut choices: Vec<Choice> = due.collect();
-        if choices.is_empty() {
-            choices.extend(self.deletes_down(tree, &state));
-        }
-        if choices.is_empty() && urgency == Urgency::Rest {
-            choices.extend(self.at_rest(tree, &state));
-        }
-        if urgency == Urgency::Space {
-            let levels = (0..=self.deepest(tree)).rev();
-            let levels = levels.filter(|level| !tree.runs(*level).is_empty());
-            choices.extend(levels.filter_map(|level| self.down(tree, &state, level)));
-        }
-        choices
     }
 
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {

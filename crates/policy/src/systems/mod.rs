@@ -8,8 +8,9 @@
 //! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
 //! | `gear_parameters` | those of gear compaction alone |
 //! | `parts` | the parts of a row |
+//! | `row` | [`Row`]: the rows by name |
 //! | `shape` | the store that parameters are fitted to |
-//! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
+//! | `system` | [`System`]: a row with chosen parameters, and its deciders |
 //! | `text` | systems as text |
 //!
 //! A store may be opened under another system, or with other parameters, each time. So a decider
@@ -29,6 +30,7 @@ mod lifetime;
 mod parameter;
 mod parameters;
 mod parts;
+mod row;
 mod sealdb;
 mod shape;
 mod sliced;
@@ -39,6 +41,7 @@ mod text;
 mod tiered;
 
 use parts::RowParts;
+pub use row::Row;
 pub use shape::{MEMTABLES_KEPT, StoreShape, ZONES_KEPT};
-pub use system::{Row, System};
+pub use system::System;
 pub use text::ParseSystemError;

@@ -99,6 +99,13 @@ impl StoreShape {
         ByteCount(part as u64)
     }
 
+    /// A store on a device without zones, for tests.
+    #[cfg(test)]
+    pub(super) fn without_zones(capacity: ByteCount, memtable_size: ByteCount) -> Self {
+        let (guard, kept) = (ByteCount(0), ByteCount(0));
+        Self { capacity, zone_capacity: None, guard, kept, memtable_size }
+    }
+
     /// The largest table whose compactions the store has room for.
     pub(super) fn table_size_max(&self) -> ByteCount {
         ByteCount((self.capacity.0 / TABLES_IN_STORE).max(1))

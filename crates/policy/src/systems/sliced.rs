@@ -63,8 +63,7 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
         level0_stop: runs * 3,
         levels: levels(store, runs as u64, share),
         table_size,
-        jobs: 1,
-        along_max: 0,
+        ..TieredOptions::default()
     };
     let zone_capacity = store.zone_capacity.unwrap_or(ByteCount(0));
     let slice = zone_capacity.max(ByteCount(table_size.0.saturating_mul(TABLES_OF_A_SLICE)));
@@ -90,13 +89,7 @@ mod tests {
 
     #[test]
     fn the_deepest_tier_of_a_full_store_has_at_most_twice_the_runs_of_a_tier() {
-        let of = |capacity, memtable_size| StoreShape {
-            capacity,
-            zone_capacity: None,
-            guard: ByteCount(0),
-            kept: ByteCount(0),
-            memtable_size,
-        };
+        let of = StoreShape::without_zones;
         // A fifth of 70 GiB is 14 GiB: more than 16 runs of 256 MiB, so that runs are of 2 GiB.
         assert_eq!(levels(&of(ByteCount::gib(70), ByteCount::mib(4)), 8, 25), 5);
         assert_eq!(levels(&of(ByteCount::gib(70), ByteCount::mib(64)), 8, 25), 4);

@@ -1,4 +1,4 @@
-//! [`System`]: a row (a named set of deciders), with chosen parameters. [`Row`] names the rows.
+//! [`System`]: a [row](super::row) with chosen parameters.
 //!
 //! [`System::placement`], [`System::reclaim`] and [`System::compaction`] make the deciders. They do
 //! not check the parameters: call [`System::check`] first, with the store that the deciders are
@@ -8,11 +8,7 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, OutOfRange};
 
-use super::{
-    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb, leveldb_cost_benefit,
-    leveldb_disk, leveldb_greedy, leveldb_sets, lifetime, sealdb, sliced, smrdb, smrdb_leveled,
-    text, tiered,
-};
+use super::{Row, StoreShape, leveldb, text};
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
     Placement, Reclaim, Throttle, Victim, ZoneAge, ZonesSource,
@@ -21,37 +17,6 @@ use crate::{
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
 /// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
 const TABLES_IN_STORE_MIN: u64 = 8;
-
-/// Which system: the name of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Row {
-    /// A table owns its zones, and a zone is empty when its table is deleted.
-    Bluefs,
-    /// Tables of all levels go into the open zone, and a collector empties the emptiest.
-    LeveldbGreedy,
-    /// The same, and the collector weighs how deep the tables of a zone lie.
-    LeveldbCostBenefit,
-    /// A zone holds tables of one level, and a collector empties the emptiest.
-    LevelSeparated,
-    /// Levels are swept in key order, and zones die whole behind the sweep.
-    Lifetime,
-    /// Levels collect runs, and the last one is a single run.
-    Tiered,
-    /// A zone holds tables of one level, and compactions empty zones.
-    Geardb,
-    /// LevelDB on a device without zones.
-    LeveldbDisk,
-    /// LevelDB whose merges write sets.
-    LeveldbSets,
-    /// Two levels of tables that own bands and may overlap.
-    Smrdb,
-    /// LevelDB's levels, of tables that own bands.
-    SmrdbLeveled,
-    /// Leveled by sets, for raw shingled tracks.
-    Sealdb,
-    /// Tiers over one run, into which the deepest tier goes down in slices behind a sweep.
-    Sliced,
-}
 
 /// A system: a row of choices, and their parameters.
 ///
@@ -223,64 +188,6 @@ pub struct System {
 impl Default for System {
     fn default() -> Self {
         Self::of(Row::Bluefs)
-    }
-}
-
-impl Row {
-    /// All rows.
-    pub const ALL: [Self; 13] = [
-        Self::Bluefs,
-        Self::LeveldbGreedy,
-        Self::LeveldbCostBenefit,
-        Self::LevelSeparated,
-        Self::Lifetime,
-        Self::Tiered,
-        Self::Sliced,
-        Self::Geardb,
-        Self::LeveldbDisk,
-        Self::LeveldbSets,
-        Self::Smrdb,
-        Self::SmrdbLeveled,
-        Self::Sealdb,
-    ];
-
-    /// The parts of the row: everything that tells it from the others.
-    pub(super) const fn parts(self) -> &'static RowParts {
-        match self {
-            Self::Bluefs => &bluefs::PARTS,
-            Self::LeveldbGreedy => &leveldb_greedy::PARTS,
-            Self::LeveldbCostBenefit => &leveldb_cost_benefit::PARTS,
-            Self::LevelSeparated => &level_separated::PARTS,
-            Self::Lifetime => &lifetime::PARTS,
-            Self::Tiered => &tiered::PARTS,
-            Self::Sliced => &sliced::PARTS,
-            Self::Geardb => &geardb::PARTS,
-            Self::LeveldbDisk => &leveldb_disk::PARTS,
-            Self::LeveldbSets => &leveldb_sets::PARTS,
-            Self::Smrdb => &smrdb::PARTS,
-            Self::SmrdbLeveled => &smrdb_leveled::PARTS,
-            Self::Sealdb => &sealdb::PARTS,
-        }
-    }
-
-    /// Name of the row.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.parts().name
-    }
-
-    /// The row in a line.
-    #[must_use]
-    pub fn summary(self) -> &'static str {
-        self.parts().summary
-    }
-
-    /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
-    /// and values can be overwritten in random order without end. On shingled tracks, guards take a
-    /// part of it ([`System::live_max`]).
-    #[must_use]
-    pub fn live_max(self) -> u64 {
-        self.parts().live_max
     }
 }
 

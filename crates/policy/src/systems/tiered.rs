@@ -74,13 +74,7 @@ mod tests {
 
     #[test]
     fn tiers_take_an_eighth_of_the_store_at_most() {
-        let of = |capacity, memtable_size| StoreShape {
-            capacity,
-            zone_capacity: None,
-            guard: ByteCount(0),
-            kept: ByteCount(0),
-            memtable_size,
-        };
+        let of = StoreShape::without_zones;
         // 4 x 64 MiB, 1 GiB, 4 GiB, 16 GiB, and the last level.
         assert_eq!(levels(&of(ByteCount::gib(200), ByteCount::mib(64)), 4), 5);
         assert_eq!(levels(&of(ByteCount::gib(100), ByteCount::mib(64)), 4), 4);

@@ -16,9 +16,9 @@ use crate::replay::store::{Replay, Shape};
 /// Two tiers over level 2; a slice of 20 bytes, in zones of 25.
 fn sliced() -> Sliced {
     let table_size = ByteCount(10);
-    let (runs, level0_slow, level0_stop, levels, jobs) = (3, 6, 9, 3, 1);
-    let tiers =
-        TieredOptions { runs, level0_slow, level0_stop, levels, table_size, jobs, along_max: 0 };
+    let (runs, level0_slow, level0_stop, levels) = (3, 6, 9, 3);
+    let limits = TieredOptions { runs, level0_slow, level0_stop, ..TieredOptions::default() };
+    let tiers = TieredOptions { levels, table_size, ..limits };
     let (slice, zone_capacity) = (ByteCount(20), ByteCount(25));
     Sliced::new(SlicedOptions { tiers, share: 25, tier_most: 3, slice, zone_capacity })
 }
