@@ -1,5 +1,5 @@
-//! [`Row`]: the name of a system, as options and reports have it. Everything else that tells one row
-//! from the others is in its [`RowParts`].
+//! [`Row`]: the name of a system, as options and reports have it. Everything else that tells rows
+//! apart is in their [`RowParts`].
 
 use super::{
     RowParts, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk, leveldb_greedy,
