@@ -67,7 +67,7 @@ enum Chore {
     Bench(bench::Bench),
     /// Carry one figure out at 1/64, and compare its traces with those held
     Figure(figure::Arguments),
-    /// Redraw the papers' figures at 1/16 into docs/reproduction.md; goes on where it stopped
+    /// Redraw the papers' figures at 1/16 into target/series.md; goes on where it stopped
     Series(series::Arguments),
 }
 

@@ -1,5 +1,5 @@
 //! `cargo xtask series`: runs all experiments at scale 1/16 and writes the page
-//! `docs/reproduction.md`. [`smoke`] runs them with less work, to see whether they work.
+//! `target/series.md`. [`smoke`] runs them with less work, to see whether they work.
 //!
 //! With names of experiments, those are run and printed, and the page stays as it is. With another
 //! `--scale`, the page is written for that scale.
@@ -13,8 +13,8 @@ use serde_json::Value;
 use crate::step;
 use crate::workspace::Workspace;
 
-/// The page.
-const PAGE: &str = "docs/reproduction.md";
+/// The page, in the folder of what is built.
+const PAGE: &str = "series.md";
 
 /// Experiments to carry out.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
         command.args(["--jobs", &jobs.to_string()]);
     }
     if arguments.names == ["all"] {
-        command.arg("--markdown").arg(workspace.root().join(PAGE));
+        command.arg("--markdown").arg(workspace.target().join(PAGE));
     }
     step::command(&mut command)
 }

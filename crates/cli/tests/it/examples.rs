@@ -29,11 +29,11 @@ use crate::program::Place;
 /// The pages, from the top of the repository.
 const PAGES: [&str; 12] = [
     "README.md",
-    "docs/arrivals.md",
+    "docs/lab/arrivals.md",
     "docs/cli.md",
     "docs/drives.md",
-    "docs/experiments.md",
-    "docs/offload.md",
+    "docs/lab/experiments.md",
+    "docs/lab/offload.md",
     "docs/benchmarks.md",
     "docs/durability.md",
     "docs/guides/new-drive.md",
