@@ -10,8 +10,8 @@
 //! - metric: processor microseconds (user and system, all threads) per operation, the median of
 //!   interleaved runs. For `filluniquerandom` also bytes written per byte of the user.
 //!
-//! `readwhilewriting` has no values: its metric depends on the number of writes for each read, which
-//! was not counted for the other engines.
+//! `readwhilewriting` has no values: its metric depends on the number of writes for each read,
+//! which was not counted for the other engines.
 //!
 //! There are values for the two sizes of [`Reference::SIZES`] and for some mixes. On another
 //! machine compare ratios, not values, and do not rely on differences below a tenth.

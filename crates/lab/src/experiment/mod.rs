@@ -9,8 +9,8 @@
 //! | [`Claim`] | a value that a paper states, and our quantity to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/GROUP/NAME.toml` |
 //!
-//! Sizes, counts and times are those of the full drive. `docs/lab/experiments.md` describes the form
-//! of the file.
+//! Sizes, counts and times are those of the full drive. The form of the file is described in
+//! `docs/lab/experiments.md`.
 //!
 //! A file is checked when it is read (`parse`, `check`, `position`), except for what depends on the
 //! scale of a run, and for settings of the store that do not fit each other.
