@@ -40,6 +40,8 @@ pub enum Rule {
     TablesEndAtBarriers,
     /// A table's bytes are counted in its level.
     TablesCounted,
+    /// A table's entries that only snapshots keep are counted.
+    OldVersionsCounted,
 }
 
 terrace_env::canary!(Rule);

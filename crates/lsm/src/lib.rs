@@ -17,6 +17,7 @@
 //! | how much memory is used, and for what | `memory` |
 //! | what do clients call | `engine`, `options`, `limits`, `error` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
+//! | which entries of a table do only snapshots keep | `old_versions` |
 //! | what do the engine's actors share | `shared`, `role` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
 //! | how does the engine go on after a failure | `resume` |
@@ -45,6 +46,7 @@ mod lifetime;
 pub mod limits;
 mod memory;
 mod memtable;
+mod old_versions;
 mod options;
 mod ranges;
 mod reading;

@@ -41,7 +41,7 @@ use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
 use crate::reading::Readers;
-use crate::tree::{LostRange, Tree};
+use crate::tree::{EndedSnapshot, LostRange, Tree};
 use crate::writing::{Gathering, PreallocatedLogs, WriteLane};
 
 /// State shared by the engine's actors.
@@ -120,10 +120,13 @@ impl Shared {
         self.board.wake();
     }
 
-    /// Entries that only the oldest snapshot kept can be dropped now.
-    pub(crate) fn oldest_snapshot_has_ended(&self) {
-        self.space.snapshot_has_ended();
-        self.board.snapshot_has_ended();
+    /// Entries that only this snapshot kept can be dropped now.
+    pub(crate) fn snapshot_has_ended(&self, snapshot: EndedSnapshot) {
+        let EndedSnapshot { sequence, was_oldest } = snapshot;
+        if was_oldest || self.board.is_keeper(sequence) {
+            self.space.snapshot_has_ended();
+            self.board.snapshot_has_ended(sequence);
+        }
     }
 
     /// Wakes everybody who waits, after a change of the lifecycle.

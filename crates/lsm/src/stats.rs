@@ -73,6 +73,14 @@ pub struct LevelStats {
     /// How many of these are range tombstones. Each counts once in every piece into which tables
     /// have cut it.
     pub range_tombstones: u64,
+    /// About the bytes of overwritten and deleted entries, and of tombstones, that a snapshot
+    /// keeps or has kept.
+    #[serde(default)]
+    pub old_version_bytes: u64,
+    /// About the bytes of these that no snapshot keeps any more. They go when their tables are
+    /// written anew.
+    #[serde(default)]
+    pub droppable_bytes: u64,
 }
 
 /// The engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
@@ -163,7 +171,7 @@ impl Shared {
             write_amplification: WriteAmplification::of(user_bytes, &io),
             io,
             space: self.store.space(),
-            levels: Self::level_stats(&view.version),
+            levels: self.level_stats(&view.version),
             memtables: memtables.count() as u64,
             memtable_bytes: self.memory.memtables.used().0,
             memtable_bytes_peak: self.memory.memtables.peak().0,
@@ -203,11 +211,15 @@ impl Shared {
         SpaceHolders { space, log_device, readers: self.readers.stats() }
     }
 
-    fn level_stats(version: &Version) -> Vec<LevelStats> {
+    fn level_stats(&self, version: &Version) -> Vec<LevelStats> {
         let tree = version.view();
-        let mut range_tombstones = vec![0; tree.levels.len()];
+        let snapshots = self.tree.snapshots();
+        let mut seen = vec![LevelStats::default(); tree.levels.len()];
         for (place, segment) in version.segments() {
-            range_tombstones[usize::from(place.level)] += segment.range_tombstones();
+            let level = &mut seen[usize::from(place.level)];
+            level.range_tombstones += segment.range_tombstones();
+            level.old_version_bytes += segment.old_versions().0;
+            level.droppable_bytes += segment.droppable(&snapshots).0;
         }
         let of = |level: usize| {
             let runs = tree.runs(level);
@@ -219,7 +231,7 @@ impl Shared {
                 bytes: segments().map(|segment| segment.size.0).sum(),
                 entries: segments().map(|segment| segment.entries).sum(),
                 tombstones: segments().map(|segment| segment.tombstones).sum(),
-                range_tombstones: range_tombstones[level],
+                ..seen[level]
             }
         };
         (0..tree.levels.len()).map(of).collect()

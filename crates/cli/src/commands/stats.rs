@@ -234,7 +234,8 @@ pub(crate) fn waits_table(waits: &Waits) -> String {
 pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["level", "runs", "tables", "size", "entries", "tombstones", "of ranges"]);
+    let head = ["level", "runs", "tables", "size", "entries", "tombstones", "of ranges"];
+    table.set_header(head.into_iter().chain(["old versions", "droppable"]));
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -247,6 +248,8 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
             HumanCount(level.entries).to_string(),
             HumanCount(level.tombstones).to_string(),
             HumanCount(level.range_tombstones).to_string(),
+            ByteCount(level.old_version_bytes).to_string(),
+            ByteCount(level.droppable_bytes).to_string(),
         ]);
     }
     writeln!(out, "{table}")

@@ -6,7 +6,7 @@
 //! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
 //!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
-//!    that kept tables. A decider that heeds the load is also asked again when the load counts many
+//!    that kept tables or old versions in them (a *keeper*). A decider that heeds the load is also asked again when the load counts many
 //!    more scans than then: twice as many and [`SCANS_PER_LOOK`] more; and one that counts vain
 //!    searches, when a table becomes due for them ([`Seeks`](super::Seeks)).
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
@@ -30,8 +30,9 @@
 //! Any. One lock and one condition. An actor must end each task that it was given
 //! ([`end_task`](Board::end_task)).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_policy::{Choice, Claim, Claims, Span, Urgency};
 
@@ -99,8 +100,8 @@ struct State {
     rested_at: Option<u64>,
     /// How many scans the load had when the decider had nothing more to do.
     scans_when_idle: u64,
-    /// Nothing but snapshots sees some tables, which can go when these end.
-    snapshots_keep_tables: bool,
+    /// Snapshots of which each keeps what nothing else sees.
+    keepers: BTreeSet<SeqNo>,
     /// How many tasks have been given out and not ended.
     running: usize,
     /// Somebody has the turn to choose.
@@ -258,16 +259,26 @@ impl Board {
         self.change(|state| state.rested_at = Some(tree));
     }
 
-    /// Whether nothing but snapshots sees some tables.
-    pub(crate) fn note_kept_by_snapshots(&self, kept: bool) {
-        self.state.lock().snapshots_keep_tables = kept;
+    /// Each of these snapshots keeps what nothing else sees.
+    pub(crate) fn note_keepers(&self, keepers: impl IntoIterator<Item = SeqNo>) {
+        self.state.lock().keepers.extend(keepers);
     }
 
-    /// The oldest snapshot has ended: what only it saw is looked at again.
-    pub(crate) fn snapshot_has_ended(&self) {
+    /// The snapshots that were noted as keepers and have not ended, as far as the board knows.
+    pub(crate) fn keepers(&self) -> BTreeSet<SeqNo> {
+        self.state.lock().keepers.clone()
+    }
+
+    /// Whether a snapshot was noted as a keeper.
+    pub(crate) fn is_keeper(&self, snapshot: SeqNo) -> bool {
+        self.state.lock().keepers.contains(&snapshot)
+    }
+
+    /// A snapshot has ended: if it was a keeper, what only it saw is looked at again.
+    pub(crate) fn snapshot_has_ended(&self, snapshot: SeqNo) {
         self.change(|state| {
-            if std::mem::take(&mut state.snapshots_keep_tables) {
-                state.idle_at = None;
+            if state.keepers.remove(&snapshot) {
+                (state.idle_at, state.rested_at) = (None, None);
             }
         });
     }

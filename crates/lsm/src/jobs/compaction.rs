@@ -4,6 +4,8 @@
 //!
 //! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If any were dropped, the task ends with that.
+//! - What only snapshots kept is dropped by [rewrites in place](super::in_place): if the decider has
+//!   nothing to do, and before it is asked if space is short.
 //! - If the shape of the tree needs nothing, the decider is asked what to do about the table that
 //!   reads have searched in vain ([`super::seeks`]).
 //! - With the option `reclaim_first`, an actor waits until the store's reclaim rests, before it
@@ -26,6 +28,7 @@ use terrace_env::store::Rank;
 use terrace_policy::{Choice, Claim, Claims, Merge, Plan, TreeView, Urgency};
 
 use super::board::{Choosing, Claimed, CompactionRequest, Task};
+use super::in_place::{self, Due, WORTH, WORTH_LAST};
 use super::inputs;
 use super::space_pressure::Retry;
 use super::trivial_move::Chooser;
@@ -33,7 +36,7 @@ use crate::Error;
 use crate::canary::{self, Rule};
 use crate::event::Job;
 use crate::shared::{PanicGuard, Shared};
-use crate::tree::{DeciderState, Version};
+use crate::tree::{DeciderState, EndedSnapshot, Version};
 
 /// After so many tasks for it in a row that find no space, a client's request is given up.
 const REQUEST_TRIES: u32 = 5;
@@ -93,8 +96,8 @@ impl Shared {
         if self.options.reclaim_first && urgency == Urgency::Shape {
             self.store.await_reclaim();
         }
-        let version = self.tree.view().version.clone();
-        if self.delete_only_compaction(&version, &Claims::default())? {
+        let (version, snapshots) = (self.tree.view().version.clone(), self.tree.snapshots());
+        if self.delete_only_compaction(&version, &Claims::default(), &snapshots)? {
             return Ok(());
         }
         self.check_refused()?;
@@ -102,20 +105,41 @@ impl Shared {
         let choose =
             |tree: &TreeView, state: &[u8]| self.decider.pick_under(tree, state, urgency, &load);
         let state = self.decider_state();
-        let due = choose(version.view(), &state).or_else(|| {
+        let in_place = |part, from_level| {
+            self.rewrite_in_place(&version, &snapshots, Due::Worth { part, from_level })
+        };
+        let first = (urgency == Urgency::Space).then(|| in_place(WORTH, 0)).flatten();
+        let due = first.or_else(|| choose(version.view(), &state)).or_else(|| {
             let table = (urgency == Urgency::Shape).then(|| self.seeks.take())??;
             self.decider.pick_after_seeks(version.view(), &state, table)
+        });
+        let due = due.or_else(|| match urgency {
+            Urgency::Shape => in_place(WORTH, 1),
+            Urgency::Rest => in_place(WORTH, 0),
+            Urgency::Space => in_place(WORTH_LAST, 0),
         });
         match due {
             Some(choice) => self.carry_out_choice(version, choice, &choose, urgency, choosing),
             None => {
+                self.board.note_keepers(in_place::keepers(&version, &snapshots));
                 match urgency {
                     Urgency::Shape => {}
                     Urgency::Rest => self.board.note_rested(tree),
                     Urgency::Space => self.space.note_exhausted(tree),
                 }
                 self.board.note_idle(tree, load.scans);
+                self.look_for_ended_keepers();
                 Ok(())
+            }
+        }
+    }
+
+    /// Snapshots may have ended after they were looked at, and before it was noted what they keep.
+    fn look_for_ended_keepers(&self) {
+        let alive = self.tree.snapshots();
+        for sequence in self.board.keepers() {
+            if alive.binary_search(&sequence).is_err() {
+                self.snapshot_has_ended(EndedSnapshot { sequence, was_oldest: false });
             }
         }
     }
@@ -124,8 +148,8 @@ impl Shared {
     fn keep_shape_beside(&self, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
         let hidden = canary::is_broken(Rule::ClaimsDoNotMeet);
         let claims = if hidden { Claims::default() } else { self.board.claims() };
-        let version = self.tree.view().version.clone();
-        if self.delete_only_compaction(&version, &claims)? {
+        let (version, snapshots) = (self.tree.view().version.clone(), self.tree.snapshots());
+        if self.delete_only_compaction(&version, &claims, &snapshots)? {
             return Ok(());
         }
         self.check_refused()?;
@@ -147,15 +171,17 @@ impl Shared {
         request: &CompactionRequest,
         choosing: Choosing<'_>,
     ) -> Result<(), Error> {
-        let version = self.tree.view().version.clone();
-        if self.delete_only_compaction(&version, &Claims::default())? {
+        let (version, snapshots) = (self.tree.view().version.clone(), self.tree.snapshots());
+        if self.delete_only_compaction(&version, &Claims::default(), &snapshots)? {
             return Ok(());
         }
         self.check_refused()?;
         let choose = |tree: &TreeView, state: &[u8]| {
             self.decider.manual_compaction(tree, state, &request.span)
         };
-        match choose(version.view(), &self.decider_state()) {
+        let due = choose(version.view(), &self.decider_state());
+        let in_place = Due::All(&request.span);
+        match due.or_else(|| self.rewrite_in_place(&version, &snapshots, in_place)) {
             Some(choice) => {
                 self.carry_out_choice(version, choice, &choose, Urgency::Shape, choosing)
             }

@@ -9,8 +9,8 @@
 //!
 //! A segment stays if a plan that is under way has a claim on it ([`Claims`]). For this the caller
 //! must take the claims before the version, and have the turn to choose a plan. If only snapshots
-//! keep segments from being dropped, that is noted at the board, so that they are looked at again
-//! when the oldest snapshot ends.
+//! keep segments from being dropped, the oldest is noted at the board, so that they are looked at
+//! again when it ends.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};
@@ -27,25 +27,26 @@ const SEGMENTS_MAX: usize = 4096;
 
 impl Shared {
     /// Drops what is covered and not claimed. Whether there was anything. The claims are those of
-    /// before the version.
+    /// before the version. `snapshots`: those that are alive, growing.
     pub(crate) fn delete_only_compaction(
         &self,
         version: &Version,
         claims: &Claims,
+        snapshots: &[SeqNo],
     ) -> Result<bool, Error> {
         if !version.places().any(|(_, run)| run.has_ranges()) {
             return Ok(false);
         }
-        let oldest = self.tree.oldest_snapshot();
+        let oldest = snapshots.first().copied();
         let mut covered = covered(version, oldest.unwrap_or(SeqNo::MAX))?;
         covered.retain(|(place, segment)| claims.allow_taking(*place, &segment.span));
         let Some(oldest) = oldest.filter(|_| covered.is_empty()) else {
             return self.drop_segments(&covered);
         };
-        let kept_by_snapshots = !self::covered(version, SeqNo::MAX)?.is_empty();
-        self.board.note_kept_by_snapshots(kept_by_snapshots);
-        // The snapshot may have ended before that was noted.
-        Ok(kept_by_snapshots && self.tree.oldest_snapshot() != Some(oldest))
+        if !self::covered(version, SeqNo::MAX)?.is_empty() {
+            self.board.note_keepers([oldest]);
+        }
+        Ok(false)
     }
 
     fn drop_segments(&self, covered: &[(Place, &Segment)]) -> Result<bool, Error> {

@@ -22,6 +22,8 @@ use terrace_policy::{Place, Route};
 use super::outputs::{Output, Outputs};
 use super::table_source::{TableSource, whole};
 use crate::Error;
+use crate::canary::{self, Rule};
+use crate::old_versions::HeldBy;
 use crate::ranges::Fragment;
 use crate::table::TableBuilder;
 
@@ -96,27 +98,38 @@ impl Destinations {
         &mut self.all[self.of_route[route]].overlap
     }
 
-    /// Adds an entry behind all others of the route's table.
+    /// Adds an entry behind all others of the route's table. `held_by`: the snapshots that it is
+    /// kept for, if nothing else keeps it.
     pub(crate) fn add(
         &mut self,
         (at, route): (usize, &Route),
-        key: &[u8],
-        value: &[u8],
+        (key, value): (&[u8], &[u8]),
+        held_by: Option<HeldBy>,
     ) -> Result<(), Error> {
-        self.open((at, route))?.add(key, value)
+        let builder = self.open((at, route))?;
+        if let Some(held_by) = held_by.filter(|_| !canary::is_broken(Rule::OldVersionsCounted)) {
+            builder.count_old_version(held_by, (key.len() + value.len()) as u64);
+        }
+        builder.add(key, value)
     }
 
-    /// Adds range tombstones behind all others of the route's table.
+    /// Adds range tombstones behind all others of the route's table. `held`: those of them that
+    /// only snapshots keep, with their bytes.
     pub(crate) fn add_ranges(
         &mut self,
         (at, route): (usize, &Route),
         fragments: Vec<Fragment>,
+        held: Vec<(HeldBy, u64)>,
     ) -> Result<(), Error> {
         if fragments.is_empty() {
             return Ok(());
         }
         let bytes: usize = fragments.iter().map(Fragment::bytes).sum();
-        self.open((at, route))?.add_ranges(fragments);
+        let builder = self.open((at, route))?;
+        builder.add_ranges(fragments);
+        for (held_by, bytes) in held {
+            builder.count_old_version(held_by, bytes);
+        }
         self.all[self.of_route[at]].ranges += bytes as u64;
         Ok(())
     }

@@ -124,7 +124,8 @@ impl Shared {
         for Output { place, stream, built } in outputs.tables() {
             let histogram = built.histogram.clone();
             let record = TableRecord::new(built.tag, &built.properties);
-            let record = TableRecord { set, histogram, ..record };
+            let old_versions = built.old_versions.clone();
+            let record = TableRecord { set, histogram, old_versions, ..record };
             let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
             edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
         }

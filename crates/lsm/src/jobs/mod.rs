@@ -18,6 +18,7 @@
 //! | how do tables change their level unread | `trivial_move` |
 //! | which tables lie on an offload device, and how do they leave it | `offload` |
 //! | how are tables dropped that range tombstones cover | `delete_only` |
+//! | how does that go which only snapshots kept | `in_place` |
 //! | how much space does a job reserve, and how is its work committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
 //!
@@ -46,6 +47,7 @@ pub(crate) mod compaction;
 mod delete_only;
 mod destinations;
 pub(crate) mod flush;
+mod in_place;
 pub(crate) mod inputs;
 mod intake;
 mod job;

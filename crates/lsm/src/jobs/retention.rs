@@ -9,12 +9,18 @@
 //!
 //! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
 //!
+//! Of an entry that is kept for snapshots alone, the [`Verdict`] says for which ([`HeldBy`]):
+//! - A newer entry, or a range tombstone, has replaced it. The snapshots see it and not that.
+//! - It is a delete that hides nothing below the inputs. It may hide an older entry that is kept
+//!   for snapshots.
+//!
 //! The caller must ask in the order of internal keys (by key, the newest first), and leave out
 //! entries that a range tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
 
 use terrace_env::SeqNo;
 
 use crate::key::{Kind, Trailer};
+use crate::old_versions::HeldBy;
 
 /// Judges entries that come in the order of their internal keys.
 #[derive(Debug)]
@@ -24,14 +30,18 @@ pub(crate) struct Retention {
     full_key: Vec<u8>,
     /// The stripe of the key's last entry; `None` before the first entry of all.
     stripe: Option<usize>,
+    /// The sequence of the key's last entry.
+    newer: SeqNo,
 }
 
 /// Fate of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The first entry of its key, or another one of the same key.
+    /// `first`: it is the first entry of its key, not another one of the same key. `held_by`: the
+    /// snapshots that it is kept for, if nothing else keeps it.
     Keep {
         first: bool,
+        held_by: Option<HeldBy>,
     },
     Drop,
 }
@@ -40,19 +50,22 @@ impl Retention {
     /// `snapshots`: the sequences that readers hold, growing.
     pub(crate) fn new(snapshots: Vec<SeqNo>) -> Self {
         debug_assert!(snapshots.is_sorted(), "snapshots in order");
-        Self { snapshots, full_key: Vec::new(), stripe: None }
+        Self { snapshots, full_key: Vec::new(), stripe: None, newer: SeqNo(0) }
     }
 
-    /// Judges the next entry. `older_below` tells whether anything older of the key may lie below
-    /// the job's inputs.
+    /// Judges the next entry. `cover`: the oldest range tombstone over it that is newer.
+    /// `older_below` tells whether anything older of the key may lie below the job's inputs.
     pub(crate) fn judge(
         &mut self,
         full_key: &[u8],
         trailer: Trailer,
+        cover: Option<SeqNo>,
         older_below: impl FnOnce(&[u8]) -> bool,
     ) -> Verdict {
         let stripe = self.snapshots.partition_point(|&snapshot| snapshot < trailer.sequence());
         let same = self.stripe.is_some() && self.full_key == full_key;
+        let newer = same.then_some(self.newer);
+        self.newer = trailer.sequence();
         if same && self.stripe == Some(stripe) {
             return Verdict::Drop;
         }
@@ -61,11 +74,17 @@ impl Retention {
             self.full_key.extend_from_slice(full_key);
         }
         self.stripe = Some(stripe);
-        let delete = trailer.kind() == Some(Kind::Delete);
-        if delete && stripe == 0 && !older_below(full_key) {
+        let hides_nothing = trailer.kind() == Some(Kind::Delete) && !older_below(full_key);
+        if hides_nothing && stripe == 0 {
             return Verdict::Drop;
         }
-        Verdict::Keep { first: !same }
+        let sequence = trailer.sequence();
+        let held_by = match newer.into_iter().chain(cover).min() {
+            Some(until) => HeldBy::between(&self.snapshots, sequence, until),
+            None if hides_nothing => HeldBy::before(&self.snapshots, sequence),
+            None => None,
+        };
+        Verdict::Keep { first: !same, held_by }
     }
 }
 
@@ -79,7 +98,7 @@ mod tests {
         let keep = |&&(sequence, delete): &&(u64, bool)| {
             let kind = if delete { Kind::Delete } else { Kind::Put };
             let trailer = Trailer::new(SeqNo(sequence), kind);
-            retention.judge(b"key", trailer, |_| older_below) != Verdict::Drop
+            retention.judge(b"key", trailer, None, |_| older_below) != Verdict::Drop
         };
         entries.iter().filter(keep).map(|entry| entry.0).collect()
     }
@@ -113,11 +132,40 @@ mod tests {
     fn the_first_kept_entry_of_a_key_may_begin_a_table_and_the_others_may_not() {
         let mut retention = Retention::new(vec![SeqNo(4)]);
         let mut judge = |key: &[u8], sequence| {
-            retention.judge(key, Trailer::new(SeqNo(sequence), Kind::Put), |_| true)
+            let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
+            match retention.judge(key, trailer, None, |_| true) {
+                Verdict::Keep { first, .. } => Some(first),
+                Verdict::Drop => None,
+            }
         };
-        assert_eq!(judge(b"a", 5), Verdict::Keep { first: true });
-        assert_eq!(judge(b"a", 3), Verdict::Keep { first: false });
-        assert_eq!(judge(b"b", 3), Verdict::Keep { first: true });
-        assert_eq!(judge(b"b", 2), Verdict::Drop);
+        assert_eq!(judge(b"a", 5), Some(true));
+        assert_eq!(judge(b"a", 3), Some(false));
+        assert_eq!(judge(b"b", 3), Some(true));
+        assert_eq!(judge(b"b", 2), None);
+    }
+
+    #[test]
+    fn an_entry_that_only_snapshots_keep_is_told_with_these() {
+        let snapshots: Vec<SeqNo> = [2, 4, 8].map(SeqNo).to_vec();
+        let held = |entries: &[(u64, Kind)], cover: Option<u64>, older_below: bool| {
+            let mut retention = Retention::new(snapshots.clone());
+            let judge = |(sequence, kind): &(u64, Kind)| {
+                let trailer = Trailer::new(SeqNo(*sequence), *kind);
+                match retention.judge(b"key", trailer, cover.map(SeqNo), |_| older_below) {
+                    Verdict::Keep { held_by, .. } => held_by,
+                    Verdict::Drop => panic!("{sequence} is dropped"),
+                }
+            };
+            entries.iter().map(judge).collect::<Vec<_>>()
+        };
+        let between = |from, until| HeldBy::between(&snapshots, SeqNo(from), SeqNo(until));
+        let puts = [(9, Kind::Put), (3, Kind::Put), (1, Kind::Put)];
+        assert_eq!(held(&puts, None, true), [None, between(3, 9), between(1, 3)]);
+        let deleted = [(9, Kind::Delete), (7, Kind::Put)];
+        assert_eq!(held(&deleted, None, true), [None, between(7, 9)]);
+        let all = HeldBy::before(&snapshots, SeqNo(9));
+        assert_eq!(held(&deleted, None, false), [all, between(7, 9)]);
+        assert_eq!(held(&[(3, Kind::Put)], Some(5), true), [between(3, 5)]);
+        assert_eq!(held(&[(3, Kind::Delete)], Some(5), false), [between(3, 5)]);
     }
 }

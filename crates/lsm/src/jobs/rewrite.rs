@@ -25,6 +25,7 @@ use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
 use crate::key;
+use crate::old_versions::HeldBy;
 use crate::ranges::JobRanges;
 use crate::reading::Merge;
 
@@ -135,10 +136,12 @@ impl Rewrite {
                 self.pass_hidden()?;
                 continue;
             }
+            let cover = self.ranges.oldest_cover(full_key, trailer.sequence());
             let elision = &self.elision;
-            let verdict = self.retention.judge(full_key, trailer, |key| elision.may_hold(key));
+            let older_below = |key: &[u8]| elision.may_hold(key);
+            let verdict = self.retention.judge(full_key, trailer, cover, older_below);
             match verdict {
-                Verdict::Keep { first } if first && self.must_end() => {
+                Verdict::Keep { first, .. } if first && self.must_end() => {
                     self.follow_route()?;
                     self.boundary = self.merge.key().map(|key| key::split(key).0.into());
                     // Range tombstones may begin behind a cut that no entry has passed.
@@ -148,9 +151,9 @@ impl Rewrite {
                     self.count(entries, bytes);
                     return Ok(Progress::Done);
                 }
-                Verdict::Keep { first } => {
+                Verdict::Keep { first, held_by } => {
                     self.hidden = 0;
-                    self.write(first)?;
+                    self.write(first, held_by)?;
                 }
                 Verdict::Drop => self.counts.dropped += 1,
             }
@@ -196,14 +199,14 @@ impl Rewrite {
     }
 
     /// Writes the entry that the merge stands on.
-    fn write(&mut self, first_of_key: bool) -> Result<(), Error> {
+    fn write(&mut self, first_of_key: bool, held_by: Option<HeldBy>) -> Result<(), Error> {
         if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
             self.pass_cuts()?;
         }
         let key = self.merge.key().expect("a merge that stands on an entry");
         let route = (self.route, &self.routes[self.route]);
-        self.tables.add(route, key, self.merge.value_slice())
+        self.tables.add(route, (key, self.merge.value_slice()), held_by)
     }
 
     /// The full key that the merge stands on; `None` where no range tombstone needs it.
@@ -340,6 +343,7 @@ impl Rewrite {
     /// Gives the route's table the range tombstones up to a key; `None`: all that are left.
     fn take_ranges(&mut self, end: Option<Key>) -> Result<(), Error> {
         let fragments = self.ranges.take_until(end.as_deref());
-        self.tables.add_ranges((self.route, &self.routes[self.route]), fragments)
+        let held = fragments.iter().flat_map(|fragment| self.ranges.held_by(fragment)).collect();
+        self.tables.add_ranges((self.route, &self.routes[self.route]), fragments, held)
     }
 }

@@ -17,11 +17,14 @@ use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
 use super::{Fragment, Fragments, RangeTombstone, unite};
+use crate::old_versions::HeldBy;
 
 /// The range tombstones of a job.
 #[derive(Debug, Default)]
 pub(crate) struct JobRanges {
     snapshots: Vec<SeqNo>,
+    /// What lies below the inputs, in key order and apart; `None`: anything may.
+    below: Option<Vec<Span>>,
     /// All tombstones of the inputs, and how far the job has come.
     covers: Vec<Fragment>,
     at: usize,
@@ -44,12 +47,13 @@ impl JobRanges {
             return Self::default();
         }
         let covers = Fragments::of(tombstones, snapshots).into_vec();
-        let kept = match below() {
-            Some(below) => what_is_needed(&covers, snapshots, &unite(below)),
+        let below = below().map(unite);
+        let kept = match &below {
+            Some(below) => what_is_needed(&covers, snapshots, below),
             None => covers.clone(),
         };
         let snapshots = snapshots.to_vec();
-        Self { snapshots, covers, kept, ..Self::default() }
+        Self { snapshots, below, covers, kept, ..Self::default() }
     }
 
     /// Whether none is left to go into tables.
@@ -65,11 +69,35 @@ impl JobRanges {
 
     /// Whether nobody sees an entry any more. Keys come in order.
     pub(crate) fn hides(&mut self, full_key: &[u8], sequence: SeqNo) -> bool {
-        let Some(fragment) = self.fragment_at(full_key) else { return false };
-        let newer = fragment.sequences.partition_point(|cover| *cover > sequence);
         // The oldest of the newer ones is in the entry's stripe, or none is.
-        let cover = newer.checked_sub(1).map(|oldest| fragment.sequences[oldest]);
+        let cover = self.oldest_cover(full_key, sequence);
         cover.is_some_and(|cover| self.stripe(cover) == self.stripe(sequence))
+    }
+
+    /// The oldest tombstone over an entry that is newer than it. Keys come in order.
+    pub(crate) fn oldest_cover(&mut self, full_key: &[u8], sequence: SeqNo) -> Option<SeqNo> {
+        let fragment = self.fragment_at(full_key)?;
+        let newer = fragment.sequences.partition_point(|cover| *cover > sequence);
+        newer.checked_sub(1).map(|oldest| fragment.sequences[oldest])
+    }
+
+    /// The tombstones of a fragment that only snapshots keep: these, and about the bytes of the
+    /// tombstone. A newer one over the same keys has replaced it, or nothing lies below it.
+    pub(crate) fn held_by<'a>(
+        &'a self,
+        fragment: &'a Fragment,
+    ) -> impl Iterator<Item = (HeldBy, u64)> + 'a {
+        let Fragment { span, sequences } = fragment;
+        let hides_nothing = self.below.as_ref().is_some_and(|below| {
+            let first = below.partition_point(|other| other.end <= span.start);
+            below.get(first).is_none_or(|other| other.start >= span.end)
+        });
+        let bytes = (fragment.bytes() / sequences.len()) as u64;
+        let newest = sequences.first().filter(|_| hides_nothing);
+        let newest = newest.and_then(|newest| HeldBy::before(&self.snapshots, *newest));
+        let others = sequences.windows(2);
+        let others = others.filter_map(|pair| HeldBy::between(&self.snapshots, pair[1], pair[0]));
+        newest.into_iter().chain(others).map(move |held_by| (held_by, bytes))
     }
 
     /// The newest tombstone over a key that everybody sees, and the first key behind it: of older
@@ -236,7 +264,7 @@ mod tests {
                 continue;
             }
             let older_below = |key: &[u8]| spans.iter().any(|span| span.contains(key));
-            if retention.judge(&[*key], *trailer, older_below) != Verdict::Drop {
+            if retention.judge(&[*key], *trailer, None, older_below) != Verdict::Drop {
                 left.entries.push((*key, *trailer));
             }
         }

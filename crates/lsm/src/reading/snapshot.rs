@@ -112,8 +112,8 @@ impl Clone for Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        if self.shared.tree.end_snapshot(self.sequence) {
-            self.shared.oldest_snapshot_has_ended();
+        if let Some(ended) = self.shared.tree.end_snapshot(self.sequence) {
+            self.shared.snapshot_has_ended(ended);
         }
     }
 }

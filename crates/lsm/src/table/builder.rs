@@ -28,6 +28,7 @@ use super::range_block;
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
 use crate::memory::writer_bytes;
+use crate::old_versions::{HeldBy, OldVersions, OldVersionsBuilder};
 use crate::ranges::{Fragment, Fragments};
 
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
@@ -90,6 +91,8 @@ pub(crate) struct BuiltTable {
     pub(crate) properties: Properties,
     /// Where its bytes lie; it is in the table's annotation, not in the table.
     pub(crate) histogram: Histogram,
+    /// Its entries that only snapshots keep; in the annotation, too.
+    pub(crate) old_versions: OldVersions,
     /// Its last bytes, from the index on, if they are still there: the table is opened by them and
     /// need not be read for it.
     pub(crate) tail: Option<Bytes>,
@@ -104,6 +107,7 @@ pub(crate) struct TableBuilder {
     block: BlockBuilder,
     index: IndexBuilder,
     histogram: HistogramBuilder,
+    old_versions: OldVersionsBuilder,
     /// The block that is closed and not yet in the index, and its last key.
     closed: Option<(Handle, Vec<u8>)>,
     features: Features,
@@ -130,6 +134,7 @@ impl TableBuilder {
             block: BlockBuilder::new(RESTART_INTERVAL),
             index: IndexBuilder::new(layout.index),
             histogram: HistogramBuilder::new(layout.histogram_max),
+            old_versions: OldVersionsBuilder::default(),
             closed: None,
             features: Features::default(),
             ranges: Vec::new(),
@@ -158,6 +163,12 @@ impl TableBuilder {
             self.close_block()?;
         }
         Ok(())
+    }
+
+    /// Counts an entry or a range tombstone, which was added, of so many bytes as one that only
+    /// these snapshots keep.
+    pub(crate) fn count_old_version(&mut self, held_by: HeldBy, bytes: u64) {
+        self.old_versions.add(held_by, bytes);
     }
 
     /// Adds range tombstones behind all others.
@@ -204,6 +215,8 @@ impl TableBuilder {
         self.write_ranges(&ranges)?;
         let properties = self.write_block(self.properties.encode(), Compression::None)?;
         let length = self.offset + FOOTER_BYTES as u64;
+        let plain = self.properties.plain_bytes;
+        let old_versions = self.old_versions.finish(ByteCount(length), plain);
         let (features, tag) = (self.features, self.name.tag);
         let footer = Footer { features, tag, index_levels, index, filter, properties, length };
         let footer = footer.encode();
@@ -217,6 +230,7 @@ impl TableBuilder {
             size: ByteCount(length),
             properties: self.properties,
             histogram: self.histogram.finish(),
+            old_versions,
             tail: Some(tail.into()),
         })
     }

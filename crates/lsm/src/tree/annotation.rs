@@ -3,7 +3,8 @@
 //! - A table's annotation has its tag (the file id under which it was written), its counts, its
 //!   first and last key and sequence, and its segments with their places; beside these it can have
 //!   a summary of range tombstones, a global sequence number, a set (tables that were written
-//!   together) and a histogram (where its bytes lie). A log's annotation has the sequence number
+//!   together), a histogram (where its bytes lie) and old versions (entries that only snapshots
+//!   keep). A log's annotation has the sequence number
 //!   from which on its entries are in no table.
 //! - A decoder checks the fields, and does not compare them with the table.
 //! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
@@ -23,18 +24,23 @@ use terrace_policy::{Histogram, LEVELS_MAX, Place, RunId, SetView, Span};
 use super::table_kind::TableKind;
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
+use crate::old_versions::OldVersions;
 use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
 /// The versions of logs and of tables.
 const VERSION_LOG: u8 = 1;
 const VERSION_TABLE: u8 = 4;
+/// That of a table with old versions.
+const VERSION_TABLE_OLD: u8 = 5;
 /// The parts that a table's annotation has beside those of every table: bits.
 const PART_RANGES: u8 = 1;
 const PART_GLOBAL_SEQUENCE: u8 = 2;
 const PART_SET: u8 = 4;
 const PART_HISTOGRAM: u8 = 8;
-const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM;
+/// Only in [`VERSION_TABLE_OLD`], and there always.
+const PART_OLD: u8 = 16;
+const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM | PART_OLD;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
 /// The largest kind that this version knows; [`TableKind`] has those of tables.
@@ -73,6 +79,8 @@ pub(crate) struct TableRecord {
     pub(crate) set: Option<SetView>,
     /// Where its bytes lie, if the decider under which it was written asked for it.
     pub(crate) histogram: Histogram,
+    /// Its entries that only snapshots keep, as it was written.
+    pub(crate) old_versions: OldVersions,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -91,6 +99,7 @@ impl TableRecord {
             global_sequence: None,
             set: None,
             histogram: Histogram::default(),
+            old_versions: OldVersions::default(),
             segments: Vec::new(),
         }
     }
@@ -117,8 +126,10 @@ impl TableRecord {
         let parts = has(self.ranges.is_some(), PART_RANGES)
             | has(self.global_sequence.is_some(), PART_GLOBAL_SEQUENCE)
             | has(self.set.is_some(), PART_SET)
-            | has(!self.histogram.is_empty(), PART_HISTOGRAM);
-        let mut bytes = vec![VERSION_TABLE, self.kind.byte(), parts];
+            | has(!self.histogram.is_empty(), PART_HISTOGRAM)
+            | has(!self.old_versions.is_empty(), PART_OLD);
+        let version = if self.old_versions.is_empty() { VERSION_TABLE } else { VERSION_TABLE_OLD };
+        let mut bytes = vec![version, self.kind.byte(), parts];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
         bytes.put_u64(self.tombstones);
@@ -142,6 +153,9 @@ impl TableRecord {
         if !self.histogram.is_empty() {
             bytes.put_prefixed(self.histogram.as_bytes());
         }
+        if !self.old_versions.is_empty() {
+            self.old_versions.encode(&mut bytes);
+        }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
             bytes.put_u8(segment.place.level);
@@ -154,14 +168,17 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        let versions = VERSION_TABLE..=VERSION_TABLE;
-        decode(file, "table", TableKind::of, versions, opaque, Self::read)
+        let old = opaque.first() == Some(&VERSION_TABLE_OLD);
+        let read = |reader: &mut Reader<'_>, kind| Self::read(reader, kind, old);
+        decode(file, "table", TableKind::of, VERSION_TABLE..=VERSION_TABLE_OLD, opaque, read)
     }
 
-    fn read(reader: &mut Reader<'_>, kind: TableKind) -> Result<Self, DecodeError> {
+    /// `old`: whether the version is that of tables with old versions.
+    fn read(reader: &mut Reader<'_>, kind: TableKind, old: bool) -> Result<Self, DecodeError> {
         let parts = reader.u8("parts")?;
         let has = |part: u8| parts & part > 0;
-        if parts & !PARTS > 0 || (has(PART_RANGES) && has(PART_GLOBAL_SEQUENCE)) {
+        let both = has(PART_RANGES) && has(PART_GLOBAL_SEQUENCE);
+        if parts & !PARTS > 0 || both || has(PART_OLD) != old {
             return Err(reader.wrong("parts", 1, "parts that a table can have", parts.into()));
         }
         let mut record = Self {
@@ -177,6 +194,7 @@ impl TableRecord {
             global_sequence: None,
             set: None,
             histogram: Histogram::default(),
+            old_versions: OldVersions::default(),
             segments: Vec::new(),
         };
         if has(PART_RANGES) {
@@ -217,6 +235,9 @@ impl TableRecord {
                 let got = bytes.len() as u64;
                 reader.wrong("histogram", bytes.len(), "keys that grow, at least one", got)
             })?;
+        }
+        if has(PART_OLD) {
+            record.old_versions = OldVersions::read(reader)?;
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -325,6 +346,7 @@ fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {
 mod tests {
     use super::*;
     use crate::golden::{specimen, survives};
+    use crate::old_versions::{HeldBy, OldVersionsBuilder};
 
     fn table() -> TableRecord {
         let segment = |level, run, start: &str, end: &str| SegmentRecord {
@@ -345,6 +367,7 @@ mod tests {
             global_sequence: None,
             set: None,
             histogram: Histogram::default(),
+            old_versions: OldVersions::default(),
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -377,6 +400,17 @@ mod tests {
         let bytes = specimen("annotation-table-histogram.bin", &known.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), known);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let mut old = OldVersionsBuilder::default();
+        for (from, bytes) in [(12, 20), (40, 30)] {
+            let snapshots = [SeqNo(20), SeqNo(41)];
+            let held = HeldBy::between(&snapshots, SeqNo(from), SeqNo(99));
+            old.add(held.expect("a snapshot"), bytes);
+        }
+        let old_versions = old.finish(ByteCount(500), 100);
+        let keeping = TableRecord { old_versions, ..table() };
+        let bytes = specimen("annotation-table-old-versions.bin", &keeping.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), keeping);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);
@@ -391,9 +425,9 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
         let mut bytes = table().encode();
-        bytes[0] = 5;
+        bytes[0] = 6;
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { got: 5, .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { got: 6, .. }), "{error}");
     }
     #[test]
     fn a_kind_of_a_newer_version_is_refused_by_name_and_that_of_another_file_is_damage() {

@@ -66,6 +66,6 @@ pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};
 pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
 pub(crate) use table_kind::TableKind;
-pub(crate) use tree::Tree;
+pub(crate) use tree::{EndedSnapshot, Tree};
 pub(crate) use version::Version;
 pub(crate) use view::View;

@@ -36,6 +36,11 @@ impl Segment {
         self.table.record().ranges.is_some()
     }
 
+    /// Whether its table has entries that only snapshots keep, or have kept.
+    pub(crate) fn has_old_versions(&self) -> bool {
+        !self.table.record().old_versions.is_empty()
+    }
+
     /// The range tombstones that count, cut to its span. Opens the table if it has any.
     pub(crate) fn ranges(&self, cause: Cause) -> Result<Vec<Fragment>, Error> {
         if !self.has_ranges() {
@@ -55,6 +60,16 @@ impl Segment {
     pub(crate) fn range_tombstones(&self) -> u64 {
         let ranges = self.table.record().ranges.as_ref();
         ranges.map_or(0, |ranges| self.share(ranges.count).max(1))
+    }
+
+    /// About the bytes of it that only snapshots keep, or have kept.
+    pub(crate) fn old_versions(&self) -> ByteCount {
+        ByteCount(self.share(self.table.record().old_versions.size().0))
+    }
+
+    /// About the bytes of these that can be dropped while some snapshots, which grow, are alive.
+    pub(crate) fn droppable(&self, snapshots: &[SeqNo]) -> ByteCount {
+        ByteCount(self.share(self.table.record().old_versions.droppable(snapshots).0))
     }
 
     fn view(&self) -> SegmentView {
@@ -99,19 +114,22 @@ pub(crate) struct Run {
     views: Chunked<SegmentView>,
     /// How many segments have range tombstones.
     ranged: usize,
+    /// How many have old versions.
+    keeping: usize,
 }
 
 impl Run {
     /// A run of no segments, which no version holds.
     pub(crate) fn empty(id: RunId) -> Self {
-        Self { id, segments: Chunked::default(), views: Chunked::default(), ranged: 0 }
+        Self { id, segments: Chunked::default(), views: Chunked::default(), ranged: 0, keeping: 0 }
     }
 
     /// A run of segments in key order.
     pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
         let views = segments.iter().map(Segment::view).collect();
         let ranged = segments.iter().filter(|segment| segment.has_ranges()).count();
-        Self { id, segments: segments.into_iter().collect(), views, ranged }
+        let keeping = segments.iter().filter(|segment| segment.has_old_versions()).count();
+        Self { id, segments: segments.into_iter().collect(), views, ranged, keeping }
     }
 
     /// The run without the segments at some indices and with others, which may come in any order.
@@ -119,11 +137,11 @@ impl Run {
     pub(crate) fn changed(&self, removed: &BTreeSet<usize>, added: Vec<Segment>) -> Self {
         let mut patches: BTreeMap<usize, Vec<Segment>> = BTreeMap::new();
         patches.extend(removed.iter().map(|at| (*at, Vec::new())));
-        let ranged = |segments: &mut dyn Iterator<Item = &Segment>| {
-            segments.filter(|segment| segment.has_ranges()).count()
-        };
-        let fewer = ranged(&mut removed.iter().filter_map(|at| self.segments.get(*at)));
-        let more = ranged(&mut added.iter());
+        let gone = || removed.iter().filter_map(|at| self.segments.get(*at));
+        let ranged = self.ranged + added.iter().filter(|s| s.has_ranges()).count()
+            - gone().filter(|s| s.has_ranges()).count();
+        let keeping = self.keeping + added.iter().filter(|s| s.has_old_versions()).count()
+            - gone().filter(|s| s.has_old_versions()).count();
         for segment in added {
             let at = self.segments.partition_point(|other| other.span.end <= segment.span.start);
             patches.entry(at).or_default().push(segment);
@@ -139,7 +157,7 @@ impl Run {
         });
         let views = self.views.patched(views);
         let segments = self.segments.patched(changes);
-        Self { id: self.id, segments, views, ranged: self.ranged + more - fewer }
+        Self { id: self.id, segments, views, ranged, keeping }
     }
 
     /// Checks that segments that are to be put in, in any order, overlap neither each other nor
@@ -181,6 +199,11 @@ impl Run {
     /// Whether any of its tables has range tombstones.
     pub(crate) fn has_ranges(&self) -> bool {
         self.ranged > 0
+    }
+
+    /// Whether any of its tables has entries that only snapshots keep, or have kept.
+    pub(crate) fn has_old_versions(&self) -> bool {
+        self.keeping > 0
     }
 
     /// The segments that overlap a range, and the index of the first of them.

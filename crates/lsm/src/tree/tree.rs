@@ -67,6 +67,14 @@ struct State {
     choice: u64,
 }
 
+/// A sequence that no snapshot holds any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndedSnapshot {
+    pub(crate) sequence: SeqNo,
+    /// Whether no snapshot of a smaller one was alive.
+    pub(crate) was_oldest: bool,
+}
+
 impl Tree {
     pub(crate) fn new(view: View, visible: SeqNo, record: StoreRecord) -> Self {
         let snapshots = BTreeMap::new();
@@ -189,26 +197,22 @@ impl Tree {
         *self.state.lock().snapshots.entry(sequence).or_default() += 1;
     }
 
-    /// Ends a snapshot; whether the oldest sequence that is held has changed by that.
-    pub(crate) fn end_snapshot(&self, sequence: SeqNo) -> bool {
+    /// Ends a snapshot; `None` if another one holds its sequence.
+    pub(crate) fn end_snapshot(&self, sequence: SeqNo) -> Option<EndedSnapshot> {
         let mut state = self.state.lock();
-        let Some(count) = state.snapshots.get_mut(&sequence) else { return false };
+        let count = state.snapshots.get_mut(&sequence)?;
         *count -= 1;
         if *count > 0 {
-            return false;
+            return None;
         }
         state.snapshots.remove(&sequence);
-        state.snapshots.keys().next().is_none_or(|next| *next > sequence)
+        let was_oldest = state.snapshots.keys().next().is_none_or(|next| *next > sequence);
+        Some(EndedSnapshot { sequence, was_oldest })
     }
 
     /// The sequences that snapshots hold, growing.
     pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
         self.state.lock().snapshots.keys().copied().collect()
-    }
-
-    /// The oldest of them.
-    pub(crate) fn oldest_snapshot(&self) -> Option<SeqNo> {
-        self.state.lock().snapshots.keys().next().copied()
     }
 
     /// Waits until nobody commits a change, and takes the turn to do so.
@@ -332,9 +336,10 @@ mod tests {
         tree.make_visible(SeqNo(9));
         let second = tree.begin_snapshot();
         assert_eq!(tree.snapshots(), [SeqNo(7), SeqNo(9)]);
-        assert!(!tree.end_snapshot(first), "the first is still held");
-        assert!(!tree.end_snapshot(second), "the second is not the oldest");
-        assert_eq!(tree.oldest_snapshot(), Some(first));
-        assert!(tree.end_snapshot(first));
+        assert_eq!(tree.end_snapshot(first), None, "the first is still held");
+        let ended = |sequence, was_oldest| Some(EndedSnapshot { sequence, was_oldest });
+        assert_eq!(tree.end_snapshot(second), ended(second, false));
+        assert_eq!(tree.snapshots(), [first]);
+        assert_eq!(tree.end_snapshot(first), ended(first, true));
     }
 }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_lsm::canary::{Rule, set};
 
-use crate::{full, plans, unlogged, versions};
+use crate::{full, plans, rest, unlogged, versions};
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
 
@@ -74,6 +74,11 @@ fn the_canary_of_a_sync_that_leaves_out_what_is_in_no_log_is_noticed() {
 #[test]
 fn the_canary_of_jobs_that_wake_each_other_for_lack_of_space_is_noticed() {
     assert!(noticed_at(Rule::LackIsNoNews, 1, full::lack_of_space).is_some());
+}
+
+#[test]
+fn the_canary_of_old_versions_that_are_not_counted_is_noticed() {
+    assert!(noticed_at(Rule::OldVersionsCounted, 1, rest::a_snapshot_ends).is_some());
 }
 
 #[test]

@@ -93,6 +93,33 @@ fn an_idle_checker_empties_every_buffer_once_writers_rest_and_none_before() {
     });
 }
 
+/// Overwrites all that a snapshot sees, merges both versions into one run, and ends the snapshot.
+pub(crate) fn a_snapshot_ends(seed: u64) {
+    runner::simulate(seed, || {
+        let (engine, mut model) = (open_at_rest(&MemoryStore::new()), Model::default());
+        write_memtables(&engine, 1, &mut model);
+        let snapshot = engine.snapshot();
+        write_memtables(&engine, 1, &mut model);
+        engine.compact_all().unwrap();
+        let entries = || engine.stats().levels.iter().map(|level| level.entries).sum::<u64>();
+        assert_eq!(entries(), 80);
+        let kept = engine.stats();
+        let kept = kept.levels.iter().fold((0, 0), |(old, droppable), level| {
+            (old + level.old_version_bytes, droppable + level.droppable_bytes)
+        });
+        assert!(kept.0 > 0 && kept.1 == 0, "{kept:?}");
+        drop(snapshot);
+        engine.wait_idle().unwrap();
+        assert_eq!(entries(), 40, "{:?}", engine.stats().levels);
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
+#[test]
+fn what_a_snapshot_kept_in_one_run_goes_at_rest_once_it_has_ended() {
+    a_snapshot_ends(1);
+}
+
 #[test]
 fn waiting_until_idle_does_not_wait_for_the_rest_to_be_long_enough() {
     runner::simulate(1, || {

@@ -21,6 +21,7 @@ mod linux_devices;
 mod log_device;
 mod named_files;
 mod offload;
+mod old_versions;
 mod puts;
 mod ranges;
 mod reads;

@@ -25,7 +25,7 @@ fn put(db: &Db, key: u32, size: usize, random: &mut Random) -> Result<(), Error>
 }
 
 /// Carries out `test` for each row, several at once.
-fn for_each_row(test: fn(System)) {
+pub(crate) fn for_each_row(test: fn(System)) {
     let begin = |row: System| runner::spawn(row.name(), move || runner::simulate(1, || test(row)));
     let rows: Vec<_> = System::all().into_iter().map(begin).collect();
     rows.into_iter().for_each(runner::JoinHandle::join);
