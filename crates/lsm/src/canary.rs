@@ -42,6 +42,14 @@ pub enum Rule {
     TablesCounted,
     /// A table's entries that only snapshots keep are counted.
     OldVersionsCounted,
+    /// A leader that panics fails all batches of its group.
+    GroupFailsWithItsLeader,
+    /// A flush of an opening that finds no space leaves its entries in memory.
+    OpeningOutlivesFullStore,
+    /// An ingest comes after the flush of range deletes that are in memory.
+    IngestFlushesRangeDeletes,
+    /// A log that was made ahead, and could not be switched to, is not forgotten.
+    LogAheadIsKept,
 }
 
 terrace_env::canary!(Rule);

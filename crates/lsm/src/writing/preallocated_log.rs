@@ -31,6 +31,7 @@ use terrace_env::{ByteCount, FileId, SeqNo};
 
 use super::log::{self, ActiveLog};
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::lifecycle::Lifecycle;
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::LogRecord;
@@ -198,7 +199,8 @@ impl Shared {
         let Some(next) = next else { return Ok(false) };
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
         if let Err(error) = log.sync().and_then(|()| log.finish()) {
-            self.ahead.logs.lock().next = Some(next);
+            let next = Some(next).filter(|_| !canary::is_broken(Rule::LogAheadIsKept));
+            self.ahead.logs.lock().next = next;
             return Err(error);
         }
         self.hand_over_memtable(log);

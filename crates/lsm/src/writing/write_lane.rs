@@ -19,6 +19,7 @@ use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 
 use super::batch::Batch;
 use super::log::ActiveLog;
+use crate::canary::{self, Rule};
 use crate::shared::Shared;
 use crate::{Durability, Error};
 
@@ -261,7 +262,10 @@ impl Drop for Lead<'_> {
         self.shared.fail("the log", Error::Panicked);
         let mut queue = self.shared.writes.queue.lock();
         queue.log = Log::Lost;
-        let group = queue.answered..self.end;
+        let mut group = queue.answered..self.end;
+        if canary::is_broken(Rule::GroupFailsWithItsLeader) {
+            group.end = group.end.min(group.start + 1);
+        }
         queue.answer(self.end, group.map(|ticket| (ticket, Error::Panicked)));
         self.shared.writes.moved.notify_all();
         drop(queue);

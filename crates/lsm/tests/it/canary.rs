@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_lsm::canary::{Rule, set};
 
-use crate::{full, plans, rest, unlogged, versions};
+use crate::{faults, full, leads, plans, ranges, rest, unlogged, versions};
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
 
@@ -79,6 +79,20 @@ fn the_canary_of_jobs_that_wake_each_other_for_lack_of_space_is_noticed() {
 #[test]
 fn the_canary_of_old_versions_that_are_not_counted_is_noticed() {
     assert!(noticed_at(Rule::OldVersionsCounted, 1, rest::a_snapshot_ends).is_some());
+}
+
+#[test]
+fn the_canaries_of_rare_errors_are_noticed() {
+    let suites: [(Rule, fn(u64)); 4] = [
+        (Rule::GroupFailsWithItsLeader, leads::a_leader_of_others_panics),
+        (Rule::OpeningOutlivesFullStore, full::no_room_at_an_opening),
+        (Rule::IngestFlushesRangeDeletes, ranges::ingest_under_a_range_delete),
+        (Rule::LogAheadIsKept, faults::a_switch_of_logs_fails),
+    ];
+    for (rule, suite) in suites {
+        assert!(noticed_at(rule, 1, suite).is_some(), "{rule:?}");
+        suite(0);
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use terrace_env::store::{
     Change, CrashMode, CreateOptions, Failure, FileKind, FileReader, FileWriter, Layer,
     MemoryStore, Rank, Store, StoreError, Transaction,
 };
+use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 
@@ -244,6 +245,104 @@ impl Layer for Failing {
         }
         self.store.commit(transaction)
     }
+}
+
+/// A store in which the next sync of a log fails with an error, once there is one.
+struct Unsynced {
+    store: MemoryStore,
+    error: Arc<Mutex<Option<StoreError>>>,
+}
+
+impl Layer for Unsynced {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let (writer, error) = (self.store.create(options)?, Arc::clone(&self.error));
+        let is_log = options.kind == FileKind::Log;
+        Ok(if is_log { Box::new(UnsyncedLog { writer, error }) } else { writer })
+    }
+}
+
+struct UnsyncedLog {
+    writer: Box<dyn FileWriter>,
+    error: Arc<Mutex<Option<StoreError>>>,
+}
+
+impl FileWriter for UnsyncedLog {
+    fn id(&self) -> FileId {
+        self.writer.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.writer.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.writer.append(bytes)
+    }
+
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.writer.write_out()
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.error.lock().take().map_or_else(|| self.writer.sync(), Err)
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.writer.finish()
+    }
+}
+
+/// The sync of the old log fails when the engine changes to the log that was made ahead, for lack
+/// of space or for another reason. Neither log stays.
+pub(crate) fn a_switch_of_logs_fails(seed: u64) {
+    let broken = || StoreError::io("sync", std::io::Error::other("an injected failure"));
+    for error in [no_space(Rank::Log), broken()] {
+        runner::simulate(seed, || {
+            let (store, next) = (MemoryStore::new(), Arc::default());
+            let layer = Unsynced { store: store.clone(), error: Arc::clone(&next) };
+            let (decider, options) = (model::decider(), model::options());
+            let engine = Engine::open(Arc::new(layer), decider, options).unwrap();
+            let logs = || {
+                let files = store.list().into_iter();
+                files
+                    .filter(|file| file.kind == FileKind::Log)
+                    .map(|log| log.id)
+                    .collect::<Vec<_>>()
+            };
+            // Only the change to another log syncs them.
+            let put = |number: u64| {
+                let key = number.to_be_bytes().to_vec();
+                let write = vec![(KeySpaceId(0), key, Some(vec![1; 4000]))];
+                let written = engine.write(batch(&write), Durability::Gathered);
+                runner::sleep(Duration::from_secs(1));
+                written
+            };
+            put(1).unwrap();
+            let before = logs();
+            assert_eq!(before.len(), 2, "one was made ahead");
+            put(2).unwrap();
+            let is_space = matches!(error, StoreError::NoSpace { .. });
+            *next.lock() = Some(error.clone());
+            assert_eq!(put(3).is_ok(), is_space, "what has no log goes to tables");
+            assert!(next.lock().is_none(), "the sync has failed");
+            engine.resume().unwrap();
+            put(4).unwrap();
+            runner::sleep(Duration::from_secs(5));
+            let after = logs();
+            assert!(before.iter().all(|log| !after.contains(log)), "{before:?}, {after:?}");
+            assert!(after.len() <= 2, "{after:?}");
+            assert_eq!(contents(&engine).len(), if is_space { 4 } else { 3 });
+        });
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_switched_to_is_not_left_in_the_store() {
+    a_switch_of_logs_fails(1);
 }
 
 #[test]

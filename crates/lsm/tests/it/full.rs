@@ -14,7 +14,7 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
-use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId};
+use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
 use terrace_policy::{Compaction, Cut, Route};
 
 use crate::faults::no_space;
@@ -329,6 +329,84 @@ impl Layer for RefusesTables {
         tries.refused.fetch_add(1, Ordering::Relaxed);
         Err(no_space(options.rank))
     }
+}
+
+/// A store with space for so many more tables of flushes.
+struct FewTables {
+    store: MemoryStore,
+    left: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl FewTables {
+    fn of(store: MemoryStore, left: u64) -> Arc<Self> {
+        Arc::new(Self { store, left: AtomicU64::new(left), refused: AtomicU64::new(0) })
+    }
+}
+
+impl Layer for FewTables {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let less = |left: u64| left.checked_sub(1);
+        let is_table = options.kind == FileKind::Table && options.cause == Cause::Flush;
+        if is_table && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(no_space(options.rank));
+        }
+        self.store.create(options)
+    }
+}
+
+/// An opening finds logs of several times the memory budget, and no space for a flush: for none,
+/// or not for all of what it reads.
+pub(crate) fn no_room_at_an_opening(seed: u64) {
+    for tables in [0, 1, 3] {
+        runner::simulate(seed, || {
+            let (mut model, mut random) = (Model::default(), Random::seeded(seed));
+            let large = EngineOptions {
+                memtable_size: ByteCount::mib(1),
+                memtables_max: 4,
+                memory: ByteCount::mib(64),
+                ..options()
+            };
+            let full = FewTables::of(MemoryStore::new(), 0);
+            let engine = Engine::open(Arc::clone(&full) as _, decider(), large).unwrap();
+            for number in 0..2_500 {
+                let change = vec![routed::put(&mut random, number % 2_000, 1_000)];
+                engine.write(batch(&change), Durability::Synced).unwrap();
+                model.write(change);
+            }
+            let store = full.store.crash(CrashMode::DropUnsynced, &mut random);
+            drop(engine);
+            let logs = store.list().into_iter().filter(|file| file.kind == FileKind::Log);
+            assert!(logs.count() > 2, "several logs");
+            let small = EngineOptions { table_size: ByteCount::mib(1), ..options() };
+            let full = FewTables::of(store.clone(), tables);
+            let engine = Engine::open(Arc::clone(&full) as _, decider(), small.clone()).unwrap();
+            assert!(full.refused.load(Ordering::Relaxed) > 0, "no flush was refused");
+            assert_eq!(contents(&engine), model.now);
+            drop(engine);
+            // The same once more, from what the first opening has left.
+            let full = FewTables::of(store.clone(), 0);
+            let engine = Engine::open(Arc::clone(&full) as _, decider(), small.clone()).unwrap();
+            assert_eq!(contents(&engine), model.now);
+            full.left.store(u64::MAX, Ordering::Relaxed);
+            engine.flush().unwrap();
+            routed::write(&engine, &mut model, vec![routed::put(&mut random, 1, 300)]);
+            engine.close().unwrap();
+            drop(engine);
+            let engine = Engine::open(Arc::new(store), decider(), small).unwrap();
+            assert_eq!(contents(&engine), model.now);
+        });
+    }
+}
+
+#[test]
+fn no_room_for_a_flush_at_an_opening_leaves_a_store_that_opens() {
+    no_room_at_an_opening(1);
 }
 
 /// Lets a flush and a compaction find no space for a while. Neither may be tried more than about

@@ -5,6 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, Layer, MemoryStore, Store, StoreError,
@@ -16,10 +17,17 @@ use crate::model::{decider, open, options, slow_store};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
-/// A store in which the next sync of a log panics, once armed.
+/// A store in which the next sync of a log panics, once armed, and syncs wait while they are held.
 struct Mined {
     store: MemoryStore,
     armed: Arc<AtomicBool>,
+    held: Arc<AtomicBool>,
+}
+
+impl Mined {
+    fn of(store: &MemoryStore) -> Self {
+        Self { store: store.clone(), armed: Arc::default(), held: Arc::default() }
+    }
 }
 
 impl Layer for Mined {
@@ -29,15 +37,16 @@ impl Layer for Mined {
 
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         let writer = self.store.create(options)?;
-        let armed = Arc::clone(&self.armed);
+        let (armed, held) = (Arc::clone(&self.armed), Arc::clone(&self.held));
         let is_log = options.kind == FileKind::Log;
-        Ok(if is_log { Box::new(MinedLog { writer, armed }) } else { writer })
+        Ok(if is_log { Box::new(MinedLog { writer, armed, held }) } else { writer })
     }
 }
 
 struct MinedLog {
     writer: Box<dyn FileWriter>,
     armed: Arc<AtomicBool>,
+    held: Arc<AtomicBool>,
 }
 
 impl FileWriter for MinedLog {
@@ -59,6 +68,9 @@ impl FileWriter for MinedLog {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         assert!(!self.armed.swap(false, Ordering::Relaxed), "the mine goes off");
+        while self.held.load(Ordering::Relaxed) {
+            runner::sleep(Duration::from_micros(1));
+        }
         self.writer.sync()
     }
 
@@ -104,8 +116,8 @@ fn write(engine: &Engine, writer: u32, armed: &AtomicBool) -> Met {
 }
 
 fn crowd(store: MemoryStore) {
-    let armed = Arc::new(AtomicBool::new(false));
-    let mined = Mined { store: store.clone(), armed: Arc::clone(&armed) };
+    let mined = Mined::of(&store);
+    let armed = Arc::clone(&mined.armed);
     let engine = Arc::new(Engine::open(Arc::new(mined), decider(), options()).expect("an engine"));
     let writers: Vec<_> = (0..4)
         .map(|writer| {
@@ -126,6 +138,62 @@ fn crowd(store: MemoryStore) {
     let engine = open(&store);
     for key in all() {
         assert!(engine.get(SPACE, key).expect("a read").is_some(), "an acknowledged write is lost");
+    }
+}
+
+/// While a writer syncs, three others queue: they are one group, and one of them leads it. The
+/// leader panics in its sync.
+pub(crate) fn a_leader_of_others_panics(seed: u64) {
+    runner::simulate(seed, || {
+        let store = slow_store(seed);
+        let mined = Mined::of(&store);
+        let (armed, held) = (Arc::clone(&mined.armed), Arc::clone(&mined.held));
+        let engine = Engine::open(Arc::new(mined), decider(), options()).expect("an engine");
+        let engine = Arc::new(engine);
+        let writer = |key: u8| {
+            let engine = Arc::clone(&engine);
+            runner::spawn("writer", move || {
+                let mut batch = Batch::new();
+                batch.put(SPACE, &[key], b"value");
+                catch_unwind(AssertUnwindSafe(|| engine.write(batch, Durability::Synced)))
+            })
+        };
+        held.store(true, Ordering::Relaxed);
+        let first = writer(0);
+        // It comes to its sync, and stays there until the others have queued.
+        runner::sleep(Duration::from_secs(1));
+        let group: Vec<_> = (1..4).map(writer).collect();
+        runner::sleep(Duration::from_secs(1));
+        armed.store(true, Ordering::Relaxed);
+        held.store(false, Ordering::Relaxed);
+        first.join().expect("no panic").expect("the first write");
+        let mut met = (0, 0);
+        for writer in group {
+            match writer.join() {
+                Err(_) => met.0 += 1,
+                // Writers that come after the panic are told of a log that has stopped instead.
+                Ok(Err(Error::Panicked)) => met.1 += 1,
+                Ok(other) => panic!("a batch of a leader that panicked: {other:?}"),
+            }
+        }
+        assert_eq!(met, (1, 2), "one leader of a group of three");
+        assert!(engine.get(SPACE, &[0]).expect("a read").is_some());
+        for key in 1..4 {
+            assert_eq!(engine.get(SPACE, &[key]).expect("a read"), None, "a batch that failed");
+        }
+        drop(engine.close());
+        drop(engine);
+        // One append: there as a whole or not at all.
+        let engine = open(&store);
+        let there = (1..4).filter(|key| engine.get(SPACE, &[*key]).expect("a read").is_some());
+        assert!([0, 3].contains(&there.count()), "a part of a group");
+    });
+}
+
+#[test]
+fn a_group_of_several_fails_whole_when_its_leader_panics() {
+    for seed in test_seeds(10) {
+        a_leader_of_others_panics(seed);
     }
 }
 

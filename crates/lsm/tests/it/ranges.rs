@@ -35,6 +35,43 @@ fn count(engine: &Engine) -> usize {
     engine.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap).count()
 }
 
+/// Ingests keys that a range delete covers which is in memory, and not in tables.
+pub(crate) fn ingest_under_a_range_delete(seed: u64) {
+    runner::simulate(seed, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        put(&engine, 0..100);
+        engine.flush().unwrap();
+        delete_range(&engine, &key(10)[..]..&key(60)[..]);
+        let tables = engine.stats().flushes;
+        let mut ingest = engine.ingest().unwrap();
+        for number in 20..40 {
+            ingest.put(SPACE, &key(number), b"ingested").unwrap();
+        }
+        ingest.finish().unwrap();
+        let check = |engine: &Engine| {
+            assert_eq!(count(engine), 50 + 20);
+            for number in 20..40 {
+                let found = engine.get(SPACE, &key(number)).unwrap();
+                assert_eq!(found.as_deref(), Some(&b"ingested"[..]), "{number}");
+            }
+            assert_eq!(engine.get(SPACE, &key(41)).unwrap(), None, "it is deleted");
+        };
+        check(&engine);
+        assert!(engine.stats().flushes > tables, "the range delete was in memory");
+        engine.compact_all().unwrap();
+        check(&engine);
+        drop(engine.close());
+        drop(engine);
+        check(&open(&store));
+    });
+}
+
+#[test]
+fn an_ingest_under_a_range_delete_that_is_not_flushed_is_seen() {
+    ingest_under_a_range_delete(1);
+}
+
 /// An engine with these many keys in tables, several levels deep.
 fn loaded(keys: u32) -> Engine {
     let engine = open(&MemoryStore::new());
