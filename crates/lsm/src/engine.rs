@@ -262,6 +262,12 @@ impl Engine {
     }
 
     /// All key spaces, by id.
+    /// The name of a key space, if there is one of this id.
+    #[must_use]
+    pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
+        self.shared.tree.with_spaces(|list| list.name(id).map(str::to_owned))
+    }
+
     #[must_use]
     pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
         self.shared.tree.record().spaces

@@ -21,7 +21,7 @@ use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::SetView;
 
 use crate::key::SPACE_BYTES;
-use crate::tree::{LogRecord, StoreRecord, TableRecord};
+use crate::tree::{LogRecord, SpacePage, StoreRecord, TableRecord};
 use crate::writing::{FrozenBatch, HEADER_BYTES};
 use crate::{Error, KeySpaceId};
 
@@ -210,12 +210,19 @@ pub enum Role {
     Store {
         /// The id that the next key space gets.
         next_space: u32,
-        /// The key spaces, by id.
+        /// Its key spaces, by id, without those that pages list.
         spaces: Vec<(KeySpaceId, String)>,
+        /// How many pages list key spaces.
+        pages: u32,
         /// The compaction decider.
         decider: String,
         /// The decider's own state.
         state: Vec<u8>,
+    },
+    /// A page: an empty file whose annotation lists key spaces.
+    KeySpaces {
+        /// The key spaces, by id.
+        spaces: Vec<(KeySpaceId, String)>,
     },
 }
 
@@ -234,6 +241,11 @@ impl Role {
             return StoreRecord::decode(opaque).map(|record| Some(record.into()));
         }
         match kind {
+            FileKind::Table if SpacePage::is_one(opaque) => {
+                let page = SpacePage::decode(file, opaque)?;
+                let spaces = page.entries.into_iter().map(|(id, name)| (id, name.to_string()));
+                Ok(Some(Self::KeySpaces { spaces: spaces.collect() }))
+            }
             FileKind::Table => TableRecord::decode(file, opaque).map(|record| Some(record.into())),
             FileKind::Log => LogRecord::decode(file, opaque)
                 .map(|record| Some(Self::Log { first_sequence: record.first })),
@@ -244,8 +256,8 @@ impl Role {
 
 impl From<StoreRecord> for Role {
     fn from(record: StoreRecord) -> Self {
-        let StoreRecord { next_space, spaces, decider, state, .. } = record;
-        Self::Store { next_space, spaces, decider, state }
+        let StoreRecord { next_space, spaces, pages, decider, state, .. } = record;
+        Self::Store { next_space, spaces, pages, decider, state }
     }
 }
 

@@ -293,8 +293,7 @@ impl Db {
     /// The name of a key space, if there is one of this number.
     #[must_use]
     pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
-        let all = self.inner.engine.key_spaces();
-        all.into_iter().find(|(of, _)| *of == id).map(|(_, name)| name)
+        self.inner.engine.key_space_name(id)
     }
 
     /// A view of the store as it is now, for later reads.

@@ -12,8 +12,8 @@
 //!    of the log before it is left out.
 //! 4. One transaction seals the copied files, deletes the target's empty logs and writes the
 //!    target's annotation, without the mark. It is that of the source, for example with the same
-//!    key spaces and the decider's state; only the counts of what was written in a store's life
-//!    begin at zero.
+//!    key spaces, all in one list, and the decider's state; only the counts of what was written in
+//!    a store's life begin at zero.
 //!
 //! A target is empty if it holds no key space of its own and no file but empty logs. It is claimed
 //! until the copy is done. If step 2 or 3 fails, a target that this checkpoint has marked gets its
@@ -165,7 +165,7 @@ impl Shared {
             let (version, sequence) = (self.tree.view().version.clone(), self.tree.visible());
             // Under the same lead: a key space that is dropped meanwhile is then among those to be
             // hidden when the checkpoint is opened, because its range delete has to wait.
-            let record = self.tree.record();
+            let record = self.tree.whole_record();
             Ok(Moment { version, record, logs: Vec::new(), sequence })
         })
     }
@@ -182,7 +182,7 @@ impl Shared {
                 logs.push(LogCopy { record, file: self.store.open(file.id)?, checksum });
             }
         }
-        let record = self.tree.record();
+        let record = self.tree.whole_record();
         let (version, sequence) = (self.tree.view().version.clone(), self.tree.visible());
         Ok(Moment { version, record, logs, sequence })
     }

@@ -43,8 +43,9 @@ const PART_OLD: u8 = 16;
 const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM | PART_OLD;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
+pub(super) const KIND_SPACES: u8 = 4;
 /// The largest kind that this version knows; [`TableKind`] has those of tables.
-const KIND_MAX: u8 = KIND_STORE;
+const KIND_MAX: u8 = KIND_SPACES;
 
 /// The stream of write-ahead logs. Flushes have [`terrace_policy::FLUSH_STREAM`], or streams that
 /// the decider gives them.
@@ -436,11 +437,11 @@ mod tests {
             bytes[1] = kind;
             TableRecord::decode(FileId(7), &bytes).unwrap_err()
         };
-        let error = with_kind(4);
-        assert!(matches!(error, Error::Unsupported { field: "kind", supported: 3, got: 4, .. }));
+        let error = with_kind(5);
+        assert!(matches!(error, Error::Unsupported { field: "kind", supported: 4, got: 5, .. }));
         let text = error.to_string();
         assert!(text.contains("table 7") && text.contains("a newer Terrace"), "{text}");
-        for kind in [0, KIND_LOG, KIND_STORE] {
+        for kind in [0, KIND_LOG, KIND_STORE, KIND_SPACES] {
             let error = with_kind(kind);
             assert!(matches!(error, Error::Corruption { .. }), "kind {kind}: {error}");
         }

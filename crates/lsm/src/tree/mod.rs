@@ -9,10 +9,11 @@
 //! | how are the entries of a table's file laid out | `table_kind` |
 //! | which version is current, and who may replace it | `tree`, `view` |
 //! | how does the tree change | `edit`, `commit` |
-//! | what is kept of it on the medium | `annotation`, `store_record` |
+//! | what is kept of it on the medium | `annotation`, `store_record`, `space_page` |
 //! | how is it rebuilt when a store is opened | `recovery` |
 //! | which ranges of keys are lost with a device | `lost` |
-//! | which key spaces are there | `spaces` |
+//! | which key spaces are there | `spaces`, `space_list` |
+//! | how is a key space made and dropped | `space_changes` |
 //!
 //! # Shape
 //! A version has levels, a level has runs, and a run has segments. A segment is a table with the
@@ -47,6 +48,9 @@ mod handle;
 mod lost;
 mod recovery;
 mod run;
+mod space_changes;
+mod space_list;
+mod space_page;
 mod spaces;
 mod split_tables;
 mod store_record;
@@ -64,6 +68,9 @@ pub(crate) use commit::DeciderState;
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};
+#[cfg(test)]
+pub(crate) use space_list::SpaceHome;
+pub(crate) use space_page::SpacePage;
 pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
 pub(crate) use table_kind::TableKind;
 pub(crate) use tree::{EndedSnapshot, Tree};

@@ -41,6 +41,8 @@ use super::annotation::{LogRecord, TableRecord};
 use super::handle::TableHandle;
 use super::lost::LostRange;
 use super::run::Segment;
+use super::space_list::SpaceList;
+use super::space_page::SpacePage;
 use super::spaces::Spaces;
 use super::store_record::StoreRecord;
 use super::tree::Tree;
@@ -80,6 +82,7 @@ struct Found {
     record: StoreRecord,
     /// Whether the record is not what the store has.
     changed: bool,
+    spaces: SpaceList,
     version: Version,
     /// Oldest first.
     logs: Vec<(LogRecord, FileInfo)>,
@@ -151,7 +154,7 @@ impl Shared {
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);
         let lifetime_at_open = found.record.lifetime.clone();
-        let Found { record, changed, version, logs, lost, next } = found;
+        let Found { record, changed, spaces: list, version, logs, lost, next } = found;
         if !options.read_only {
             delete(&*store, &lost)?;
         }
@@ -161,7 +164,7 @@ impl Shared {
         let load = LoadMeter::new(store.rotational());
         let seeks = Seeks::new(&*decider);
         let (immutable, version) = (Vec::new(), Arc::new(version));
-        let (spaces, closed) = (Spaces::of(&record), Closed::default());
+        let (spaces, closed) = (Spaces::of(&list, record.next_space), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
         let view = View { active, immutable, version, spaces, closed };
         let shared = Self {
@@ -175,7 +178,7 @@ impl Shared {
             seeks,
             workers,
             listeners: Listeners::default(),
-            tree: Tree::new(view, SeqNo(next.0 - 1), record),
+            tree: Tree::new(view, SeqNo(next.0 - 1), record, list),
             lifecycle: Lifecycle::default(),
             memtables: FlushQueue::default(),
             space: SpacePressure::new(rule),
@@ -346,11 +349,14 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         refuse_names(&files)?;
     }
     let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
-    let mut lost = Vec::new();
+    let (mut lost, mut pages) = (Vec::new(), Vec::new());
     let mut next = SeqNo(1);
     for file in files {
         let (id, opaque) = (file.id, &file.annotation.opaque);
         match file.kind {
+            FileKind::Table if SpacePage::is_one(opaque) => {
+                pages.push((id, SpacePage::decode(id, opaque)?));
+            }
             FileKind::Table => {
                 let table = TableRecord::decode(id, opaque)?;
                 next = next.max(table.last_sequence.next());
@@ -371,7 +377,8 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         }
     }
     let version = Version::new(segments)?;
-    Ok(Found { record, changed, version, logs, lost, next })
+    let spaces = SpaceList::of(&record, pages)?;
+    Ok(Found { record, changed, spaces, version, logs, lost, next })
 }
 
 /// Refuses files with names.
@@ -427,7 +434,8 @@ mod tests {
         let version = Version::new(Vec::new()).expect("an empty tree");
         let (logs, next) = (Vec::new(), SeqNo(1));
         let lost = Vec::new();
-        let mut found = Found { record, changed: false, version, logs, lost, next };
+        let spaces = SpaceList::default();
+        let mut found = Found { record, changed: false, spaces, version, logs, lost, next };
         found.adopt(to);
         assert_eq!(found.record.decider, to);
         (found.changed, found.record.state == b"pointers")

@@ -1,45 +1,77 @@
-//! Key spaces: made, found and dropped. Their list is a part of the store's annotation, and readers
-//! find the same in their view.
+//! [`Spaces`]: whether a key space exists, for readers and writers, in their view.
 //!
 //! - Ids are not used twice. A write to a key space that does not exist is refused. A read is
 //!   refused if the key space was dropped; under an id that was never given out, it finds nothing.
-//! - A key space is dropped in three steps (`docs/format/annotation.md`):
-//!   1. A transaction moves its id from the list to the *dropped* ones. From here on the key space
-//!      does not exist.
-//!   2. A range delete over all of its keys hides what it held.
-//!   3. Once that is durable, a transaction removes the id from the dropped ones.
-//! - If step 2 or 3 fails, the call fails, though the key space is gone. The next drop of a key
-//!   space that exists tries again, and so does the next opening for writing.
+//! - A set of bits, in leaves of [`LEAF_IDS`] ids. A changed set shares all leaves but one with the
+//!   set before it, so a change copies one leaf and a pointer for each leaf. Leaves without a key
+//!   space are not there, so its size does not follow from the largest id.
 //!
-//! Threads: any.
+//! Never changed once it is made; any number of threads.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::store_record::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
-use crate::shared::Shared;
-use crate::writing::Batch;
-use crate::{Bounds, Durability, Error, KeySpaceId};
+use super::space_list::{SpaceEdit, SpaceList};
+use crate::{Error, KeySpaceId};
+
+const LEAF_WORDS: usize = 64;
+const LEAF_IDS: u32 = LEAF_WORDS as u32 * u64::BITS;
 
 /// Which key spaces there are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Spaces {
     /// No id from here on was ever given out.
     end: u32,
-    /// Those that exist, growing.
-    existing: Vec<KeySpaceId>,
+    /// How many exist.
+    count: u32,
+    /// Those that exist: bits, by id / [`LEAF_IDS`].
+    leaves: BTreeMap<u32, Arc<[u64; LEAF_WORDS]>>,
 }
 
 impl Spaces {
-    pub(crate) fn of(record: &StoreRecord) -> Arc<Self> {
-        let existing = record.spaces.iter().map(|(id, _)| *id).collect();
-        Arc::new(Self { end: record.next_space, existing })
+    /// Those of a list; `end` is the id that the next one gets.
+    pub(crate) fn of(list: &SpaceList, end: u32) -> Arc<Self> {
+        let mut spaces = Self { end, count: 0, leaves: BTreeMap::new() };
+        list.iter().for_each(|(id, _)| spaces.insert(id));
+        Arc::new(spaces)
+    }
+
+    /// The same after a change.
+    pub(crate) fn after(&self, edit: &SpaceEdit, end: u32) -> Arc<Self> {
+        let mut next = Self { end, ..self.clone() };
+        match edit {
+            SpaceEdit::Made(id, ..) => next.insert(*id),
+            SpaceEdit::Dropped(id) => next.remove(*id),
+            SpaceEdit::Moved(_) => {}
+        }
+        Arc::new(next)
+    }
+
+    fn insert(&mut self, id: KeySpaceId) {
+        let (leaf, word, bit) = place(id);
+        let leaf = self.leaves.entry(leaf).or_insert_with(|| Arc::new([0; LEAF_WORDS]));
+        self.count += u32::from(leaf[word] & bit == 0);
+        Arc::make_mut(leaf)[word] |= bit;
+    }
+
+    fn remove(&mut self, id: KeySpaceId) {
+        let (at, word, bit) = place(id);
+        let Some(leaf) = self.leaves.get_mut(&at) else { return };
+        self.count -= u32::from(leaf[word] & bit > 0);
+        let leaf = Arc::make_mut(leaf);
+        leaf[word] &= !bit;
+        if leaf.iter().all(|word| *word == 0) {
+            self.leaves.remove(&at);
+        }
     }
 
     /// Whether it existed once.
     fn was_dropped(&self, space: KeySpaceId) -> bool {
-        space.0 < self.end
-            && self.existing.len() < self.end as usize
-            && self.existing.binary_search(&space).is_err()
+        if space.0 >= self.end || self.count == self.end {
+            return false;
+        }
+        let (leaf, word, bit) = place(space);
+        self.leaves.get(&leaf).is_none_or(|leaf| leaf[word] & bit == 0)
     }
 
     /// Checks that it may be read: it was not dropped.
@@ -54,67 +86,46 @@ impl Spaces {
     }
 }
 
-impl Shared {
-    /// Checks that a batch writes to key spaces that exist.
-    pub(crate) fn check_spaces(&self, batch: &Batch) -> Result<(), Error> {
-        let view = self.tree.glance();
-        batch.spaces().try_for_each(|space| view.spaces.check_write(space))
+/// Its leaf, and word and bit there.
+fn place(id: KeySpaceId) -> (u32, usize, u64) {
+    let within = id.0 % LEAF_IDS;
+    (id.0 / LEAF_IDS, (within / u64::BITS) as usize, 1 << (within % u64::BITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::SpaceHome;
+
+    #[test]
+    fn a_key_space_that_was_dropped_is_told_apart_from_one_that_never_was() {
+        let mut spaces = Spaces::of(&SpaceList::default(), 0);
+        let made = |id| SpaceEdit::Made(KeySpaceId(id), "".into(), SpaceHome::Record);
+        for id in 0..3 * LEAF_IDS {
+            spaces = spaces.after(&made(id), id + 1);
+        }
+        assert_eq!((spaces.count, spaces.leaves.len()), (3 * LEAF_IDS, 3));
+        let all = Arc::clone(&spaces);
+        for id in (LEAF_IDS..2 * LEAF_IDS).chain([7]) {
+            spaces = spaces.after(&SpaceEdit::Dropped(KeySpaceId(id)), all.end);
+        }
+        assert_eq!(spaces.leaves.len(), 2, "a leaf without a key space");
+        for (id, exists, was_dropped) in [
+            (6, true, false),
+            (7, false, true),
+            (LEAF_IDS, false, true),
+            (3 * LEAF_IDS, false, false),
+        ] {
+            assert_eq!(spaces.check_write(KeySpaceId(id)).is_ok(), exists, "{id}");
+            assert_eq!(spaces.check_read(KeySpaceId(id)).is_err(), was_dropped, "{id}");
+        }
+        assert!(all.check_write(KeySpaceId(7)).is_ok(), "an older view");
     }
 
-    /// The key space of this name, made if there is none.
-    pub(crate) fn create_space(&self, name: &str) -> Result<KeySpaceId, Error> {
-        if name.is_empty() || name.len() > SPACE_NAME_BYTES_MAX {
-            return Err(Error::KeySpaceName { name: name.to_owned() });
-        }
-        self.commit_record(|record| {
-            if !record.spaces.iter().any(|(_, existing)| existing == name) {
-                record.spaces.push((KeySpaceId(record.next_space), name.to_owned()));
-                record.next_space += 1;
-            }
-        })?;
-        // It can only be missing if it was dropped in the meantime.
-        self.space(name).ok_or_else(|| Error::KeySpaceName { name: name.to_owned() })
-    }
-
-    /// The key space of this name.
-    pub(crate) fn space(&self, name: &str) -> Option<KeySpaceId> {
-        self.tree.with_record(|record| {
-            record.spaces.iter().find(|(_, existing)| existing == name).map(|(id, _)| *id)
-        })
-    }
-
-    /// Drops the key space of this name. Whether there was one.
-    pub(crate) fn drop_space(&self, name: &str) -> Result<bool, Error> {
-        match self.space(name) {
-            None => return Ok(false),
-            Some(KeySpaceId::DEFAULT) => return Err(Error::DefaultKeySpace),
-            Some(_) => {}
-        }
-        let mut found = false;
-        self.commit_record(|record| {
-            let at = record.spaces.iter().position(|(_, existing)| existing == name);
-            if let Some(at) = at {
-                record.features |= FEATURE_RANGE_DELETES;
-                record.dropped.push(record.spaces.remove(at).0);
-                record.dropped.sort_unstable();
-                found = true;
-            }
-        })?;
-        self.hide_dropped_spaces()?;
-        Ok(found)
-    }
-
-    /// Hides what dropped key spaces held, where that has not been done yet.
-    pub(crate) fn hide_dropped_spaces(&self) -> Result<(), Error> {
-        let dropped = self.tree.record().dropped;
-        if dropped.is_empty() {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        for space in &dropped {
-            batch.delete_range(*space, &Bounds::all());
-        }
-        self.submit_unchecked(batch, Durability::Synced)?;
-        self.commit_record(|record| record.dropped.retain(|space| !dropped.contains(space)))
+    #[test]
+    fn an_id_at_the_end_of_the_range_takes_one_leaf() {
+        let none = Spaces::of(&SpaceList::default(), 0);
+        let made = SpaceEdit::Made(KeySpaceId(u32::MAX - 1), "last".into(), SpaceHome::Record);
+        assert_eq!(none.after(&made, u32::MAX).leaves.len(), 1);
     }
 }

@@ -1,6 +1,7 @@
-//! Codec of the store's own annotation: its features, the id that the next key space gets, the key
-//! spaces and the dropped ones, the decider (compaction policy) with its state, and counts of what
-//! was written in the store's life. The layout is `docs/format/annotation.md`.
+//! Codec of the store's own annotation: its features, the id that the next key space gets, key
+//! spaces and the dropped ones, the decider (compaction policy) with its state, counts of what was
+//! written in the store's life, and the number of [pages](super::space_page) that list further key
+//! spaces. The layout is `docs/format/annotation.md`.
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]. A store that is marked
 //!   as an unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
@@ -34,7 +35,9 @@ const VERSION_OFFLOADED: u8 = 5;
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
 /// Feature bit of a store: a checkpoint is on its way to it, or was interrupted.
 pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
-const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY;
+/// Feature bit of a store: pages list some of its key spaces. Set and removed by the encoder.
+const FEATURE_PAGES: u32 = 1 << 4;
+const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURE_PAGES;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
 const FEATURES_RESERVED: [(u32, &str); 2] =
     [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
@@ -47,10 +50,10 @@ const SYSTEM_TEXT: (usize, &str) = (SYSTEM_BYTES.most as usize, "at most 1024 by
 /// The store's own annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreRecord {
-    /// Incompatible ones, as bits.
+    /// Incompatible ones, as bits, but for those that follow from other fields.
     pub(crate) features: u32,
     pub(crate) next_space: u32,
-    /// In the order of their ids.
+    /// Key spaces that no page lists, in the order of their ids.
     pub(crate) spaces: Vec<(KeySpaceId, String)>,
     pub(crate) decider: String,
     pub(crate) state: Vec<u8>,
@@ -58,6 +61,8 @@ pub(crate) struct StoreRecord {
     pub(crate) dropped: Vec<KeySpaceId>,
     /// Bytes and entries written in its life, as of when this was recorded.
     pub(crate) lifetime: Written,
+    /// How many pages list further key spaces.
+    pub(crate) pages: u32,
 }
 
 impl StoreRecord {
@@ -65,7 +70,8 @@ impl StoreRecord {
         let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
         let (decider, state) = (String::new(), Vec::new());
         let lifetime = Written::default();
-        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new(), lifetime }
+        let dropped = Vec::new();
+        Self { features: 0, next_space: 1, spaces, decider, state, dropped, lifetime, pages: 0 }
     }
 
     /// The same record of a store that a checkpoint is about to fill.
@@ -81,7 +87,8 @@ impl StoreRecord {
     pub(crate) fn annotation(&self) -> Annotation {
         let version = if self.lifetime.offloaded > 0 { VERSION_OFFLOADED } else { VERSION };
         let mut opaque = vec![version, KIND_STORE];
-        opaque.put_u32(self.features);
+        let pages = if self.pages > 0 { FEATURE_PAGES } else { 0 };
+        opaque.put_u32(self.features | pages);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -93,6 +100,9 @@ impl StoreRecord {
         opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
         self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
         self.lifetime.encode(&mut opaque);
+        if self.pages > 0 {
+            opaque.put_u32(self.pages);
+        }
         Annotation { opaque, ..Annotation::default() }
     }
 
@@ -130,7 +140,7 @@ impl StoreRecord {
             if id >= next_space || !first || (spaces.is_empty() && id != 0) {
                 return Err(reader.wrong("key space", 4, "growing ids from 0", u64::from(id)));
             }
-            spaces.push((KeySpaceId(id), read_text(reader, "key space name", NAME_TEXT)?));
+            spaces.push((KeySpaceId(id), read_space_name(reader)?));
         }
         if spaces.is_empty() {
             return Err(reader.wrong("key spaces", 4, "at least 1", 0));
@@ -141,7 +151,7 @@ impl StoreRecord {
         let mut dropped: Vec<KeySpaceId> = Vec::new();
         for _ in 0..count {
             let id = KeySpaceId(reader.u32("dropped key space")?);
-            let exists = spaces.iter().any(|(space, _)| *space == id);
+            let exists = spaces.binary_search_by_key(&id, |(space, _)| *space).is_ok();
             if id.0 >= next_space || exists || dropped.last().is_some_and(|last| *last >= id) {
                 let expected = "growing ids of no key space";
                 return Err(reader.wrong("dropped key space", 4, expected, u64::from(id.0)));
@@ -149,8 +159,17 @@ impl StoreRecord {
             dropped.push(id);
         }
         let lifetime = Written::read(reader, has_offloaded)?;
-        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime })
+        let pages = if features & FEATURE_PAGES > 0 { reader.u32("pages")? } else { 0 };
+        if features & FEATURE_PAGES > 0 && pages == 0 {
+            return Err(reader.wrong("pages", 4, "at least 1", 0));
+        }
+        let features = features & !FEATURE_PAGES;
+        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime, pages })
     }
+}
+
+pub(super) fn read_space_name(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
+    read_text(reader, "key space name", NAME_TEXT)
 }
 
 fn read_text(
@@ -201,6 +220,10 @@ mod tests {
         let bytes = specimen("annotation-store-offloaded.bin", &offloaded.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), offloaded);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let paged = StoreRecord { pages: 2, ..store() };
+        let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), paged);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
     }
 
     #[test]
@@ -218,7 +241,7 @@ mod tests {
 
     #[test]
     fn an_unknown_feature_is_told_apart_from_damage() {
-        let used = StoreRecord { features: FEATURES, ..store() };
+        let used = StoreRecord { features: FEATURE_RANGE_DELETES, ..store() };
         let mut bytes = used.annotation().opaque;
         bytes[3] = 1;
         let error = StoreRecord::decode(&bytes).unwrap_err();
@@ -228,7 +251,7 @@ mod tests {
     #[test]
     fn a_reserved_feature_is_refused_by_its_name() {
         for (bit, name) in FEATURES_RESERVED {
-            let used = StoreRecord { features: FEATURES | bit, ..store() };
+            let used = StoreRecord { features: FEATURE_RANGE_DELETES | bit, ..store() };
             let error = StoreRecord::decode(&used.annotation().opaque).unwrap_err();
             assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
             assert!(error.to_string().contains(name), "{error}");

@@ -5,6 +5,7 @@
 //! | the view: memtables, version, key spaces | without a lock | under the lock |
 //! | the newest visible sequence | without a lock | in the lead of the writes |
 //! | the record: the store's own annotation | under the lock | in a turn to commit |
+//! | the list of key spaces | under the lock | in a turn to commit |
 //! | the sequences of snapshots | under the lock | under the lock |
 //!
 //! # Turns
@@ -39,7 +40,7 @@ use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
 
-use super::spaces::Spaces;
+use super::space_list::{SpaceEdit, SpaceList};
 use super::store_record::StoreRecord;
 use super::version::Version;
 use super::view::View;
@@ -57,6 +58,7 @@ pub(crate) struct Tree {
 
 struct State {
     record: StoreRecord,
+    spaces: SpaceList,
     /// Sequences that snapshots hold, and how many of them.
     snapshots: BTreeMap<SeqNo, usize>,
     /// Somebody has the turn.
@@ -76,13 +78,14 @@ pub(crate) struct EndedSnapshot {
 }
 
 impl Tree {
-    pub(crate) fn new(view: View, visible: SeqNo, record: StoreRecord) -> Self {
+    pub(crate) fn new(view: View, visible: SeqNo, record: StoreRecord, spaces: SpaceList) -> Self {
         let snapshots = BTreeMap::new();
         Self {
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(visible.0),
             state: Mutex::new(State {
                 record,
+                spaces,
                 snapshots,
                 committing: false,
                 changes: 0,
@@ -183,6 +186,19 @@ impl Tree {
         look(&self.state.lock().record)
     }
 
+    /// A look at the list of key spaces, under the lock.
+    pub(crate) fn with_spaces<T>(&self, look: impl FnOnce(&SpaceList) -> T) -> T {
+        look(&self.state.lock().spaces)
+    }
+
+    /// The store's annotation, as it was committed last, if it listed all key spaces itself: for a
+    /// store that has no pages of them.
+    pub(crate) fn whole_record(&self) -> StoreRecord {
+        let state = self.state.lock();
+        let spaces = state.spaces.iter().map(|(id, name)| (id, name.to_owned())).collect();
+        StoreRecord { spaces, pages: 0, ..state.record.clone() }
+    }
+
     /// Begins a snapshot of what is visible now.
     pub(crate) fn begin_snapshot(&self) -> SeqNo {
         let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| self.visible());
@@ -268,12 +284,18 @@ impl Turn<'_> {
         }
     }
 
-    /// Remembers a record that was committed, and lets readers see its key spaces.
+    /// Remembers a record that was committed, with the same key spaces as before.
     pub(crate) fn show_record(&self, record: StoreRecord) {
+        self.tree.state.lock().record = record;
+    }
+
+    /// Remembers a record that was committed, and lets readers see the change of the key spaces.
+    pub(crate) fn show_spaces(&self, record: StoreRecord, edit: &SpaceEdit) {
         let mut state = self.tree.state.lock();
-        let spaces = Spaces::of(&record);
+        let end = record.next_space;
         state.record = record;
-        self.tree.change_view(&state, |view| view.spaces = spaces);
+        state.spaces.apply(edit);
+        self.tree.change_view(&state, |view| view.spaces = view.spaces.after(edit, end));
     }
 }
 
@@ -293,18 +315,20 @@ mod tests {
     use crate::memory::Memory;
     use crate::options::EngineOptions;
     use crate::reading::Closed;
+    use crate::tree::spaces::Spaces;
 
     fn tree() -> Tree {
         let record = StoreRecord::new();
+        let spaces = SpaceList::of(&record, Vec::new()).unwrap();
         let memory = Memory::new(&EngineOptions::default());
         let view = View {
             active: Arc::new(Memtable::new(&memory.memtables)),
             immutable: Vec::new(),
             version: Arc::new(Version::new(Vec::new()).unwrap()),
-            spaces: Spaces::of(&record),
+            spaces: Spaces::of(&spaces, record.next_space),
             closed: Closed::default(),
         };
-        Tree::new(view, SeqNo(7), record)
+        Tree::new(view, SeqNo(7), record, spaces)
     }
 
     #[test]

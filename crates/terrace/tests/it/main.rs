@@ -31,6 +31,7 @@ mod resident_child;
 mod rows;
 mod sets;
 mod smrdb;
+mod spaces;
 mod systems;
 mod throttle;
 mod tracks;

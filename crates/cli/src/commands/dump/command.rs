@@ -13,6 +13,7 @@ use serde_json::json;
 use terrace_env::store::{FileInfo, FileKind, StoreError};
 use terrace_env::{ByteCount, FileId};
 use terrace_fs::inspect::Inspector;
+use terrace_lsm::KeySpaceId;
 use terrace_lsm::inspect::Role;
 
 use super::filter::KeyFilter;
@@ -126,10 +127,11 @@ impl Dump {
             );
             return Err(Failure::new(Kind::NotFound, message));
         };
-        let of_store = store.list().find(|info| info.id == FileId::STORE);
-        let role = of_store.and_then(|info| role_of(&info).ok().flatten());
-        let wanted = self.filter.range(role.as_ref())?;
+        let wanted = self.filter.range(&key_spaces(store))?;
         match info.kind {
+            FileKind::Table if matches!(role_of(&info), Ok(Some(Role::KeySpaces { .. }))) => {
+                table::dump_annotation(printer, &info)
+            }
             FileKind::Table => {
                 table::dump(printer, &info, store.open(info.id)?, &self.detail, &wanted)
             }
@@ -149,6 +151,15 @@ fn damage(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
 
 fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
     Role::of(info.id, info.kind, &info.annotation)
+}
+
+/// The key spaces of the store, as far as the annotations that list them can be read.
+fn key_spaces(store: &Inspector) -> Vec<(KeySpaceId, String)> {
+    let listed = store.list().filter_map(|info| match role_of(&info) {
+        Ok(Some(Role::Store { spaces, .. } | Role::KeySpaces { spaces })) => Some(spaces),
+        _ => None,
+    });
+    listed.flatten().collect()
 }
 
 /// Lists the structures that can be dumped.

@@ -4,15 +4,15 @@
 //! - Without any of them all keys are printed. `--from` is included, `--to` is not.
 //! - The range is in the key space `default` unless `--space` is given. `--space` alone means all
 //!   keys of that space.
-//! - `--space` is looked up among the names in the store's own annotation. If it is not found
-//!   there, or the annotation cannot be read, it is taken for an id. A text that is neither is an
+//! - `--space` is looked up among the names in the annotations of the store and of its pages of
+//!   key spaces. If it is not found there, or they cannot be read, it is taken for an id. A text that is neither is an
 //!   error (exit code 5).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use terrace_lsm::KeySpaceId;
-use terrace_lsm::inspect::{FullKey, Role, prefix_end};
+use terrace_lsm::inspect::{FullKey, prefix_end};
 
 use crate::commands::entry::parse_hex;
 use crate::commands::range::Range;
@@ -48,8 +48,8 @@ impl KeyFilter {
         self.key.is_some() || self.range.is_given() || self.space.is_some() || self.hex
     }
 
-    /// The range; names of key spaces are looked up in the store's own annotation.
-    pub(crate) fn range(&self, store: Option<&Role>) -> Result<Wanted, Failure> {
+    /// The range; names of key spaces are looked up in `spaces`.
+    pub(crate) fn range(&self, spaces: &[(KeySpaceId, String)]) -> Result<Wanted, Failure> {
         let bytes = |text: &Option<OsString>| {
             let text = text.as_ref().map(|text| text.as_bytes());
             text.map(|text| if self.hex { parse_hex(text) } else { Ok(text.to_vec()) }).transpose()
@@ -60,7 +60,7 @@ impl KeyFilter {
         if none && self.space.is_none() {
             return Ok(Wanted::All);
         }
-        let space = self.space(store)?;
+        let space = self.space(spaces)?;
         Ok(match (key, prefix) {
             (Some(key), _) => {
                 let end = [&key[..], &[0]].concat();
@@ -74,11 +74,9 @@ impl KeyFilter {
         })
     }
 
-    fn space(&self, store: Option<&Role>) -> Result<KeySpaceId, Failure> {
+    fn space(&self, spaces: &[(KeySpaceId, String)]) -> Result<KeySpaceId, Failure> {
         let Some(name) = &self.space else { return Ok(KeySpaceId::DEFAULT) };
-        if let Some(Role::Store { spaces, .. }) = store
-            && let Some((id, _)) = spaces.iter().find(|(_, other)| other == name)
-        {
+        if let Some((id, _)) = spaces.iter().find(|(_, other)| other == name) {
             return Ok(*id);
         }
         let not_found = format!("expected a key space named `{name}`, or its id, found none");

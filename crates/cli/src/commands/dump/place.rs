@@ -10,6 +10,7 @@ use terrace_env::store::{Annotation, FileKind};
 use terrace_fs::catalog::Extent;
 use terrace_fs::inspect::FrameSeen;
 use terrace_fs::{AddressSpace, BlockAddr};
+use terrace_lsm::KeySpaceId;
 use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::printer::{insert_key, key_text};
@@ -143,17 +144,30 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
             segments.iter().map(segment_text).chain(rest).collect()
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
-        Role::Store { next_space, spaces, decider, state } => {
-            let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{name}\""));
-            let spaces = spaces.collect::<Vec<_>>().join(", ");
+        Role::KeySpaces { spaces } => vec![format!("key spaces: {}", spaces_text(spaces))],
+        Role::Store { next_space, spaces, pages, decider, state } => {
+            let spaces = spaces_text(spaces);
+            let pages = match pages {
+                0 => String::new(),
+                pages => format!(", and those of {}", counted(u64::from(*pages), "page", "pages")),
+            };
             let state = ByteCount(state.len() as u64);
             vec![
-                format!("key spaces: {spaces}; the next gets id {next_space}"),
+                format!("key spaces: {spaces}{pages}; the next gets id {next_space}"),
                 format!("decider: {decider}, with {state} of state"),
             ]
         }
         other => vec![format!("{other:?}")],
     }
+}
+
+fn spaces_text(spaces: &[(KeySpaceId, String)]) -> String {
+    let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{name}\""));
+    spaces.collect::<Vec<_>>().join(", ")
+}
+
+fn spaces_value(spaces: &[(KeySpaceId, String)]) -> Value {
+    spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name })).collect()
 }
 
 /// The same as an object.
@@ -185,11 +199,12 @@ pub(crate) fn role_object(role: &Role) -> Value {
             })
         }
         Role::Log { first_sequence } => json!({ "first_sequence": first_sequence }),
-        Role::Store { next_space, spaces, decider, state } => {
-            let spaces = spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name }));
+        Role::KeySpaces { spaces } => json!({ "key_spaces": spaces_value(spaces) }),
+        Role::Store { next_space, spaces, pages, decider, state } => {
             json!({
                 "next_space": next_space,
-                "key_spaces": spaces.collect::<Value>(),
+                "key_spaces": spaces_value(spaces),
+                "key_space_pages": pages,
                 "decider": decider,
                 "decider_state_hex": escape::hex(state),
             })

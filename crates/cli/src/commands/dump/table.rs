@@ -32,23 +32,7 @@ pub(crate) fn dump(
     detail: &Detail,
     wanted: &Wanted,
 ) -> Result<(), Failure> {
-    let level = info.annotation.hint.level.map_or("-".to_owned(), |level| level.to_string());
-    let (id, size) = (info.id, info.size);
-    printer.part(
-        || json!({ "part": "file", "id": id, "kind": "table", "size": size }),
-        |out| writeln!(out, "table {id}: {} in level {level}", ByteCount(size)),
-    )?;
-    match Role::of(id, info.kind, &info.annotation) {
-        Ok(Some(role)) => printer.part(
-            || json!({ "part": "annotation", "annotation": role_object(&role) }),
-            |out| {
-                let lines = role_text(&role);
-                lines.iter().try_for_each(|line| writeln!(out, "  segment     {line}"))
-            },
-        )?,
-        Ok(None) => {}
-        Err(error) => printer.damage("annotation", &error)?,
-    }
+    dump_annotation(printer, info)?;
     let table = match TableFile::open(file) {
         Ok(table) => table,
         // Without it nothing else can be found.
@@ -62,6 +46,29 @@ pub(crate) fn dump(
     ranges(printer, &table)?;
     filter(printer, &table)?;
     Blocks { table: &table, detail, wanted, blocks: 0, sound: 0, entries: 0 }.walk(printer)
+}
+
+/// Dumps what the annotation of a table says, or of an empty file that lists key spaces.
+pub(super) fn dump_annotation(printer: &mut Printer<'_>, info: &FileInfo) -> Result<(), Failure> {
+    let level = info.annotation.hint.level.map_or("-".to_owned(), |level| level.to_string());
+    let (id, size) = (info.id, info.size);
+    printer.part(
+        || json!({ "part": "file", "id": id, "kind": "table", "size": size }),
+        |out| writeln!(out, "table {id}: {} in level {level}", ByteCount(size)),
+    )?;
+    match Role::of(id, info.kind, &info.annotation) {
+        Ok(Some(role)) => printer.part(
+            || json!({ "part": "annotation", "annotation": role_object(&role) }),
+            |out| {
+                let label = if let Role::KeySpaces { .. } = role { "page" } else { "segment" };
+                let lines = role_text(&role);
+                lines.iter().try_for_each(|line| writeln!(out, "  {label:<12}{line}"))
+            },
+        )?,
+        Ok(None) => {}
+        Err(error) => printer.damage("annotation", &error)?,
+    }
+    Ok(())
 }
 
 fn place(part: Part) -> String {
