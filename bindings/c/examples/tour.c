@@ -60,6 +60,17 @@ static void tour_of_the_store(const char *path) {
   must_fail(terrace_put(space, terrace_text("k"), terrace_text("v"), 99), TERRACE_CODE_INVALID,
             "a durability that does not exist");
 
+  TerraceTableOptions tables = {0};
+  tables.compression = TERRACE_COMPRESSION_LZ4;
+  must_fail(terrace_store_set_table_options(store, &tables), TERRACE_CODE_INVALID,
+            "a compression of the upper levels alone");
+  tables.compression_last = TERRACE_COMPRESSION_ZSTD;
+  tables.filter_bits = TERRACE_NO_FILTERS;
+  must(terrace_store_set_table_options(store, &tables), "options of tables");
+  tables.filter_bits = 33;
+  must_fail(terrace_store_set_table_options(store, &tables), TERRACE_CODE_OPTION,
+            "more bits than a filter can have");
+
   TerraceKeySpace *colours = NULL;
   must(terrace_key_space_open(store, terrace_text("colours"), 1, &colours), "key space");
   TerraceBatch *batch = NULL;
@@ -102,6 +113,11 @@ static void tour_of_the_store(const char *path) {
   options.read_only = 1;
   must(terrace_store_open(terrace_text(path), &options, &store), "open for reading");
   space = terrace_store_default(store);
+  must(terrace_store_table_options(store, &tables), "options of tables");
+  check(tables.compression == TERRACE_COMPRESSION_LZ4 &&
+            tables.compression_last == TERRACE_COMPRESSION_ZSTD &&
+            tables.filter_bits == TERRACE_NO_FILTERS && tables.block_size == 4096,
+        "the store remembers how tables are made");
   must(terrace_get(space, terrace_text("apple"), &value), "get");
   check(is(terrace_value_bytes(value), "red"), "the value after the store was opened again");
   terrace_value_free(value);

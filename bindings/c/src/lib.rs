@@ -4,7 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`image`] | emulated drives in files, and formatting them |
-//! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
+//! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`], [`table_options`] | the key-value store |
 //! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
 //! | [`pending_read`] | reads that are begun and waited for later |
 //! | [`code`], [`failure`] | errors: a code that is returned, and a message for each thread |
@@ -37,6 +37,7 @@ pub mod pending_read;
 pub mod reader;
 pub mod slice;
 pub mod store;
+pub mod table_options;
 pub mod traffic;
 pub mod value;
 pub mod writer;

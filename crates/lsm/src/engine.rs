@@ -35,6 +35,7 @@ use crate::reading::Verified;
 use crate::reading::verify;
 use crate::shared::Shared;
 use crate::stats::Stats;
+use crate::table_options::TableOptions;
 use crate::tree::LostRange;
 use crate::writing::Batch;
 use crate::writing::Ingest;
@@ -261,16 +262,36 @@ impl Engine {
         self.shared.drop_space(name)
     }
 
-    /// All key spaces, by id.
     /// The name of a key space, if there is one of this id.
     #[must_use]
     pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
         self.shared.tree.with_spaces(|list| list.name(id).map(str::to_owned))
     }
 
+    /// All key spaces, by id.
     #[must_use]
     pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
-        self.shared.tree.record().spaces
+        let named = |(id, name): (KeySpaceId, &str)| (id, name.to_owned());
+        self.shared.tree.with_spaces(|list| list.iter().map(named).collect())
+    }
+
+    /// The options that shape tables, as the store remembers them; `None`: the default.
+    #[must_use]
+    pub fn table_options(&self) -> TableOptions {
+        self.shared.tree.with_record(|record| record.tables)
+    }
+
+    /// Changes the options that shape tables: those that are stated. New tables are made with them,
+    /// also after the store was opened again; a table that is there keeps its form until it is
+    /// merged. The change is durable when this returns.
+    pub fn set_table_options(&self, tables: TableOptions) -> Result<(), Error> {
+        tables.check()?;
+        self.check_writable("other options of tables")?;
+        let now = self.table_options();
+        if tables.or(now) == now {
+            return Ok(());
+        }
+        self.shared.commit_record(|record| record.tables = tables.or(record.tables))
     }
 
     /// Reads every table and checks its checksums, its order and that it holds what its annotation

@@ -21,6 +21,7 @@ use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::SetView;
 
 use crate::key::SPACE_BYTES;
+use crate::table_options::TableOptions;
 use crate::tree::{LogRecord, SpacePage, StoreRecord, TableRecord};
 use crate::writing::{FrozenBatch, HEADER_BYTES};
 use crate::{Error, KeySpaceId};
@@ -214,6 +215,8 @@ pub enum Role {
         spaces: Vec<(KeySpaceId, String)>,
         /// How many pages list key spaces.
         pages: u32,
+        /// The options that shape tables, as far as they were ever stated.
+        tables: TableOptions,
         /// The compaction decider.
         decider: String,
         /// The decider's own state.
@@ -256,8 +259,8 @@ impl Role {
 
 impl From<StoreRecord> for Role {
     fn from(record: StoreRecord) -> Self {
-        let StoreRecord { next_space, spaces, pages, decider, state, .. } = record;
-        Self::Store { next_space, spaces, pages, decider, state }
+        let StoreRecord { next_space, spaces, pages, tables, decider, state, .. } = record;
+        Self::Store { next_space, spaces, pages, tables, decider, state }
     }
 }
 

@@ -55,6 +55,7 @@ mod role;
 mod shared;
 mod stats;
 mod table;
+mod table_options;
 mod tree;
 mod writing;
 
@@ -74,7 +75,8 @@ pub use reading::Verified;
 pub use reading::{LeftOut, Salvage};
 pub use reading::{ReaderKind, ReaderStats, SpaceHolders};
 pub use stats::{LevelStats, Stats, WriteAmplification};
-pub use table::{Compression, LevelCompression};
+pub use table::{Compression, LevelCompression, ParseCompressionError};
+pub use table_options::{TableOptions, TableShape};
 pub use tree::{LostRange, is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
 pub use writing::{BATCH_BYTES_MAX, Batch};
 pub use writing::{Ingest, Ingested};

@@ -1,6 +1,6 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
-//! The options belong to one opening of a store; the store remembers `system` alone.
+//! The options belong to one opening of a store; the store remembers `system` and `tables` alone.
 //! [`EngineOptions::check`] checks numbers against [`limits`], and that memtables of the smallest
 //! size fit the memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size`
 //! smaller if the budget is too small for them. Plain values; any thread.
@@ -13,7 +13,8 @@ use terrace_policy::Compaction;
 
 use crate::limits;
 use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
-use crate::table::{LevelCompression, TableLayout};
+use crate::table::TableLayout;
+use crate::table_options::TableOptions;
 
 /// Durability of a write: the event that the write survives once it has returned. Each survives
 /// what the one before it does.
@@ -79,12 +80,9 @@ pub struct EngineOptions {
     pub gather_time: Duration,
     /// The size of the tables that a flush writes.
     pub table_size: ByteCount,
-    /// The size of a data block.
-    pub block_size: ByteCount,
-    /// How the tables of each level are compressed.
-    pub compression: LevelCompression,
-    /// Bits per key of new filters; 0 for none.
-    pub filter_bits: u8,
+    /// What the opening states of the options that shape tables. The store remembers them, has the
+    /// others as it remembers them, and is not opened for writing with one that differs.
+    pub tables: TableOptions,
     /// Memory budget of the engine in all: memtables, blocks, indexes and filters of open tables,
     /// buffers of jobs and scans.
     pub memory: ByteCount,
@@ -118,8 +116,7 @@ impl EngineOptions {
         let gather_time = u64::try_from(self.gather_time.as_millis()).unwrap_or(u64::MAX);
         limits::GATHER_TIME.check(gather_time)?;
         limits::TABLE_SIZE.check(self.table_size)?;
-        limits::BLOCK_SIZE.check(self.block_size)?;
-        limits::FILTER_BITS.check(self.filter_bits)?;
+        self.tables.check()?;
         limits::MEMORY.check(self.memory)?;
         limits::IO_SIZE.check(self.io_size)?;
         limits::WORKERS.check(self.workers as u64)?;
@@ -159,8 +156,9 @@ impl EngineOptions {
 
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
-        let compression = self.compression.of(level, last);
-        let layout = TableLayout::new(self.block_size, compression, self.filter_bits);
+        let shape = self.tables.shape();
+        let compression = shape.compression.of(level, last);
+        let layout = TableLayout::new(shape.block_size, compression, shape.filter_bits);
         TableLayout { io_size: self.io_size, ..layout }
     }
 }
@@ -173,9 +171,7 @@ impl Default for EngineOptions {
             memtables_max: 2,
             gather_time: Duration::from_millis(100),
             table_size: ByteCount::mib(16),
-            block_size: ByteCount::kib(4),
-            compression: LevelCompression::default(),
-            filter_bits: 10,
+            tables: TableOptions::default(),
             memory: ByteCount::mib(320),
             io_size: ByteCount::mib(2),
             workers: 0,

@@ -18,7 +18,7 @@ use terrace_fs::dir::DirStore;
 use terrace_fs::{Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, LostRange, ReadOptions, Stats,
-    Verified, mark_of_unfinished_copy,
+    TableOptions, Verified, mark_of_unfinished_copy,
 };
 use terrace_policy::System;
 
@@ -61,6 +61,35 @@ impl Db {
     #[must_use]
     pub fn system(&self) -> System {
         self.inner.system
+    }
+
+    /// The options that shape tables, as the store remembers them. `None`: the option was never
+    /// stated, and the default counts; [`TableOptions::shape`] has the values.
+    #[must_use]
+    pub fn table_options(&self) -> TableOptions {
+        self.inner.engine.table_options()
+    }
+
+    /// Changes those options that shape tables which are stated, for now and for later openings. It
+    /// is durable when this returns. New tables are made with them; a table that is there keeps its
+    /// form until it is compacted.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Compression, Db, MemoryStore, Options, TableOptions};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let store = Arc::new(MemoryStore::new());
+    /// let db = Db::open(store.clone(), Options::default().compression(Compression::Lz4))?;
+    /// db.close()?;
+    /// let db = Db::open(store, Options::default())?;
+    /// assert_eq!(db.table_options().compression, Some(Compression::Lz4.into()));
+    /// let compression = Some(Compression::Zstd.into());
+    /// db.set_table_options(TableOptions { compression, ..TableOptions::default() })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_table_options(&self, tables: TableOptions) -> Result<(), Error> {
+        Ok(self.inner.engine.set_table_options(tables)?)
     }
 
     /// Bytes of keys and values that can live in the store, and be overwritten in random order

@@ -25,7 +25,8 @@
 //! ([`Db::open_fs`]), or in a [`Store`] that the user brings, such as a [`MemoryStore`] for tests
 //! ([`Db::open`]). [`Options`] say how it is opened. Each has a default; numbers have a range, and
 //! [`limits`] gives the reason for its ends. The [`System`] chooses where tables go and how they
-//! are merged, and can be another one at each opening.
+//! are merged, and can be another one at each opening. A store remembers the options that shape
+//! its tables ([`TableOptions`]), and [`Db::set_table_options`] changes them.
 //!
 //! # Write
 //! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] make one write each. A [`Batch`] holds
@@ -151,8 +152,9 @@ pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
     Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork,
-    Listener, LostRange, MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats,
-    VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
+    Listener, LostRange, MemoryStats, ParseCompressionError, ReadOptions, ReaderKind, ReaderStats,
+    SpaceHolders, Stats, TableOptions, TableShape, VALUE_BYTES_MAX, Verified, WriteAmplification,
+    Written, WrittenBytes,
 };
 pub use terrace_policy::{
     GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle,

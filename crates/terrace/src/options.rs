@@ -2,12 +2,12 @@
 //!
 //! Setting an option checks nothing. An opening checks those that have a range, and
 //! [`Options::check_device`] does so before a device is formatted. Options hold for one opening; a
-//! store remembers the system alone. A plain value.
+//! store remembers the system, and those that shape tables. A plain value.
 
 use std::time::Duration;
 
 use terrace_env::ByteCount;
-use terrace_lsm::{Durability, EngineOptions, LevelCompression};
+use terrace_lsm::{Durability, EngineOptions, LevelCompression, TableOptions};
 use terrace_policy::{StoreShape, System};
 use terrace_zone::Device;
 
@@ -16,12 +16,14 @@ use crate::{Error, limits};
 /// How a store is opened. Each option has a range, and the reason of its ends is with it in
 /// [`limits`]; the parameters of a system have theirs as well. A store is not opened,
 /// and no device formatted, with an option that is out of its range. All of it can be changed from
-/// one opening to the next; what is already written keeps the form it has until it is compacted.
+/// one opening to the next, except for the options that shape tables, which
+/// [`Db::set_table_options`](crate::Db::set_table_options) changes; what is already written keeps
+/// the form it has until it is compacted.
 ///
 /// ```
 /// use terrace::{ByteCount, Options};
 ///
-/// let options = Options::default().memtable_size(ByteCount::mib(16)).filter_bits(15);
+/// let options = Options::default().memtable_size(ByteCount::mib(16)).memory(ByteCount::mib(128));
 /// ```
 ///
 /// Further options may come, so it is made from [`Options::default`] or
@@ -67,17 +69,23 @@ pub struct Options {
     /// so many that the smallest memtables, of 16 KiB, fit `memory`.
     pub memtables_max: usize,
     /// The size of the blocks that tables are read by. Larger: smaller indexes and better
-    /// compression; smaller: less is read for one key. Default: 4 KiB. Range: 1 B to 1 MiB.
-    pub block_size: ByteCount,
+    /// compression; smaller: less is read for one key. This and the next two shape tables, and the
+    /// store remembers them: `None` is the remembered value, or the default where the option was
+    /// never stated. A value is remembered from then on. To open a store for writing with another
+    /// value than the remembered one is refused, with the kind
+    /// [`Option`](crate::ErrorKind::Option): [`Db::set_table_options`](crate::Db) changes it.
+    /// Default: 4 KiB. Range: 1 B to 1 MiB.
+    pub block_size: Option<ByteCount>,
     /// How blocks are compressed, all alike or the last level otherwise than those above it:
     /// [`Compression`](crate::Compression)`::Lz4` pays where values compress and the medium is
     /// slower than a processor: disks nearly always. `Zstd` takes three times the processor time
     /// and saves more; it pays in the last level, where most data lies and least is rewritten:
-    /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. Default: `None`.
-    pub compression: LevelCompression,
+    /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. `None`: as for
+    /// `block_size`. Default: [`Compression`](crate::Compression)`::None`.
+    pub compression: Option<LevelCompression>,
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
-    /// about 0.2 %; 0 means no filters. Default: 10. Range: 0 to 32.
-    pub filter_bits: u8,
+    /// about 0.2 %; 0 means no filters. `None`: as for `block_size`. Default: 10. Range: 0 to 32.
+    pub filter_bits: Option<u8>,
     /// Memory budget of the store: memtables, up to three quarters of it; the rest for blocks that
     /// were read, for the indexes and filters of open tables, and for buffers of jobs and scans.
     /// Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max` ask for more
@@ -126,9 +134,9 @@ impl Default for Options {
             system: None,
             memtable_size: None,
             memtables_max: engine.memtables_max,
-            block_size: engine.block_size,
-            compression: engine.compression,
-            filter_bits: engine.filter_bits,
+            block_size: None,
+            compression: None,
+            filter_bits: None,
             memory: engine.memory,
             io_size: engine.io_size,
             workers: engine.workers,
@@ -201,6 +209,13 @@ impl Options {
         Ok(self.engine(system, store).check()?)
     }
 
+    /// The options that shape tables, as far as they are stated.
+    #[must_use]
+    pub fn tables(&self) -> TableOptions {
+        let Self { block_size, compression, filter_bits, .. } = *self;
+        TableOptions { block_size, compression, filter_bits }
+    }
+
     pub(crate) fn engine(&self, system: &System, store: &StoreShape) -> EngineOptions {
         EngineOptions {
             read_only: self.read_only,
@@ -209,9 +224,7 @@ impl Options {
             gather_time: self.gather_time,
             // A system fits it to the space that there is, which may be none.
             table_size: system.table_size(store).max(terrace_lsm::limits::TABLE_SIZE.least),
-            block_size: self.block_size,
-            compression: self.compression,
-            filter_bits: self.filter_bits,
+            tables: self.tables(),
             memory: self.memory,
             io_size: self.io_size,
             workers: self.workers,
@@ -270,21 +283,30 @@ impl Options {
 
     /// Sets [`block_size`](field@Self::block_size).
     #[must_use]
-    pub fn block_size(mut self, block_size: ByteCount) -> Self {
-        self.block_size = block_size;
+    pub fn block_size(mut self, block_size: impl Into<Option<ByteCount>>) -> Self {
+        self.block_size = block_size.into();
         self
     }
 
     /// Sets [`compression`](field@Self::compression).
     #[must_use]
     pub fn compression(mut self, compression: impl Into<LevelCompression>) -> Self {
-        self.compression = compression.into();
+        self.compression = Some(compression.into());
         self
     }
 
     /// Sets [`filter_bits`](field@Self::filter_bits).
     #[must_use]
-    pub fn filter_bits(mut self, filter_bits: u8) -> Self {
+    pub fn filter_bits(mut self, filter_bits: impl Into<Option<u8>>) -> Self {
+        self.filter_bits = filter_bits.into();
+        self
+    }
+
+    /// Sets the options that shape tables.
+    #[must_use]
+    pub fn with_tables(mut self, tables: TableOptions) -> Self {
+        let TableOptions { block_size, compression, filter_bits } = tables;
+        (self.block_size, self.compression) = (block_size, compression);
         self.filter_bits = filter_bits;
         self
     }

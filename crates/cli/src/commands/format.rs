@@ -1,5 +1,5 @@
 //! `terrace format DRIVE`: makes a new store on a drive, or in an empty directory. The store is
-//! then opened once, so that it remembers its system.
+//! then opened once, so that it remembers its system and the options that shape its tables.
 //!
 //! - Without `--force` a drive that holds a store is refused, be it the first or the second
 //!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
@@ -25,6 +25,7 @@ use terrace_env::{ByteCount, ZoneId};
 use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, FormatOptions, Fs, holds_store, holds_unfinished_format};
 
+use super::options::Tables;
 use super::target::Target;
 use super::under::Under;
 use super::{drive, log_drive};
@@ -37,7 +38,7 @@ use crate::output::{Output, counted};
 #[command(after_help = "\
 Examples:
   terrace format drive.img
-  terrace format zns.img --system leveldb-greedy
+  terrace format zns.img --system leveldb-greedy --compression lz4
   terrace format drive.img --log fast.img --force
   terrace format drive.img --offload flash.img
   terrace format drive.img --files
@@ -57,10 +58,15 @@ pub(crate) struct Format {
     force: bool,
     /// Make no key-value store of the drive: leave it to the C API or the RocksDB plug-in to make
     /// files with names there
-    #[arg(long, conflicts_with = "system")]
+    #[arg(
+        long,
+        conflicts_with_all = ["system", "compression", "filter_bits", "block_size"]
+    )]
     files: bool,
     #[command(flatten)]
     under: Under,
+    #[command(flatten)]
+    tables: Tables,
 }
 
 impl Format {
@@ -84,6 +90,7 @@ impl Format {
         }
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
+        let options = options.with_tables(self.tables.stated());
         options.check_device(&*drive)?;
         let mut format = FormatOptions::default();
         let devices = self.devices(drive)?;
@@ -148,6 +155,7 @@ impl Format {
             );
             return Err(Failure::new(Kind::Failed, message));
         }
+        self.tables.stated().check().map_err(terrace::Error::from)?;
         self.target.directory(Access::ReadWrite)?;
         let Remembered { system, live_max, memtable_size, kept } = self.remember()?;
         let json = json!({
@@ -164,9 +172,11 @@ impl Format {
         })
     }
 
-    /// Opens the store for the first time, so that it remembers its system.
+    /// Opens the store for the first time, so that it remembers its system and the options that
+    /// shape its tables.
     fn remember(&self) -> Result<Remembered, Failure> {
         let db = self.target.db_under(&self.under)?;
+        db.set_table_options(self.tables.stated())?;
         let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
         let (system, kept) = (db.system().to_string(), kept_on_tracks(&db));
         let remembered = Remembered { system, live_max, memtable_size, kept };

@@ -37,6 +37,7 @@ mod lab;
 mod load;
 mod log_drive;
 mod man;
+mod options;
 mod put;
 mod range;
 mod runs;

@@ -14,6 +14,7 @@ use terrace::{ByteCount, LevelStats, SpaceInUse, Stats, Waits, Written};
 use terrace_fs::{Access, DeviceUsage, FreeSpace};
 
 use super::format::{kept_on_tracks, room};
+use super::options::Remembered;
 use super::runs;
 use super::target::Target;
 use super::zones;
@@ -42,6 +43,8 @@ struct Answer {
     medium: String,
     /// The system that the store was opened under last.
     system: String,
+    /// The options that shape its tables.
+    tables: Remembered,
     /// Bytes of keys and values that can live in it and be overwritten without end.
     live_max: ByteCount,
     memtable_size: ByteCount,
@@ -71,6 +74,7 @@ impl Metrics {
             key_spaces,
             medium,
             system,
+            tables: Remembered::of(&db.table_options()),
             live_max,
             memtable_size,
             kept: kept_on_tracks(&db),
@@ -86,6 +90,7 @@ impl Answer {
         let (stats, space) = (&self.stats, &self.stats.space);
         writeln!(out, "{}", Visible(&self.medium))?;
         writeln!(out, "system: {}", self.system)?;
+        writeln!(out, "new tables: {}", self.tables.line())?;
         let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());
         writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;
         writeln!(

@@ -19,6 +19,7 @@ mod manual;
 mod maps;
 mod named_files;
 mod offload;
+mod options;
 mod program;
 mod store;
 mod tree;

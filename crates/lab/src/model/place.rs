@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use terrace::{Db, FormatOptions, Fs, Options};
+use terrace::{Db, FormatOptions, Fs, Options, TableOptions};
 use terrace_env::random::{Random, RngCore};
 use terrace_zone::emulator::Drives;
 use terrace_zone::{Device, PowerCut};
@@ -37,12 +37,21 @@ impl Place {
         formatted.map_err(|error| format!("format: {error}"))
     }
 
+    /// Opens the store under any options: what it remembers of those that shape tables is changed
+    /// to what these state.
     pub(super) fn open(&self, options: Options) -> Result<Db, String> {
+        let (tables, changes) = (options.tables(), !options.read_only);
+        let options = options.with_tables(TableOptions::default());
         let opened = match self {
             Self::Drives(drives) => Db::open_device(drives, options),
             Self::Device(device) => Db::open_device(Arc::clone(device), options),
         };
-        opened.map_err(|error| format!("opening: {error}"))
+        let db = opened.map_err(|error| format!("opening: {error}"))?;
+        if changes && tables.or(db.table_options()) != db.table_options() {
+            let changed = db.set_table_options(tables);
+            changed.map_err(|error| format!("other options of tables: {error}"))?;
+        }
+        Ok(db)
     }
 
     /// Checks the file system.

@@ -92,10 +92,10 @@ impl Setting {
             // The default options: everything stays in memtables and logs.
             0 => *first = Options::default(),
             1 => {}
-            2 => first.compression = Compression::Lz4.into(),
-            3 => first.filter_bits = 0,
-            4 => first.block_size = ByteCount(1),
-            5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
+            2 => first.compression = Some(Compression::Lz4.into()),
+            3 => first.filter_bits = Some(0),
+            4 => first.block_size = Some(ByteCount(1)),
+            5 => (first.block_size, first.filter_bits) = (Some(ByteCount::kib(64)), Some(3)),
             6 => first.memtable_size = Some(ByteCount::kib(4)),
             7 => first.memtables_max = 1,
             8 => {

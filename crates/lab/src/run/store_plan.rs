@@ -128,6 +128,7 @@ pub(super) fn store_plan(
     let (places, log_device) = Places::of(store, shapes.device, shapes.full)?;
     check_syncs(store)?;
     let usual = Options::default();
+    let tables = usual.tables().shape();
     let size = |size: Option<Size>, usual: ByteCount| size.map_or(usual.0, |size| size.0);
     let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
     let mut system: System = system.parse()?;
@@ -146,13 +147,13 @@ pub(super) fn store_plan(
     system.table_size = Some(ByteCount(table_size));
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
     system.seek_cost = scaling.seek_cost(system.seek_cost()).or(system.seek_cost);
-    let block_size = scaling.block_size(size(store.block_size, usual.block_size));
+    let block_size = scaling.block_size(size(store.block_size, tables.block_size));
     Ok(StorePlan {
         system: fit_tables(system, shapes, block_size).to_string(),
         memtable_size: scaling.size("a memtable", memtable_size)?,
         memtables_max: store.memtables_max.unwrap_or(usual.memtables_max),
         block_size,
-        filter_bits: store.filter_bits.unwrap_or(usual.filter_bits),
+        filter_bits: store.filter_bits.unwrap_or(tables.filter_bits),
         memory: scaling.size("memory", size(store.memory, usual.memory))?,
         io_size: scaling.bytes(size(store.io_size, usual.io_size)).max(IO_SIZE_MIN),
         workers: store.workers.unwrap_or(usual.workers),

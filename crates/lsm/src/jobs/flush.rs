@@ -103,7 +103,7 @@ impl Shared {
         };
         Ok(TableSource {
             store: Arc::clone(&self.store),
-            options: self.options.clone(),
+            options: self.options_now(),
             memory: Arc::clone(&self.memory),
             histogram_max: self.decider.histogram_max(),
             last_level: self.tree.view().version.last_level(),
@@ -121,6 +121,6 @@ impl Shared {
 
     fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
         let routes = self.decider.flush_routes_max();
-        worst_case_of_memtable(&self.options, routes, memtable.bytes() as u64)
+        worst_case_of_memtable(&self.options_now(), routes, memtable.bytes() as u64)
     }
 }

@@ -40,9 +40,10 @@ pub(crate) fn worst_case(
     destinations: u64,
     Load { entries, plain }: Load,
 ) -> ByteCount {
-    let bytes = plain + entries * entry_bytes(options.filter_bits);
+    let shape = options.tables.shape();
+    let bytes = plain + entries * entry_bytes(shape.filter_bits);
     // Each block but the last of a table is full, or has one entry.
-    let small = BLOCK_MAX / options.block_size.0.clamp(1, BLOCK_MAX);
+    let small = BLOCK_MAX / shape.block_size.0.clamp(1, BLOCK_MAX);
     let frames = (bytes / 50 * small).min(entries * (BLOCK_MAX / 50)).max(bytes / 50);
     of_blocks(table_size, destinations, bytes + frames)
 }
@@ -87,7 +88,7 @@ pub(crate) fn worst_case_of_memtable(
     bytes: u64,
 ) -> ByteCount {
     let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
-    let excess = entry_bytes(options.filter_bits).saturating_sub(ENTRY_BYTES as u64);
+    let excess = entry_bytes(options.tables.shape().filter_bits).saturating_sub(ENTRY_BYTES as u64);
     let bytes = bytes + bytes / smallest as u64 * excess;
     let worst = of_blocks(options.table_size, 1, bytes + bytes / 50);
     ByteCount(worst.0 + routes.saturating_sub(1) as u64 * TABLE_TAIL_BYTES)

@@ -314,7 +314,8 @@ impl Shared {
         ranges: &JobRanges,
         alone: bool,
     ) -> Result<(TableSource, bool), Error> {
-        let worst = worst_case(&self.options, job.table_size, job.destinations, load);
+        let options = self.options_now();
+        let worst = worst_case(&options, job.table_size, job.destinations, load);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
         // With a least of 0, halving would never end.
         let least = INSTALMENT_MIN.0.min(job.table_size.0 / 2).max(1);
@@ -339,7 +340,7 @@ impl Shared {
         let group = job.set.as_ref().map(|set| set.group(&*self.store, &reservation));
         let source = TableSource {
             store: Arc::clone(&self.store),
-            options: self.options.clone(),
+            options,
             memory: Arc::clone(&self.memory),
             histogram_max: self.decider.histogram_max(),
             last_level: job.last_level,

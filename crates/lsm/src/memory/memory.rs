@@ -174,6 +174,7 @@ impl Memory {
         let whole = MemoryGauge::new("all");
         let (tables, cached) = (whole.part("tables"), whole.part("cache"));
         let log = whole.part("log");
+        let block_size = options.tables.shape().block_size;
         Arc::new(Self {
             shares,
             budget: options.memory,
@@ -186,7 +187,7 @@ impl Memory {
             jobs: whole.part("jobs"),
             scans: whole.part("scans"),
             parts: Clock::new(tables.clone(), shares.tables()),
-            cache: BlockCache::new(shares.reads, options.block_size, cached.clone()),
+            cache: BlockCache::new(shares.reads, block_size, cached.clone()),
             cache_size: Mutex::new(shares.reads),
             tables,
             cached,

@@ -10,6 +10,8 @@
 //! Any number of threads; no locks.
 
 use std::cell::RefCell;
+use std::fmt;
+use std::str::FromStr;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -55,9 +57,46 @@ pub struct LevelCompression {
 }
 
 impl LevelCompression {
+    /// LZ4, and Zstandard in the last level.
+    pub const MIXED: Self = Self { upper: Compression::Lz4, last: Compression::Zstd };
+
     /// How a table of `level` is compressed, where `last` is the last level that holds anything.
     pub(crate) fn of(&self, level: u8, last: u8) -> Compression {
         if level > 0 && level >= last { self.last } else { self.upper }
+    }
+}
+
+/// A text that names no compression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected `none`, `lz4`, `zstd`, `mixed`, or two of the first three with a comma between them, for \
+     the upper levels and for the last, found `{0}`"
+)]
+pub struct ParseCompressionError(String);
+
+/// `lz4` for all levels, `zstd,none` for the upper levels and the last, and `mixed` for `lz4,zstd`.
+impl fmt::Display for LevelCompression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::MIXED => f.pad("mixed"),
+            Self { upper, last } if upper == last => f.pad(upper.name()),
+            Self { upper, last } => f.pad(&format!("{},{}", upper.name(), last.name())),
+        }
+    }
+}
+
+impl FromStr for LevelCompression {
+    type Err = ParseCompressionError;
+
+    fn from_str(text: &str) -> Result<Self, ParseCompressionError> {
+        if text == "mixed" {
+            return Ok(Self::MIXED);
+        }
+        let (upper, last) = text.split_once(',').unwrap_or((text, text));
+        match (Compression::of_name(upper), Compression::of_name(last)) {
+            (Some(upper), Some(last)) => Ok(Self { upper, last }),
+            _ => Err(ParseCompressionError(text.to_owned())),
+        }
     }
 }
 
@@ -69,8 +108,24 @@ impl From<Compression> for LevelCompression {
 }
 
 impl Compression {
+    const ALL: [Self; 3] = [Self::None, Self::Lz4, Self::Zstd];
+
+    /// Its name: `none`, `lz4` or `zstd`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
     /// The number that it has in a block's frame.
-    pub(super) fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Self::None => 0,
             Self::Lz4 => 1,
@@ -78,8 +133,8 @@ impl Compression {
         }
     }
 
-    pub(super) fn of_number(number: u8) -> Option<Self> {
-        [Self::None, Self::Lz4, Self::Zstd].into_iter().find(|one| one.number() == number)
+    pub(crate) fn of_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.number() == number)
     }
 
     /// The compressed contents; `None` when compression saves less than an eighth.
@@ -220,6 +275,18 @@ mod tests {
                 assert!(codec.decompress(&stored[..len].to_vec().into()).is_err(), "{len}");
             }
         }
+    }
+
+    #[test]
+    fn every_compression_reads_back_from_its_text() {
+        for upper in Compression::ALL {
+            for last in Compression::ALL {
+                let of_levels = LevelCompression { upper, last };
+                assert_eq!(of_levels.to_string().parse(), Ok(of_levels));
+            }
+        }
+        assert_eq!(LevelCompression::MIXED.to_string(), "mixed");
+        assert!("lz4,zstd,none".parse::<LevelCompression>().is_err());
     }
 
     #[test]

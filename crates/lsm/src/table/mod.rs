@@ -62,7 +62,7 @@ mod specimens;
 mod survey;
 mod walk;
 
-pub use compression::{Compression, LevelCompression};
+pub use compression::{Compression, LevelCompression, ParseCompressionError};
 pub use footer::Properties;
 pub use inspect::{
     BlockEntries, DataBlock, FilterParameters, IndexEntry, IndexWalk, Part, RangeRecord, TableFile,

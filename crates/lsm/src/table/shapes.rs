@@ -18,6 +18,7 @@ use crate::key::{self, Kind, Trailer, internal_key};
 use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
 use crate::options::EngineOptions;
+use crate::table_options::TableOptions;
 
 fn any_layout(random: &mut Random) -> TableLayout {
     let size = |random: &mut Random, most: u32| 1 << random.random_range(0..=most);
@@ -157,11 +158,12 @@ fn tables_of_any_shape_take_no_more_than_the_worst_case_says() {
     for seed in test_seeds(150) {
         let random = &mut Random::seeded(seed);
         let TableLayout { block_size, index, .. } = any_layout(random);
-        let options = EngineOptions {
-            block_size,
-            filter_bits: index.filter_bits,
-            ..EngineOptions::default()
+        let tables = TableOptions {
+            block_size: Some(block_size),
+            filter_bits: Some(index.filter_bits),
+            ..TableOptions::default()
         };
+        let options = EngineOptions { tables, ..EngineOptions::default() };
         let entries = any_entries(random);
         let plain = entries.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
         let load = Load { entries: entries.len() as u64, plain };

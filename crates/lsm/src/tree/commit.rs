@@ -30,6 +30,7 @@ use super::tree::Turn;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::memtable::ImmutableMemtable;
+use crate::options::EngineOptions;
 use crate::shared::Shared;
 
 /// State of the decider that a choice leaves.
@@ -139,6 +140,12 @@ impl Shared {
         self.store.commit(transaction)?;
         turn.show_record(record);
         Ok(())
+    }
+
+    /// The engine's options, with those that shape tables as the store remembers them now.
+    pub(crate) fn options_now(&self) -> EngineOptions {
+        let tables = self.tree.with_record(|record| record.tables);
+        EngineOptions { tables, ..self.options.clone() }
     }
 
     /// The decider's state, if it is this decider's.

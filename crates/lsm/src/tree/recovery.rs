@@ -8,9 +8,12 @@
 //! 3. If the store was last open under another system (a named set of policies), the tree is taken
 //!    as it is, and the state that the old compaction policy had stored is dropped. If only
 //!    parameters of the system differ, the state is kept.
-//! 4. The logs are replayed. If a log has noted the length of the log before it, and that log is
+//! 4. The options that shape tables are those that the store remembers, and for the others those
+//!    that the opening states, which are remembered from then on. An opening for writing that states
+//!    another value than the remembered one fails.
+//! 5. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
-//! 5. The opening chooses the log in which writing goes on: the last log that has entries which are
+//! 6. The opening chooses the log in which writing goes on: the last log that has entries which are
 //!    in no table. If that log is sealed, the opening takes the first unsealed log behind it. If no
 //!    log has such entries, it takes the first unsealed log. If it finds no such log, it begins a
 //!    new one. One transaction deletes those of the other logs that have no such entries, and seals
@@ -19,7 +22,7 @@
 //! Tables on a device that is lost are left out of the tree ([`LostRange`]). Unless the opening is
 //! read-only, their files are deleted, before the logs are replayed.
 //!
-//! A read-only opening leaves out step 5 and writes nothing. A damaged annotation or log fails the
+//! A read-only opening leaves out step 6 and writes nothing. A damaged annotation or log fails the
 //! opening. Tables are not read here, so a damaged one is found later.
 //!
 //! If the replayed memtables become much larger than their share of memory, all of them are
@@ -115,11 +118,8 @@ fn name_of(system: &str) -> &str {
 /// System that the store was last opened with, as [`EngineOptions::system`], if it holds an
 /// engine's data.
 pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
-    let annotation = store.info(FileId::STORE).map(|info| info.annotation);
-    match annotation.filter(|annotation| !annotation.opaque.is_empty()) {
-        Some(annotation) => Ok(Some(StoreRecord::decode(&annotation.opaque)?.decider)),
-        None => Ok(None),
-    }
+    let (record, is_new) = own_record(store)?;
+    Ok((!is_new).then_some(record.decider))
 }
 
 /// The store's own annotation of an empty store that a checkpoint is about to fill. A store that
@@ -149,9 +149,13 @@ impl Shared {
         let users = store.users();
         let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
         let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
-        let options = options.fitted();
+        let mut options = options.fitted();
+        let (mut record, is_new) = own_record(&*store)?;
+        let changed = remember_tables(&mut record, &options)? | is_new;
+        options.tables = record.tables;
         let memory = Memory::new(&options);
-        let mut found = find(&*store, &memory)?;
+        let mut found = find(&*store, &memory, record, is_new)?;
+        found.changed = changed;
         found.adopt(&options.system);
         let lifetime_at_open = found.record.lifetime.clone();
         let Found { record, changed, spaces: list, version, logs, lost, next } = found;
@@ -339,13 +343,35 @@ impl Shared {
     }
 }
 
-fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
+/// The store's own annotation, and whether it is that of a store that has none yet.
+fn own_record(store: &dyn Store) -> Result<(StoreRecord, bool), Error> {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation);
-    let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
-    let changed = opaque.is_empty();
-    let record = if changed { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
+    match annotation.filter(|annotation| !annotation.opaque.is_empty()) {
+        Some(annotation) => Ok((StoreRecord::decode(&annotation.opaque)?, false)),
+        None => Ok((StoreRecord::new(), true)),
+    }
+}
+
+/// Takes over the options that the opening states, which shape tables; whether any is new. An
+/// opening that writes nothing shapes no table.
+fn remember_tables(record: &mut StoreRecord, options: &EngineOptions) -> Result<bool, Error> {
+    if options.read_only {
+        return Ok(false);
+    }
+    record.tables.check_asked(&options.tables)?;
+    let before = record.tables;
+    record.tables = before.or(options.tables);
+    Ok(record.tables != before)
+}
+
+fn find(
+    store: &dyn Store,
+    memory: &Arc<Memory>,
+    record: StoreRecord,
+    is_new: bool,
+) -> Result<Found, Error> {
     let files = store.list();
-    if changed {
+    if is_new {
         refuse_names(&files)?;
     }
     let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
@@ -378,7 +404,7 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     }
     let version = Version::new(segments)?;
     let spaces = SpaceList::of(&record, pages)?;
-    Ok(Found { record, changed, spaces, version, logs, lost, next })
+    Ok(Found { record, changed: is_new, spaces, version, logs, lost, next })
 }
 
 /// Refuses files with names.

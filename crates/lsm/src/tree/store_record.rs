@@ -1,7 +1,7 @@
 //! Codec of the store's own annotation: its features, the id that the next key space gets, key
 //! spaces and the dropped ones, the decider (compaction policy) with its state, counts of what was
-//! written in the store's life, and the number of [pages](super::space_page) that list further key
-//! spaces. The layout is `docs/format/annotation.md`.
+//! written in the store's life, the number of [pages](super::space_page) that list further key
+//! spaces, and the options that shape tables. The layout is `docs/format/annotation.md`.
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]. A store that is marked
 //!   as an unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
@@ -26,6 +26,7 @@ use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
 use crate::limits::SYSTEM_BYTES;
+use crate::table_options::TableOptions;
 
 const VERSION: u8 = 4;
 /// The version of a store that has ever written to an offload device.
@@ -37,7 +38,10 @@ pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
 pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
 /// Feature bit of a store: pages list some of its key spaces. Set and removed by the encoder.
 const FEATURE_PAGES: u32 = 1 << 4;
-const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURE_PAGES;
+/// Feature bit of a store: it remembers options that shape tables. Set by the encoder.
+const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
+const FEATURES: u32 =
+    FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURE_PAGES | FEATURE_TABLE_OPTIONS;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
 const FEATURES_RESERVED: [(u32, &str); 2] =
     [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
@@ -63,6 +67,8 @@ pub(crate) struct StoreRecord {
     pub(crate) lifetime: Written,
     /// How many pages list further key spaces.
     pub(crate) pages: u32,
+    /// Options that shape tables, as far as they were ever stated.
+    pub(crate) tables: TableOptions,
 }
 
 impl StoreRecord {
@@ -70,8 +76,18 @@ impl StoreRecord {
         let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
         let (decider, state) = (String::new(), Vec::new());
         let lifetime = Written::default();
-        let dropped = Vec::new();
-        Self { features: 0, next_space: 1, spaces, decider, state, dropped, lifetime, pages: 0 }
+        let (dropped, pages, tables) = (Vec::new(), 0, TableOptions::default());
+        Self {
+            features: 0,
+            next_space: 1,
+            spaces,
+            decider,
+            state,
+            dropped,
+            lifetime,
+            pages,
+            tables,
+        }
     }
 
     /// The same record of a store that a checkpoint is about to fill.
@@ -88,7 +104,8 @@ impl StoreRecord {
         let version = if self.lifetime.offloaded > 0 { VERSION_OFFLOADED } else { VERSION };
         let mut opaque = vec![version, KIND_STORE];
         let pages = if self.pages > 0 { FEATURE_PAGES } else { 0 };
-        opaque.put_u32(self.features | pages);
+        let tables = if self.tables.is_none() { 0 } else { FEATURE_TABLE_OPTIONS };
+        opaque.put_u32(self.features | pages | tables);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -102,6 +119,9 @@ impl StoreRecord {
         self.lifetime.encode(&mut opaque);
         if self.pages > 0 {
             opaque.put_u32(self.pages);
+        }
+        if !self.tables.is_none() {
+            self.tables.encode(&mut opaque);
         }
         Annotation { opaque, ..Annotation::default() }
     }
@@ -163,8 +183,12 @@ impl StoreRecord {
         if features & FEATURE_PAGES > 0 && pages == 0 {
             return Err(reader.wrong("pages", 4, "at least 1", 0));
         }
-        let features = features & !FEATURE_PAGES;
-        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime, pages })
+        let tables = match features & FEATURE_TABLE_OPTIONS {
+            0 => TableOptions::default(),
+            _ => TableOptions::read(reader)?,
+        };
+        let features = features & !(FEATURE_PAGES | FEATURE_TABLE_OPTIONS);
+        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime, pages, tables })
     }
 }
 
@@ -219,6 +243,11 @@ mod tests {
         offloaded.lifetime.offloaded = 300;
         let bytes = specimen("annotation-store-offloaded.bin", &offloaded.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), offloaded);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let tables = TableOptions { filter_bits: Some(15), ..TableOptions::default() };
+        let shaped = StoreRecord { pages: 2, tables, ..store() };
+        let bytes = specimen("annotation-store-table-options.bin", &shaped.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };
         let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);

@@ -208,7 +208,7 @@ fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
         offload: false,
         cause: Cause::Flush,
     })?;
-    let layout = shared.options.layout(last, last);
+    let layout = shared.options_now().layout(last, last);
     let layout = layout.with_histogram(shared.decider.histogram_max(), ByteCount(size));
     Ok(TableBuilder::new(writer, layout, &shared.memory.jobs))
 }

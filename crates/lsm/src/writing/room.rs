@@ -271,9 +271,10 @@ impl Shared {
         least: usize,
     ) -> Result<(usize, Reservation), Error> {
         let routes = self.decider.flush_routes_max();
+        let options = self.options_now();
         let (mut size, start) = (most, runner::now());
         loop {
-            let worst = worst_case_of_memtable(&self.options, routes, size as u64);
+            let worst = worst_case_of_memtable(&options, routes, size as u64);
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => {

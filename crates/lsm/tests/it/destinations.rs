@@ -9,6 +9,7 @@ use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, runner, test_seeds};
 use terrace_lsm::{
     Bounds, Compression, Durability, Engine, EngineOptions, Error, LevelCompression, Snapshot,
+    TableOptions,
 };
 use terrace_policy::{Compaction, Cut, Grandparent, Key, Place, Route, SegmentView, Span};
 
@@ -247,9 +248,15 @@ fn a_budget_that_is_used_up_ends_the_tables_of_all_destinations() {
             let cut = Cut::at(ByteCount::kib(32));
             let routes = bands(KEYS / 10, 10, &cut, &[(to(1), 17), (to(2), 18)]);
             let (decider, mut model) = (Routed::new(routes), Model::default());
-            let compression = LevelCompression { upper: Compression::Lz4, last: Compression::None };
-            let options =
-                EngineOptions { workers, compression, block_size: ByteCount::kib(4), ..options() };
+            let tables = TableOptions {
+                block_size: Some(ByteCount::kib(4)),
+                compression: Some(LevelCompression {
+                    upper: Compression::Lz4,
+                    last: Compression::None,
+                }),
+                ..TableOptions::default()
+            };
+            let options = EngineOptions { workers, tables, ..options() };
             let engine = open(&decider, options);
             let mut random = Random::seeded(1);
             for run in 0..RUNS as u32 {
@@ -334,7 +341,13 @@ fn whatever_the_routes_and_budgets_every_snapshot_sees_what_it_saw() {
                 memtable_size: ByteCount::kib(12),
                 table_size: ByteCount::kib(random.random_range(2..20)),
                 workers: random.random_range(1..4),
-                compression: LevelCompression { upper: Compression::Lz4, last: Compression::None },
+                tables: TableOptions {
+                    compression: Some(LevelCompression {
+                        upper: Compression::Lz4,
+                        last: Compression::None,
+                    }),
+                    ..options().tables
+                },
                 ..options()
             };
             let of = Arc::clone(&decider) as Arc<dyn Compaction>;

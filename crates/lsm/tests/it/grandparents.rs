@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace_env::random::{Random, RngCore};
 use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, runner};
-use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression};
+use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, TableOptions};
 use terrace_policy::{
     Choice, Compaction, Cut, Grandparent, Input, Key, Merge, Part, Place, Plan, Pressure, Route,
     RunId, Span, TreeView, Urgency,
@@ -57,8 +57,11 @@ fn tables(overlap_max: u64, carry_overlap: bool) -> u64 {
     let (size, overlap_max) = (ByteCount::kib(8), ByteCount(overlap_max));
     let cut = Cut { grandparents, overlap_max, carry_overlap, ..Cut::at(size) };
     let options = EngineOptions {
-        compression: LevelCompression { upper: Compression::None, last: Compression::None },
-        block_size: ByteCount(512),
+        tables: TableOptions {
+            block_size: Some(ByteCount(512)),
+            compression: Some(Compression::None.into()),
+            ..TableOptions::default()
+        },
         workers: 1,
         ..EngineOptions::default()
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrace_env::store::MemoryStore;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, runner};
-use terrace_lsm::{Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_lsm::{Durability, Engine, EngineOptions, KeySpaceId, TableOptions};
 use terrace_policy::{Choice, Compaction, Pressure, SegmentView, Span, TreeView, Urgency};
 
 use crate::model::batch;
@@ -50,7 +50,7 @@ fn shown(store: &MemoryStore, histogram_max: ByteCount, write: bool) -> Vec<Segm
     let options = EngineOptions {
         memtable_size: ByteCount::mib(8),
         table_size: ByteCount::mib(8),
-        block_size: ByteCount::kib(1),
+        tables: TableOptions { block_size: Some(ByteCount::kib(1)), ..TableOptions::default() },
         ..EngineOptions::default()
     };
     let engine = Engine::open(Arc::new(store.clone()), onlooker.clone(), options).unwrap();

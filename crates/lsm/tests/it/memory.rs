@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace_env::store::{MemoryStore, Store};
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
-    Batch, Bounds, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression, MemoryStats,
+    Batch, Bounds, Durability, Engine, EngineOptions, KeySpaceId, MemoryStats, TableOptions,
 };
 use terrace_policy::{Leveled, LeveledOptions};
 
@@ -25,9 +25,11 @@ fn options(memory: ByteCount) -> EngineOptions {
         memtable_size: ByteCount::kib(256),
         memtables_max: 2,
         table_size: ByteCount::kib(256),
-        block_size: ByteCount(1),
-        compression: LevelCompression::default(),
-        filter_bits: 20,
+        tables: TableOptions {
+            block_size: Some(ByteCount(1)),
+            compression: None,
+            filter_bits: Some(20),
+        },
         memory,
         ..EngineOptions::default()
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use terrace_env::random::{Random, RngCore};
 use terrace_env::store::{Failure, MemoryStore};
 use terrace_env::{ByteCount, runner};
-use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression};
+use terrace_lsm::{
+    Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression, TableOptions,
+};
 use terrace_policy::{
     Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, RunId, SegmentView,
     Span, TreeView, Urgency,
@@ -58,8 +60,13 @@ fn engine(store: &MemoryStore, workers: usize) -> Engine {
     let options = EngineOptions {
         memtable_size: ByteCount::mib(4),
         table_size: ByteCount::mib(8),
-        block_size: ByteCount::kib(4),
-        compression: LevelCompression { upper: Compression::Lz4, last: Compression::None },
+        tables: TableOptions {
+            compression: Some(LevelCompression {
+                upper: Compression::Lz4,
+                last: Compression::None,
+            }),
+            ..TableOptions::default()
+        },
         memory: ByteCount::mib(32),
         workers,
         ..EngineOptions::default()

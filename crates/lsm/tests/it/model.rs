@@ -14,6 +14,7 @@ use terrace_env::ByteCount;
 use terrace_env::store::{Latency, MemoryStore, Store};
 use terrace_lsm::{
     Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
+    TableOptions,
 };
 use terrace_policy::{Compaction, Leveled, LeveledOptions};
 
@@ -158,8 +159,14 @@ pub(crate) fn options() -> EngineOptions {
         memtable_size: ByteCount::kib(6),
         memtables_max: 2,
         table_size: ByteCount::kib(6),
-        block_size: ByteCount(512),
-        compression: LevelCompression { upper: Compression::Lz4, last: Compression::Zstd },
+        tables: TableOptions {
+            block_size: Some(ByteCount(512)),
+            compression: Some(LevelCompression {
+                upper: Compression::Lz4,
+                last: Compression::Zstd,
+            }),
+            ..TableOptions::default()
+        },
         memory: ByteCount::mib(2),
         ..EngineOptions::default()
     }

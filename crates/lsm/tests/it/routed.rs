@@ -8,7 +8,7 @@ use terrace_env::ByteCount;
 use terrace_env::random::{Random, RngCore};
 use terrace_env::store::MemoryStore;
 use terrace_env::sync::Mutex;
-use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression};
+use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, TableOptions};
 use terrace_policy::{
     Choice, Compaction, FlushRoute, Input, Key, Merge, Part, Place, Plan, Pressure, Route, RunId,
     SegmentView, Span, TreeView, Urgency,
@@ -113,8 +113,11 @@ pub(crate) fn options() -> EngineOptions {
     EngineOptions {
         memtable_size: ByteCount::mib(4),
         table_size: ByteCount::mib(8),
-        block_size: ByteCount(512),
-        compression: LevelCompression { upper: Compression::None, last: Compression::None },
+        tables: TableOptions {
+            block_size: Some(ByteCount(512)),
+            compression: Some(Compression::None.into()),
+            ..TableOptions::default()
+        },
         memory: ByteCount::mib(64),
         io_size: ByteCount::kib(64),
         workers: 1,

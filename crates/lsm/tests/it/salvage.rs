@@ -13,7 +13,7 @@ use terrace_env::store::{
     CrashMode, FileInfo, FileKind, FileReader, Layer, MemoryStore, Store, StoreError,
 };
 use terrace_env::{ByteCount, Cause, FileId, runner};
-use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
+use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId, TableOptions};
 
 use terrace_policy::{
     Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, Span, TreeView,
@@ -194,7 +194,8 @@ fn check(engine: &Engine, held: &Held) -> Option<usize> {
 /// Damages tables at `count` places, one after the other.
 fn damage(seed: u64, block_size: ByteCount, count: usize) {
     runner::simulate(seed, || {
-        let options = || EngineOptions { block_size, ..options() };
+        let tables = TableOptions { block_size: Some(block_size), ..options().tables };
+        let options = || EngineOptions { tables, ..options() };
         let mut random = Random::seeded(seed);
         let store = MemoryStore::new();
         let engine = Engine::open(Arc::new(store.clone()), decider(), options()).unwrap();
@@ -238,7 +239,8 @@ fn damage_at_the_ends_of_partitions_is_gone_round() {
 fn a_verification_notices_damage_of_an_open_table() {
     for block_size in [ByteCount(512), ByteCount(1)] {
         runner::simulate(3, || {
-            let options = || EngineOptions { block_size, ..options() };
+            let tables = TableOptions { block_size: Some(block_size), ..options().tables };
+            let options = || EngineOptions { tables, ..options() };
             let store = MemoryStore::new();
             let engine = Engine::open(Arc::new(store.clone()), decider(), options()).unwrap();
             let held = fill(&engine, &mut Random::seeded(3));

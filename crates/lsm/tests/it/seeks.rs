@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use terrace_env::runner;
 use terrace_env::store::{MemoryStore, Store};
-use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId, ReadOptions};
+use terrace_lsm::{
+    Bounds, Durability, Engine, EngineOptions, KeySpaceId, ReadOptions, TableOptions,
+};
 use terrace_policy::{ByteCount, Leveled, LeveledOptions};
 
 use crate::model::{self, Model, batch, contents};
@@ -22,7 +24,8 @@ fn engine(seek_cost: ByteCount, filter_bits: u8) -> Engine {
         seek_cost,
         ..LeveledOptions::default()
     };
-    let options = (options, EngineOptions { filter_bits, ..model::options() });
+    let tables = TableOptions { filter_bits: Some(filter_bits), ..model::options().tables };
+    let options = (options, EngineOptions { tables, ..model::options() });
     Engine::open(store, Arc::new(Leveled::new(options.0)), options.1).expect("an engine")
 }
 

@@ -13,7 +13,9 @@ use terrace_env::store::{
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId, runner};
 use terrace_lsm::inspect::Role;
-use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression};
+use terrace_lsm::{
+    Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression, TableOptions,
+};
 use terrace_policy::{Leveled, LeveledOptions, SetView};
 
 use crate::model::{self, batch};
@@ -70,7 +72,8 @@ fn open(store: Arc<dyn Store>, sets: bool) -> Engine {
     let decider = Leveled::new(LeveledOptions { sets, ..model::leveled() });
     let compression = LevelCompression { upper: Compression::None, last: Compression::None };
     // With several workers, a set is written by one all the same.
-    let options = EngineOptions { compression, workers: 3, ..model::options() };
+    let tables = TableOptions { compression: Some(compression), ..model::options().tables };
+    let options = EngineOptions { tables, workers: 3, ..model::options() };
     Engine::open(store, Arc::new(decider), options).unwrap()
 }
 

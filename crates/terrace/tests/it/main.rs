@@ -33,6 +33,7 @@ mod sets;
 mod smrdb;
 mod spaces;
 mod systems;
+mod table_options;
 mod throttle;
 mod tracks;
 mod tracks_full;

@@ -46,8 +46,8 @@ fn knobs() -> Vec<Knob> {
                     (Some(Durability::Gathered), Duration::from_millis(n));
             },
         },
-        size(limits::BLOCK_SIZE, |o, n| o.block_size = ByteCount(n)),
-        Knob { limit: bits, set: |o, n| o.filter_bits = n.min(255) as u8 },
+        size(limits::BLOCK_SIZE, |o, n| o.block_size = Some(ByteCount(n))),
+        Knob { limit: bits, set: |o, n| o.filter_bits = Some(n.min(255) as u8) },
         size(limits::MEMORY, |o, n| o.memory = ByteCount(n)),
         size(limits::IO_SIZE, |o, n| o.io_size = ByteCount(n)),
         Knob { limit: limits::WORKERS, set: |o, n| o.workers = n as usize },
@@ -150,7 +150,7 @@ fn check(db: &Db, keys: u8, round: u8) {
 /// and the least that each job needs to go on.
 fn check_budget(db: &Db, options: &Options) {
     let memory = db.stats().memory;
-    let beyond = 16 * options.block_size.0 + (1 << 20);
+    let beyond = 16 * options.tables().shape().block_size.0 + (1 << 20);
     let most = options.memory.0.saturating_add(beyond);
     assert!(memory.peak <= most, "{} of {}: {memory:?}", memory.peak, options.memory);
 }

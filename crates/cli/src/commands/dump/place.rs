@@ -14,6 +14,7 @@ use terrace_lsm::KeySpaceId;
 use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::printer::{insert_key, key_text};
+use crate::commands::options::Remembered;
 use crate::escape;
 use crate::output::counted;
 
@@ -145,7 +146,7 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::KeySpaces { spaces } => vec![format!("key spaces: {}", spaces_text(spaces))],
-        Role::Store { next_space, spaces, pages, decider, state } => {
+        Role::Store { next_space, spaces, pages, tables, decider, state } => {
             let spaces = spaces_text(spaces);
             let pages = match pages {
                 0 => String::new(),
@@ -155,6 +156,7 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
             vec![
                 format!("key spaces: {spaces}{pages}; the next gets id {next_space}"),
                 format!("decider: {decider}, with {state} of state"),
+                format!("new tables: {}", Remembered::of(tables).line()),
             ]
         }
         other => vec![format!("{other:?}")],
@@ -200,11 +202,12 @@ pub(crate) fn role_object(role: &Role) -> Value {
         }
         Role::Log { first_sequence } => json!({ "first_sequence": first_sequence }),
         Role::KeySpaces { spaces } => json!({ "key_spaces": spaces_value(spaces) }),
-        Role::Store { next_space, spaces, pages, decider, state } => {
+        Role::Store { next_space, spaces, pages, tables, decider, state } => {
             json!({
                 "next_space": next_space,
                 "key_spaces": spaces_value(spaces),
                 "key_space_pages": pages,
+                "tables": Remembered::of(tables),
                 "decider": decider,
                 "decider_state_hex": escape::hex(state),
             })

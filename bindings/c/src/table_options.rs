@@ -1,0 +1,119 @@
+//! [`TerraceTableOptions`]: how a store makes its tables. The store remembers it.
+
+use std::mem::MaybeUninit;
+
+use terrace::{ByteCount, Compression, LevelCompression, TableOptions};
+
+use crate::TerraceCode;
+use crate::failure::{Failure, given, guard};
+use crate::store::TerraceStore;
+
+/// How blocks of tables are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum TerraceCompression {
+    /// As the store remembers it.
+    Unchanged = 0,
+    /// Not at all.
+    None = 1,
+    /// By LZ4.
+    Lz4 = 2,
+    /// By Zstandard: smaller, and it takes three times the processor time.
+    Zstd = 3,
+}
+
+/// The `filter_bits` of a store without filters.
+pub const TERRACE_NO_FILTERS: u32 = 255;
+
+/// How a store makes its tables. In a change, 0 leaves an option as it is; a store that is asked
+/// has 0 in none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TerraceTableOptions {
+    /// A `TerraceCompression`: of all levels of tables but the last.
+    pub compression: u32,
+    /// A `TerraceCompression`: of the last level, which holds most of the data. To be given if and
+    /// only if `compression` is.
+    pub compression_last: u32,
+    /// Bits for a key of the filters that tell absent keys without a read, at most 32;
+    /// `TERRACE_NO_FILTERS` for none.
+    pub filter_bits: u32,
+    /// Bytes of the blocks that tables are read by, at most 1 MiB.
+    pub block_size: u32,
+}
+
+fn compression(number: u32, field: &str) -> Result<Option<Compression>, Failure> {
+    const KNOWN: [Option<Compression>; 4] =
+        [None, Some(Compression::None), Some(Compression::Lz4), Some(Compression::Zstd)];
+    KNOWN
+        .get(number as usize)
+        .copied()
+        .ok_or_else(|| Failure::invalid(format_args!("{field}: expected 0 to 3, found {number}")))
+}
+
+fn number(compression: Compression) -> u32 {
+    let named = match compression {
+        Compression::None => TerraceCompression::None,
+        Compression::Lz4 => TerraceCompression::Lz4,
+        Compression::Zstd => TerraceCompression::Zstd,
+    };
+    named as u32
+}
+
+impl TerraceTableOptions {
+    fn stated(&self) -> Result<TableOptions, Failure> {
+        let upper = compression(self.compression, "compression")?;
+        let last = compression(self.compression_last, "compression_last")?;
+        let compression = match (upper, last) {
+            (None, None) => None,
+            (Some(upper), Some(last)) => Some(LevelCompression { upper, last }),
+            _ => {
+                let (upper, last) = (self.compression, self.compression_last);
+                return Err(Failure::invalid(format_args!(
+                    "compression: expected it and compression_last, or neither, found {upper} and \
+                     {last}"
+                )));
+            }
+        };
+        let filter_bits = match self.filter_bits {
+            0 => None,
+            TERRACE_NO_FILTERS => Some(0),
+            bits => Some(u8::try_from(bits).unwrap_or(u8::MAX)),
+        };
+        let block_size = (self.block_size > 0).then(|| ByteCount(self.block_size.into()));
+        Ok(TableOptions { block_size, compression, filter_bits })
+    }
+}
+
+/// Tells how the store makes its tables: the remembered values, and the defaults of those that were
+/// never stated.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_store_table_options(
+    store: Option<&TerraceStore>,
+    options: Option<&mut MaybeUninit<TerraceTableOptions>>,
+) -> TerraceCode {
+    guard(|| {
+        let shape = given(store, "store")?.db.table_options().shape();
+        let bits = u32::from(shape.filter_bits);
+        given(options, "options")?.write(TerraceTableOptions {
+            compression: number(shape.compression.upper),
+            compression_last: number(shape.compression.last),
+            filter_bits: if bits == 0 { TERRACE_NO_FILTERS } else { bits },
+            block_size: u32::try_from(shape.block_size.0).unwrap_or(u32::MAX),
+        });
+        Ok(())
+    })
+}
+
+/// Changes how the store makes its tables, now and whenever it is opened again. The change is
+/// durable when this returns. Tables that are there stay as they are until they are compacted.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_store_set_table_options(
+    store: Option<&TerraceStore>,
+    options: Option<&TerraceTableOptions>,
+) -> TerraceCode {
+    guard(|| {
+        let stated = given(options, "options")?.stated()?;
+        Ok(given(store, "store")?.db.set_table_options(stated)?)
+    })
+}
