@@ -5,9 +5,9 @@
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
 //! engine and whatever keeps its files; an in-memory fake is included. The other modules have units
 //! and ids, I/O buffers and pages, sequences that share chunks, hash tables, checksums, the byte
-//! codec, memory gauges, limits of options, claims of users, reading of text up to a limit, a test
-//! for regular files, and the causes of I/O and waits; for tests there are seeds, and rules that
-//! can be broken on purpose.
+//! codec, memory gauges, limits of options, claims of users, reading of text up to a limit, text
+//! with its invisible characters escaped, a test for regular files, and the causes of I/O and
+//! waits; for tests there are seeds, and rules that can be broken on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait, such as a sleep, a wait for a condition or for an
 //! actor's end, except for the lock that belongs to the condition. Debug builds panic at these.
@@ -35,6 +35,7 @@ pub mod text;
 mod time;
 mod units;
 mod users;
+pub mod visible;
 pub mod wait;
 
 pub use buffer::IoBuf;
@@ -49,3 +50,4 @@ pub use store::Store;
 pub use time::Time;
 pub use units::{ByteCount, DeviceId, FileId, Lba, ParseByteCountError, SeqNo, Uuid, ZoneId};
 pub use users::{Claim, Users};
+pub use visible::{Escaped, Visible};

@@ -144,6 +144,25 @@ impl ByteCount {
     }
 }
 
+impl ByteCount {
+    /// The size in one unit if that is exact, and else [to the byte](Self::exact): `4 MiB`, but
+    /// `4190208 B (4.0 MiB)`. For sizes that were asked for, and for limits.
+    #[must_use]
+    pub fn unrounded(self) -> impl fmt::Display {
+        Unrounded(self)
+    }
+}
+
+/// See [`ByteCount::unrounded`].
+struct Unrounded(ByteCount);
+
+impl fmt::Display for Unrounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.to_string();
+        if text.contains('.') { self.0.exact().fmt(f) } else { f.pad(&text) }
+    }
+}
+
 /// See [`ByteCount::exact`].
 struct Exact(ByteCount);
 
@@ -218,6 +237,8 @@ mod tests {
         assert_eq!(limit.exact().to_string(), "67108864 B (64 MiB)");
         assert_eq!(beyond.exact().to_string(), "67108865 B (64.0 MiB)");
         assert_eq!(ByteCount(99).exact().to_string(), "99 B");
+        assert_eq!(beyond.unrounded().to_string(), "67108865 B (64.0 MiB)");
+        assert_eq!(limit.unrounded().to_string(), "64 MiB");
     }
 
     #[test]

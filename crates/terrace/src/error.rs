@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{OutOfRange, ParseByteCountError};
+use terrace_env::{OutOfRange, ParseByteCountError, Visible};
 use terrace_policy::ParseSystemError;
 use terrace_zone::timing::DriveError;
 use terrace_zone::{DeviceError, GeometryError};
@@ -115,7 +115,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause.fmt(f)
+        write!(f, "{}", Visible(&self.cause.to_string()))
     }
 }
 
@@ -194,8 +194,9 @@ enum Misuse {
     )]
     OtherStore { name: String },
     #[error(
-        "the key space {name:?}: expected one of {known:?}, found none of this name; \
-         `create_key_space` makes it"
+        "the key space {name:?}: expected one of {}, found none of this name; \
+         `create_key_space` makes it",
+        known.join(", ")
     )]
     UnknownKeySpace { name: String, known: Vec<String> },
     #[error(
