@@ -222,7 +222,7 @@ impl Fs {
             let found = levels.remove(&id).unwrap_or_default();
             let found = Levels { tables: found.len() as u64, sum: found.values().sum() };
             if kept != found {
-                let text = format!("zone {index}: {kept:?} are counted, found {found:?}");
+                let text = format!("zone {index}: {kept} are counted, found {found}");
                 problems.push(text);
             }
             let found = counted.remove(&id).unwrap_or_default();

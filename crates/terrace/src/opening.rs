@@ -125,7 +125,12 @@ impl Db {
             ByteCount(0) => Durability::Written,
             _ => Durability::Gathered,
         });
-        let live_max = system.live_max(&shape);
+        let mut live_max = system.live_max(&shape);
+        if fs.is_none() {
+            // Others write to the host's file system, too: the store has what they leave.
+            let space = engine.store().space();
+            live_max = live_max.min(ByteCount(space.free.0 + space.live.0));
+        }
         let identity = Identity::new();
         let inner = Inner { engine, below, identity, system, live_max, memtable_size };
         let inner = Arc::new(inner);

@@ -72,6 +72,21 @@ pub enum ZoneState {
 }
 
 impl ZoneState {
+    /// The state in words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::ImplicitlyOpen => "open (implicitly)",
+            Self::ExplicitlyOpen => "open (explicitly)",
+            Self::Closed => "closed",
+            Self::Full => "full",
+            Self::ReadOnly => "read-only",
+            Self::Offline => "offline",
+            Self::NotWritePointer => "writable anywhere",
+        }
+    }
+
     /// Whether the zone takes up one of the open slots.
     #[must_use]
     pub fn is_open(self) -> bool {

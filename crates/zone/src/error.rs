@@ -110,7 +110,7 @@ pub enum DeviceError {
         limit: u32,
     },
     /// A zone operation that the zone's state does not allow.
-    #[error("zone {zone}: cannot {operation} it while it is {state:?}")]
+    #[error("zone {zone}: cannot {operation} it while it is {}", state.name())]
     WrongState {
         /// The zone.
         zone: ZoneId,

@@ -271,7 +271,7 @@ impl Geometry {
                 run.start >= next && run.start < run.end && run.end <= self.zones,
                 "conventional zones",
                 format!("ascending non-empty ranges within 0..{}", self.zones),
-                format!("{run:?}"),
+                format!("{}..{}", run.start, run.end),
             )?;
             next = run.end;
         }
@@ -295,7 +295,12 @@ impl Geometry {
                     && self.max_open.or(self.max_active).or(self.max_append).is_none(),
             "layout",
             "zones; or a device that is one conventional zone without limits".into(),
-            format!("{:?} of {} zones", self.layout, self.zones),
+            {
+                let limits = self.max_open.or(self.max_active).or(self.max_append);
+                let limits = if limits.is_some() { ", with limits" } else { "" };
+                let conventional = self.conventional.len();
+                format!("{} zones, {conventional} runs of them conventional{limits}", self.zones)
+            },
         )?;
         let Some(tracks) = self.layout.tracks() else { return Ok(()) };
         check(

@@ -6,6 +6,7 @@
 //! count.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use terrace_env::store::Annotation;
 use terrace_env::{DeviceId, ZoneId};
@@ -20,6 +21,12 @@ pub struct Levels {
     pub tables: u64,
     /// Their levels, added up.
     pub sum: u64,
+}
+
+impl fmt::Display for Levels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tables, whose levels add up to {}", self.tables, self.sum)
+    }
 }
 
 /// See the [module](self). Zones without tables are not listed.

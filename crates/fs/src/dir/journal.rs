@@ -99,7 +99,7 @@ pub(super) fn read_superblock(
     superblock.features.check(write)?;
     superblock.check_devices()?;
     if superblock.placement != Placement::File {
-        let got = format!("{:?}", superblock.placement);
+        let got = "that of a drive".to_owned();
         return Err(damaged(0, "the superblock of a directory".into(), got));
     }
     Ok(Some(superblock))

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use terrace_env::store::{Annotation, StoreError};
-use terrace_env::{FileId, Uuid, runner};
+use terrace_env::{FileId, Uuid, Visible, runner};
 
 use super::Files;
 use super::commit::{Queue, snapshot_step};
@@ -126,7 +126,7 @@ fn start_empty(
         names.iter().find(|name| matches!(names::parse(name), Named::Foreign | Named::File(..)));
     if let Some(other) = other {
         let advice = "a new store needs an empty directory";
-        return Err(StoreError::Invalid(format!("{expected} but {other:?}; {advice}")));
+        return Err(StoreError::Invalid(format!("{expected} but `{}`; {advice}", Visible(other))));
     }
     let uuid = runner::fork_random().uuid();
     let mut catalog = Catalog::new(AddressSpace::plain());

@@ -5,6 +5,8 @@
 //! version knows the features and the number of devices: the caller has to.
 //! `docs/format/superblock.md` has the byte table.
 
+use std::fmt;
+
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::StoreError;
@@ -105,9 +107,29 @@ impl Shape {
         if *self == got {
             return Ok(());
         }
+        let like_it = Self { conventional: self.conventional, ..got };
+        let found = match like_it == *self {
+            true => "one of these of which other zones are conventional".to_owned(),
+            false => got.to_string(),
+        };
         Err(StoreError::Invalid(format!(
-            "the store was made for another device: expected {self:?}, found {got:?}"
+            "the store was made for another device: expected {self}, found {found}"
         )))
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { logical_block, zones, .. } = *self;
+        let bytes = |blocks: u64| ByteCount(blocks.saturating_mul(logical_block.into()));
+        let bytes = |blocks| bytes(blocks).unrounded();
+        let (size, capacity) = (bytes(self.zone_size), bytes(self.zone_capacity));
+        let last = bytes(self.last_zone_size);
+        match zones {
+            1 => write!(f, "{last}")?,
+            _ => write!(f, "{zones} zones of {size}, {capacity} of it writable, the last of {last}")?,
+        }
+        write!(f, ", in blocks of {logical_block} bytes")
     }
 }
 

@@ -32,7 +32,7 @@ pub enum PlanError {
         problem: GeometryError,
     },
     /// The experiment has no such variant.
-    #[error("expected one of the variants {known:?}, found {found:?}")]
+    #[error("expected one of the variants {}, found {found:?}", known.join(", "))]
     Variant {
         /// Those there are.
         known: Vec<String>,

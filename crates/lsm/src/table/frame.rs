@@ -135,7 +135,7 @@ impl TableName {
             let (region, got) = (self.region(part), u64::from(compression));
             return Err(Error::Unsupported { region, field, supported, got });
         };
-        let whole = |got| corrupt(format!("a whole {codec:?} block"), got);
+        let whole = |got| corrupt(format!("a whole block of compression {compression}"), got);
         codec.decompress(&stored.slice(..contents.len())).or_else(whole)
     }
 }

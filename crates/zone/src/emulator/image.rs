@@ -254,9 +254,13 @@ impl Header {
             Ok(Some(status))
         } else {
             let capacity = self.geometry.zone_capacity(zone);
-            let kind = self.geometry.zone_type(zone);
-            let expected = at(&format!("a state of a {kind:?} zone of capacity {capacity}"));
-            Err(Flaw::new("zone state", expected, format!("{state:?}, {written} blocks written")))
+            let kind = match self.geometry.zone_type(zone) {
+                ZoneType::Conventional => "conventional",
+                ZoneType::Sequential => "sequential",
+            };
+            let expected = at(&format!("a state of a {kind} zone of capacity {capacity}"));
+            let found = format!("{}, {written} blocks written", state.name());
+            Err(Flaw::new("zone state", expected, found))
         }
     }
 

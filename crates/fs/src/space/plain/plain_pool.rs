@@ -247,11 +247,11 @@ impl PlainPool {
         runs.sort_unstable_by_key(|run| run.start);
         for run in &runs {
             if state.free.overlaps(run) {
-                problems.push(format!("device {device}: blocks {run:?} are used and free"));
+                problems.push(format!("device {device}: blocks {}..{} are used and free", run.start, run.end));
             }
         }
         for pair in runs.windows(2).filter(|pair| pair[0].end > pair[1].start) {
-            problems.push(format!("device {device}: blocks {pair:?} overlap"));
+            problems.push(format!("device {device}: blocks {}..{} and {}..{} overlap", pair[0].start, pair[0].end, pair[1].start, pair[1].end));
         }
         let used: u64 = runs.iter().map(|run| run.end - run.start).sum();
         let leased: u64 = state.leases.values().map(|it| it.guard_end - it.next).sum();
@@ -359,10 +359,13 @@ pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), Stor
     }
     let size = super::state::bytes(u64::from(STRETCH));
     let kind = if geometry.layout.tracks().is_some() { "shingled" } else { "plain" };
+    let bytes = |stretches: u64| ByteCount(stretches.saturating_mul(size.0));
+    let (id, found) = (medium.id(), geometry.capacity().unrounded());
+    let expected = match whole < least.into() {
+        true => format!("at least {}", bytes(least.into())),
+        false => format!("less than {}", bytes(STRETCHES_MAX.into())),
+    };
     Err(StoreError::Invalid(format!(
-        "device {}: expected a {kind} device of {least} to {} times {size}, found {}",
-        medium.id(),
-        STRETCHES_MAX,
-        geometry.capacity()
+        "device {id}: expected a {kind} device of {expected}, found {found}"
     )))
 }
