@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     NoSpace,
     /// No such key, file or image.
     NotFound,
+    /// A signal ended the command, which then had something to say. The process ends by it.
+    Signal(i32),
     /// Standard output cannot be written.
     Output,
     /// The reader of standard output has closed it: not an error of ours.
@@ -47,6 +49,8 @@ impl Kind {
             Self::Corruption => 3,
             Self::NoSpace => 4,
             Self::NotFound => 5,
+            // As shells have it.
+            Self::Signal(signal) => u8::try_from(signal).map_or(1, |signal| 128 + signal),
         }
     }
 }
@@ -58,12 +62,14 @@ pub(crate) struct Failure {
     pub(crate) kind: Kind,
     /// Message for people: the value expected, the value found, and advice.
     pub(crate) message: String,
+    /// Of a load: all lines of the input up to this one are stored, and durable.
+    pub(crate) stored_up_to_line: Option<u64>,
 }
 
 impl Failure {
     /// A failure with a message.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), stored_up_to_line: None }
     }
 
     /// A failure of the operating system at a path.

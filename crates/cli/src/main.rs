@@ -1,6 +1,10 @@
 //! The `terrace` program: turns command lines into calls of the library, and answers into text or
 //! JSON. Each subcommand is a file or a folder in `commands`. Rules for all commands (exit codes,
 //! output, how directory trees are stored) are in `docs/cli.md`.
+//!
+//! Everything is printed through [`screen::Screen`].
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod commands;
 mod escape;
@@ -10,13 +14,15 @@ mod map;
 mod output;
 mod progress;
 mod scratch;
+mod screen;
+mod signals;
 mod stretches;
 mod tree;
 
 use std::env;
 use std::error::Error as _;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::{IntErrorKind, ParseIntError};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -30,6 +36,7 @@ use crate::commands::Arguments;
 use crate::escape::Visible;
 use crate::failure::Kind;
 use crate::output::Output;
+use crate::screen::Screen;
 
 fn main() -> ExitCode {
     // A write beyond the largest file that the host allows (`ulimit -f`) is then an error of that
@@ -42,7 +49,13 @@ fn main() -> ExitCode {
     let output = Output::new(arguments.json);
     match arguments.command.run(&output) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => output.failure(&failure),
+        Err(failure) => {
+            let code = output.failure(&failure);
+            if let Kind::Signal(signal) = failure.kind {
+                signals::end_by(signal);
+            }
+            code
+        }
     }
 }
 
@@ -54,14 +67,18 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let word = word.to_string_lossy();
         Visible(&word).to_string() == word
     };
-    // As in clap's own `exit`: nobody is left to be told that the output is gone.
+    // As in clap's own `exit`: no reader is left to be told that the output is gone.
     if env::args_os().all(is_visible) {
         let _ = error.print();
-    } else {
-        let text = error.render().to_string();
-        let mut out = io::stderr().lock();
-        let _ = text.lines().try_for_each(|line| writeln!(out, "{}", Visible(line)));
+        return code;
     }
+    // The same command line in words that can be seen has the same error.
+    let seen = env::args_os().map(|word| Visible(&word.to_string_lossy()).to_string());
+    let text = match Arguments::try_parse_from(seen) {
+        Err(error) => explained(error).render().to_string(),
+        Ok(_) => Visible(&error.render().to_string()).to_string() + "\n",
+    };
+    let _ = Screen::errors().write_all(text.as_bytes());
     code
 }
 

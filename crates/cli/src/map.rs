@@ -22,6 +22,7 @@ use terrace::ByteCount;
 use terrace::device::{ZoneState, ZoneType};
 use terrace::fs::{ZoneUsage, ZoneUse};
 
+use crate::screen::Paint;
 use crate::stretches::Stretches;
 
 /// Letters to a cell.
@@ -178,7 +179,7 @@ fn share(zone: &ZoneUsage, level: Option<u8>) -> Share {
 }
 
 /// Draws the zones, from zone 0 on, in lines of at most `columns`.
-pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::Result<()> {
+pub(crate) fn draw(out: &mut dyn Paint, zones: &[Cell], columns: usize) -> io::Result<()> {
     let group = zones.len().div_ceil(CELLS_MAX).max(1);
     if group > 1 {
         writeln!(out, "each cell stands for {group} zones")?;
@@ -191,7 +192,7 @@ pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::R
 /// Draws the stretches of a drive without zones, from its start on; a line begins with the address
 /// of its first one. Of lines that are free and follow each other, the first is drawn, and a `*`.
 pub(crate) fn draw_stretches(
-    out: &mut dyn Write,
+    out: &mut dyn Paint,
     stretches: &Stretches,
     columns: usize,
 ) -> io::Result<()> {
@@ -205,7 +206,7 @@ pub(crate) fn draw_stretches(
 }
 
 fn rows(
-    out: &mut dyn Write,
+    out: &mut dyn Paint,
     cells: &[Cell],
     columns: usize,
     skips_free: bool,
@@ -308,17 +309,17 @@ fn merge(zones: &[Cell]) -> Cell {
     Cell { mark, shares: shares.into_iter().collect() }
 }
 
-fn draw_cell(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
+fn draw_cell(out: &mut dyn Paint, cell: &Cell) -> io::Result<()> {
     let bytes: u64 = cell.shares.iter().map(|(_, bytes)| bytes).sum();
     if cell.mark == Mark::Free || bytes == 0 {
         let style = Share::Room.style();
-        return write!(out, "{style}{}{style:#}", "·".repeat(WIDTH));
+        return out.paint(style, &"·".repeat(WIDTH));
     }
     let letters = cell.shares.iter().zip(apportion(&cell.shares));
     for ((share, _), letters) in letters.filter(|(_, letters)| *letters > 0) {
         let style = share.style();
         let letters: String = std::iter::repeat_n(share.letter(), letters).collect();
-        write!(out, "{style}{letters}{style:#}")?;
+        out.paint(style, &letters)?;
     }
     Ok(())
 }
@@ -354,10 +355,16 @@ fn apportion(shares: &[(Share, u64)]) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    impl Paint for Vec<u8> {
+        fn paint(&mut self, _: Style, text: &dyn std::fmt::Display) -> io::Result<()> {
+            write!(self, "{text}")
+        }
+    }
+
     fn picture(zones: &[Cell], columns: usize) -> String {
-        let mut out = anstream::StripStream::new(Vec::new());
+        let mut out = Vec::new();
         draw(&mut out, zones, columns).unwrap();
-        String::from_utf8(out.into_inner()).unwrap()
+        String::from_utf8(out).unwrap()
     }
 
     fn cell(mark: Mark, shares: &[(Share, u64)]) -> Cell {
@@ -400,9 +407,9 @@ mod tests {
         cells[0] = cell(Mark::Resting, &[(Share::Level(2), 5), (Share::Guard, 2)]);
         cells[17] = cell(Mark::Open, &[(Share::Log, 6), (Share::Room, 1)]);
         let stretches = Stretches { size: ByteCount::mib(2), cells };
-        let mut out = anstream::StripStream::new(Vec::new());
+        let mut out = Vec::new();
         draw_stretches(&mut out, &stretches, 43).unwrap();
-        let picture = String::from_utf8(out.into_inner()).unwrap();
+        let picture = String::from_utf8(out).unwrap();
         let (blank, room) = ("  ·······", "  ·······".repeat(3));
         assert_eq!(
             picture,

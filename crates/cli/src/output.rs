@@ -2,8 +2,8 @@
 //!
 //! - [`Output::result`] prints the result on standard output.
 //! - [`Output::line`] prints a line about work that goes on; with `--json`, nothing.
-//! - [`Output::raw`] prints bytes as they are, also with `--json`. On a terminal it adds a newline
-//!   if they do not end with one.
+//! - [`Output::raw`] prints bytes as they are, also with `--json`. On a terminal it escapes what
+//!   cannot be seen in them, and adds a newline if they do not end with one.
 //! - [`Output::note`] prints text for people on standard error, also with `--json`.
 //! - [`Output::failure`] prints an error: on standard error, or with `--json` as an object on
 //!   standard output, if that can be written. Names of files and keys may stand in its message as
@@ -11,7 +11,7 @@
 //!   prints nothing.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use indicatif::HumanCount;
@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
+use crate::screen::{self, Screen};
 
 /// A number of things: `1 file`, `2 files`.
 pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
@@ -46,14 +47,18 @@ impl Output {
         self.json
     }
 
+    /// Where text or JSON for it goes.
+    pub(crate) fn screen(&self) -> Screen {
+        if self.json { Screen::json() } else { Screen::text() }
+    }
+
     /// Prints a result: the value as JSON, or what `text` writes.
     pub(crate) fn result(
         &self,
         value: &impl Serialize,
-        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        text: impl FnOnce(&mut Screen) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        // Strips colours where the reader is no terminal, or NO_COLOR is set.
-        let mut out = anstream::stdout().lock();
+        let mut out = self.screen();
         if self.json {
             serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
             writeln!(out)?;
@@ -68,16 +73,16 @@ impl Output {
         if self.json {
             return Ok(());
         }
-        let mut out = anstream::stdout().lock();
+        let mut out = Screen::text();
         writeln!(out, "{text}")?;
         Ok(out.flush()?)
     }
 
-    /// Prints bytes as they are, followed by a newline if a person reads them.
+    /// Prints bytes as they are; if a person reads them, as text that ends with a newline.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
+        let mut out = Screen::bytes();
         out.write_all(bytes)?;
-        if io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
+        if screen::is_terminal() && !bytes.ends_with(b"\n") {
             writeln!(out)?;
         }
         Ok(out.flush()?)
@@ -86,7 +91,7 @@ impl Output {
     /// Tells the person at the terminal something that is not a result.
     pub(crate) fn note(&self, text: impl fmt::Display) {
         // Nobody is there to be told that standard error is gone.
-        let _ = writeln!(anstream::stderr().lock(), "{text}");
+        let _ = writeln!(Screen::errors(), "{text}");
     }
 
     /// Prints why a command failed, and gives the exit code for it.
@@ -94,14 +99,23 @@ impl Output {
         let code = failure.kind.code();
         let message = Visible(&failure.message).to_string();
         if failure.kind != Kind::OutputClosed {
-            let json = serde_json::json!({
+            let mut json = serde_json::json!({
                 "error": { "code": code, "message": message },
             });
-            let printed = self.json && writeln!(io::stdout().lock(), "{json}").is_ok();
+            if let Some(line) = failure.stored_up_to_line {
+                json["error"]["stored_up_to_line"] = line.into();
+            }
+            let printed = self.json && print_line(&json).is_ok();
             if !printed {
                 self.note(format_args!("error: {message}"));
             }
         }
         ExitCode::from(code)
     }
+}
+
+fn print_line(json: &serde_json::Value) -> io::Result<()> {
+    let mut out = Screen::json();
+    writeln!(out, "{json}")?;
+    out.flush()
 }

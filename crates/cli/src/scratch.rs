@@ -22,14 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 use tempfile::TempDir;
 use terrace_env::runner;
 use terrace_env::sync::{Mutex, MutexGuard};
 
 use crate::failure::Failure;
+use crate::{screen, signals};
 
 static MADE: Mutex<Made> = Mutex::new(Made { dirs: Vec::new(), taken: false });
 
@@ -121,35 +119,22 @@ fn list() -> MutexGuard<'static, Made> {
     }
 }
 
-/// Waits for signals from now on, if nobody does yet.
+/// Waits for signals from now on, if no actor does yet.
 fn watch() -> io::Result<()> {
     static WATCHED: OnceLock<()> = OnceLock::new();
     if WATCHED.get().is_some() {
         return Ok(());
     }
-    let ignored = ignored_signals();
-    let watched = [SIGHUP, SIGINT, SIGTERM].into_iter();
-    let mut signals = Signals::new(watched.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
-    runner::spawn("signals", move || {
-        if let Some(signal) = signals.forever().next() {
-            // A command whose files are gone need not say so.
-            let _silence = (io::stdout().lock(), io::stderr().lock());
-            list().taken = true;
-            let dirs = mem::take(&mut MADE.lock().dirs);
-            dirs.iter().for_each(|path| remove(path));
-            let _ = emulate_default_handler(signal);
-        }
-    });
+    signals::watch(|signal| {
+        // A command whose files are gone need not say so.
+        let _silence = screen::silence();
+        list().taken = true;
+        let dirs = mem::take(&mut MADE.lock().dirs);
+        dirs.iter().for_each(|path| remove(path));
+        signals::end_by(signal);
+    })?;
     let _ = WATCHED.set(());
     Ok(())
-}
-
-/// The signals that the process was started to ignore, a bit each from signal 1 on. To wait for one
-/// would end that.
-fn ignored_signals() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn remove(path: &Path) {

@@ -22,6 +22,7 @@ use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs, Mou
 
 use super::target::Target;
 use super::zones;
+use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 use crate::progress::Progress;
@@ -77,13 +78,13 @@ impl Check {
                 zones::tell_failed(out, *device, *failed)?;
             }
             for problem in problems {
-                writeln!(out, "{problem}")?;
+                writeln!(out, "{}", Visible(&problem.to_string()))?;
             }
             if !files.closed {
                 writeln!(out, "not closed in order: the last writes may be cut")?;
             }
             for leftover in &files.leftovers {
-                writeln!(out, "left by a crash: {leftover}")?;
+                writeln!(out, "left by a crash: {}", Visible(&leftover.to_string()))?;
             }
             if let Some(Verified { tables, bytes, entries: in_tables, entries_in_logs }) = tables {
                 let bytes = ByteCount(*bytes);

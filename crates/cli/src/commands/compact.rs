@@ -127,7 +127,7 @@ impl Compact {
             return Ok(None);
         }
         let name = self.space.as_deref().unwrap_or("default");
-        db.key_space(name).map(Some).map_err(|_| no_space(name))
+        db.key_space(name).map(Some).map_err(|_| no_space(db, name))
     }
 }
 

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 
 use super::Arguments;
 use crate::failure::Failure;
+use crate::screen::Screen;
 
 /// Print completions for a shell.
 #[derive(clap::Args)]
@@ -21,6 +22,8 @@ impl Completions {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "terrace", &mut script);
-        Ok(std::io::stdout().lock().write_all(&script)?)
+        let mut out = Screen::text();
+        out.write_all(&script)?;
+        Ok(out.flush()?)
     }
 }

@@ -98,7 +98,7 @@ impl Delete {
         if found {
             space.delete(key)?;
         } else if !self.force {
-            return Err(entry::not_found(key));
+            return Err(entry::not_found(db, &space, key));
         }
         Ok(found)
     }
@@ -109,6 +109,6 @@ impl Delete {
         if let Ok(links) = links_of(name) {
             db.drop_key_space(&links)?;
         }
-        if found || self.force { Ok(found) } else { Err(entry::no_space(name)) }
+        if found || self.force { Ok(found) } else { Err(entry::no_space(db, name)) }
     }
 }

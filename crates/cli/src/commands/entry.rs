@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use terrace::{Db, KeySpace};
+use terrace::{Bounds, Db, KeySpace};
 
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
@@ -59,7 +59,7 @@ pub(crate) struct Space {
 impl Space {
     /// The space of this name, which must exist.
     pub(crate) fn find(&self, db: &Db) -> Result<KeySpace, Failure> {
-        db.key_space(&self.name).map_err(|_| no_space(&self.name))
+        db.key_space(&self.name).map_err(|_| no_space(db, &self.name))
     }
 
     /// The space that holds the links of the files in this one; see [`links_of`].
@@ -79,14 +79,49 @@ impl Space {
 }
 
 /// There is no such key space.
-pub(crate) fn no_space(name: &str) -> Failure {
-    let found = format!("expected a key space named `{name}`, found none; `put --space` makes one");
+pub(crate) fn no_space(db: &Db, name: &str) -> Failure {
+    let (shown, others) = (Escaped(name.as_bytes()), others_with_entries(db, name));
+    let found =
+        format!("expected a key space named `{shown}`, found none; `put --space` makes one{others}");
     Failure::new(Kind::NotFound, found)
 }
 
 /// There is no such key.
-pub(crate) fn not_found(key: &[u8]) -> Failure {
-    Failure::new(Kind::NotFound, format!("there is no key `{}`", Escaped(key)))
+pub(crate) fn not_found(db: &Db, space: &KeySpace, key: &[u8]) -> Failure {
+    let (key, found) = (Escaped(key), no_keys(db, space));
+    Failure::new(Kind::NotFound, format!("there is no key `{key}`{found}"))
+}
+
+/// The key space in which nothing was found, and others with entries, in words after a message.
+pub(crate) fn no_keys(db: &Db, space: &KeySpace) -> String {
+    let (name, others) = (space.name(), others_with_entries(db, space.name()));
+    format!(" in the key space `{}`{others}", Escaped(name.as_bytes()))
+}
+
+/// Key spaces other than this one that hold entries, in words after a message: the first few.
+fn others_with_entries(db: &Db, name: &str) -> String {
+    // Looking into a key space may read a block of each of its runs.
+    const LOOKED_INTO: usize = 100;
+    const NAMED: usize = 4;
+    let others: Vec<String> = db.key_spaces().into_iter().filter(|other| other != name).collect();
+    // One that cannot be read holds something.
+    let holds = |other: &&String| {
+        let scan = db.key_space(other).and_then(|space| space.scan(Bounds::all()));
+        scan.map_or(true, |mut scan| scan.next().is_some())
+    };
+    let mut found: Vec<&String> =
+        others.iter().take(LOOKED_INTO).filter(holds).take(NAMED + 1).collect();
+    let more = found.len() > NAMED || others.len() > LOOKED_INTO;
+    found.truncate(NAMED);
+    let names = found.iter().map(|name| format!("`{}`", Escaped(name.as_bytes())));
+    let names = names.collect::<Vec<_>>().join(", ");
+    match (found.len(), more) {
+        (0, false) => "; no other key space holds entries".to_owned(),
+        (0, true) => format!("; there are {} other key spaces", others.len()),
+        (1, false) => format!("; the key space {names} holds entries"),
+        (_, false) => format!("; the key spaces {names} hold entries"),
+        (_, true) => format!("; the key spaces {names} and others hold entries"),
+    }
 }
 
 #[cfg(test)]

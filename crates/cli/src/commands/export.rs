@@ -20,7 +20,7 @@ use serde_json::json;
 use terrace::fs::Access;
 use terrace::{Bounds, ByteCount, KeySpace, LeftOut};
 
-use super::entry::Space;
+use super::entry::{self, Space};
 use super::skip::{self, Skip};
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -61,7 +61,8 @@ impl Export {
         }
         let progress = Progress::pieces("exporting", 0);
         let mut left_out = Vec::new();
-        let (files, bytes) = self.each(&self.space.find(&db)?, &mut left_out, |path, value| {
+        let space = self.space.find(&db)?;
+        let (files, bytes) = self.each(&space, &mut left_out, |path, value| {
             progress.add(1);
             write_file(path, value)
         })?;
@@ -71,6 +72,9 @@ impl Export {
             Err(_) => 0,
         };
         drop(progress);
+        if files + links == 0 {
+            output.note(format_args!("no file{}", entry::no_keys(&db, &space)));
+        }
         let mut json = json!({ "files": files, "links": links, "bytes": bytes });
         self.skip.add(&mut json, &db, &left_out, false);
         output.result(&json, |out| {

@@ -148,7 +148,7 @@ impl ForgetOffload {
                 "lost: keys from {start} up to {end}: {size} of table {file}, level {level}"
             )?;
         }
-        let path = self.target.path().display();
+        let path = shown(self.target.path());
         match lost.len() {
             0 => writeln!(out, "{path}: no table is lost"),
             count => {

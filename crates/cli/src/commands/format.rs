@@ -106,7 +106,7 @@ impl Format {
                 "zones": zones, "capacity": capacity, "files": true, "second": object,
             });
             return output.result(&json, |out| {
-                writeln!(out, "{image}: formatted for files with names, {capacity}")?;
+                writeln!(out, "{image}: formatted for files with names, {}", capacity.unrounded())?;
                 second.as_ref().map_or(Ok(()), |second| second.print(out))
             });
         }
@@ -118,6 +118,7 @@ impl Format {
         output.result(&json, |out| {
             let counted = |zones| counted(u64::from(zones), "zone", "zones");
             let zones = zones.map_or("a drive without zones".to_owned(), counted);
+            let capacity = capacity.unrounded();
             writeln!(out, "{image}: made a store on {zones}, {capacity}, for {system}")?;
             second.as_ref().map_or(Ok(()), |second| second.print(out))?;
             writeln!(out, "{}", room(live_max, memtable_size, kept))
@@ -175,7 +176,7 @@ impl Format {
     /// Opens the store for the first time, so that it remembers its system and the options that
     /// shape its tables.
     fn remember(&self) -> Result<Remembered, Failure> {
-        let db = self.target.db_under(&self.under)?;
+        let db = self.target.db_made(&self.under, true)?;
         db.set_table_options(self.tables.stated())?;
         let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
         let (system, kept) = (db.system().to_string(), kept_on_tracks(&db));

@@ -33,9 +33,9 @@ impl Get {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
         let db = self.target.db(Access::ReadOnly)?;
-        let value = self.space.find(&db)?.get(&key);
-        let value = value.map_err(|error| self.target.named(error.into()))?;
-        let value = value.ok_or_else(|| entry::not_found(&key))?;
+        let space = self.space.find(&db)?;
+        let value = space.get(&key).map_err(|error| self.target.named(error.into()))?;
+        let value = value.ok_or_else(|| entry::not_found(&db, &space, &key))?;
         if !output.is_json() {
             return output.raw(&value);
         }

@@ -16,7 +16,7 @@ use terrace_env::ByteCount;
 
 use super::entry::Space;
 use super::target::Target;
-use super::under::Under;
+use super::under::{Consent, Under};
 use crate::failure::Failure;
 use crate::loader::{Loaded, Loader};
 use crate::output::{Output, counted};
@@ -35,6 +35,8 @@ pub(crate) struct Import {
     space: Space,
     #[command(flatten)]
     under: Under,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 impl Import {
@@ -47,7 +49,7 @@ impl Import {
             total += entry.content.size();
             Ok(())
         })?;
-        let db = self.target.db_under(&self.under)?;
+        let db = self.target.db_made(&self.under, self.consent.create_store)?;
         let mut loader = Loader::new(&db, self.space.make(&db)?)?;
         let progress = Progress::bytes("importing", total);
         tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {

@@ -13,7 +13,7 @@ use terrace::{ByteCount, VALUE_BYTES_MAX};
 
 use super::entry::{Key, Space};
 use super::target::Target;
-use super::under::Under;
+use super::under::{Consent, Under};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -33,6 +33,8 @@ pub(crate) struct Put {
     space: Space,
     #[command(flatten)]
     under: Under,
+    #[command(flatten)]
+    consent: Consent,
     /// The value; read from standard input if it is `-`
     #[arg(required_unless_present = "file")]
     value: Option<std::ffi::OsString>,
@@ -50,7 +52,7 @@ impl Put {
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        let db = self.target.db_under(&self.under)?;
+        let db = self.target.db_made(&self.under, self.consent.create_store)?;
         let space = self.space.make(&db)?;
         space.put(key, value)?;
         Ok(db.close()?)

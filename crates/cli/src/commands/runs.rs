@@ -16,6 +16,7 @@ use terrace_zone::Layout;
 use super::zones;
 use crate::map::{self, Digits};
 use crate::output::counted;
+use crate::screen::Paint;
 use crate::stretches::Stretches;
 
 /// A device without zones.
@@ -74,7 +75,7 @@ impl DeviceRuns {
     }
 
     /// Draws the map with its legend and its sums.
-    pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn draw(&self, out: &mut dyn Paint) -> io::Result<()> {
         map::draw_stretches(out, &Stretches::of(&self.runs), zones::columns())?;
         map::legend_of_stretches(out, self.digits, self.layout.tracks().is_some())?;
         self.sums(out)

@@ -4,12 +4,12 @@
 //! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
 //! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`].
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 use serde_json::{Map, json};
 use terrace::fs::Access;
 
-use super::entry::Space;
+use super::entry::{self, Space};
 use super::range::Range;
 use super::skip::{self, Skip};
 use super::target::Target;
@@ -55,7 +55,7 @@ impl Scan {
     fn scan(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db(Access::ReadOnly)?;
         let space = self.space.find(&db)?;
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = output.screen();
         let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
         let bounds = self.range.bounds(self.hex)?;
@@ -77,7 +77,11 @@ impl Scan {
         drop(out);
         let mut total = json!({ "entries": entries, "bytes": bytes });
         self.skip.add(&mut total, &db, &scan.left_out, self.hex);
-        // Named, so that nobody takes it for an entry.
+        if entries == 0 && limit > 0 {
+            let range = if self.range.is_given() { " of this range" } else { "" };
+            output.note(format_args!("no key{range}{}", entry::no_keys(&db, &space)));
+        }
+        // Named, so that no reader takes it for an entry.
         output.result(&json!({ "total": total }), |_| Ok(()))?;
         skip::tell(&db, &scan.left_out, self.hex, output)
     }

@@ -8,14 +8,13 @@
 //! - [`tell`] prints it on standard error if the answer is in text, and fails with exit code 3 if
 //!   anything was left out. Call it last.
 
-use std::io::{self, Write};
-
 use serde_json::{Map, Value, json};
 use terrace::{Bounds, Bytes, Db, Error, ErrorKind, KeySpace, LeftOut};
 
-use crate::escape::{self, Escaped};
+use crate::escape::{self, Escaped, Visible};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
+use crate::screen::Screen;
 
 /// Whether to go on, as one types it.
 #[derive(clap::Args)]
@@ -108,7 +107,7 @@ pub(super) fn tell(
     }
     let text = |key: &[u8]| if hex { escape::hex(key) } else { Escaped(key).to_string() };
     if !output.is_json() {
-        let mut out = io::stderr().lock();
+        let mut out = Screen::errors();
         for part in left_out {
             let (start, end) = (text(&part.start), part.end.as_ref().map(|end| text(end)));
             let end = end.map_or("on".to_owned(), |end| format!("up to `{end}`"));
@@ -121,7 +120,8 @@ pub(super) fn tell(
             writeln!(
                 out,
                 "left out: keys from `{start}` {end}: table {file} of level {level}, \
-                 {bytes} bytes at {offset}{place}: {reason}"
+                 {bytes} bytes at {offset}{place}: {}",
+                Visible(reason)
             )?;
         }
     }

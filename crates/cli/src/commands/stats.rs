@@ -89,7 +89,7 @@ impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let (stats, space) = (&self.stats, &self.stats.space);
         writeln!(out, "{}", Visible(&self.medium))?;
-        writeln!(out, "system: {}", self.system)?;
+        writeln!(out, "system: {}", Visible(&self.system))?;
         writeln!(out, "new tables: {}", self.tables.line())?;
         let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());
         writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;

@@ -6,9 +6,9 @@
 //!   system that it remembers or, for the latter, under another one that was asked for.
 //! - They and [`Target::store`] refuse an empty directory, so that a mistyped name makes no store.
 //!   [`Target::directory`] makes an empty directory a store if it is opened for writing.
+//! - Files without a store are refused; [`Target::db_made`] makes a store of them if it may.
 //! - An image is synced to the host's disk unless `--unsynced-image` is given.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use super::under::Under;
 use super::{drive, log_drive};
 use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
+use crate::screen::Screen;
 
 /// A drive or directory, as one types it.
 #[derive(clap::Args)]
@@ -227,7 +228,7 @@ impl Target {
         };
         // Nothing is written, so what is on this drive can be looked at as well.
         let why = Visible(&missing.message);
-        writeln!(io::stderr(), "warning: left out the offload drive: {why}")?;
+        writeln!(Screen::errors(), "warning: left out the offload drive: {why}")?;
         Ok(Inspector::device(Devices::without_offload(drive)?)?)
     }
 
@@ -257,12 +258,17 @@ impl Target {
 
     /// Opens the store under the system it was opened under last.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
-        self.open(access, None).map_err(|failure| self.named(failure))
+        self.open(access, None, false).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
-        self.open(Access::ReadWrite, under.system).map_err(|failure| self.named(failure))
+        self.open(Access::ReadWrite, under.system, false).map_err(|failure| self.named(failure))
+    }
+
+    /// The same; where there is a file system without a store, it makes one if `create`.
+    pub(crate) fn db_made(&self, under: &Under, create: bool) -> Result<Db, Failure> {
+        self.open(Access::ReadWrite, under.system, create).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store on this drive as one whose offload drive is lost.
@@ -276,14 +282,37 @@ impl Target {
         Ok(Db::open_without_offload(drive, options)?)
     }
 
-    fn open(&self, access: Access, system: Option<System>) -> Result<Db, Failure> {
+    /// Refuses files without a store, unless one may be made there: they wait for files with
+    /// names, and a store would take their place.
+    fn check_store(&self, files: &dyn Store, create: bool) -> Result<(), Failure> {
+        let waits_for_files =
+            !create && files.list().is_empty() && self.remembered_system(files)?.is_none();
+        if !waits_for_files {
+            return Ok(());
+        }
+        let message = format!(
+            "{}: expected a store, found room for files with names, as `format --files` makes it; \
+             `put`, `load` and `import` make a store of it with --create-store",
+            self.image.display()
+        );
+        Err(Failure::new(Kind::Failed, message))
+    }
+
+    fn open(
+        &self,
+        access: Access,
+        system: Option<System>,
+        create: bool,
+    ) -> Result<Db, Failure> {
         let read_only = access == Access::ReadOnly;
         if self.is_directory()? {
             let store = self.store(access)?;
+            self.check_store(&*store, create)?;
             let fitting = Options::fitting(store.space().capacity);
             return Ok(Db::open(store, fitting.read_only(read_only).system(system))?);
         }
         let fs = self.fs(access)?;
+        self.check_store(&*fs, create)?;
         let fitting = Options::fitting(fs.space().capacity);
         Ok(Db::open_fs(fs, fitting.read_only(read_only).system(system))?)
     }

@@ -1,5 +1,6 @@
 //! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system (where tables go,
-//! which are merged, and how space comes back) under which a command opens a store.
+//! which are merged, and how space comes back) under which a command opens a store. The option
+//! `--create-store`: whether a command makes a store where files without a store lie.
 
 use terrace::System;
 
@@ -11,4 +12,13 @@ pub(crate) struct Under {
     /// one it was opened under last
     #[arg(long, value_name = "NAME", value_parser = System::asked)]
     pub(crate) system: Option<System>,
+}
+
+/// Whether a store is made, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Consent {
+    /// Make a store of a drive that was formatted for files with names (`format --files`) and has
+    /// none. Without this word such a drive is refused
+    #[arg(long)]
+    pub(crate) create_store: bool,
 }

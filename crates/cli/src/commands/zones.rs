@@ -11,12 +11,13 @@ use terrace_env::{DeviceId, Store as _};
 use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
 use terrace_zone::{Layout, ZoneState};
 
-use super::device::state_name;
 use super::runs::DeviceRuns;
 use super::target::Target;
+use crate::escape::Visible;
 use crate::failure::Failure;
 use crate::map::{self, Cell, Digits};
 use crate::output::Output;
+use crate::screen::{self, Paint};
 
 /// Columns of the map where there is no terminal to ask.
 const COLUMNS: usize = 80;
@@ -47,7 +48,7 @@ impl Zones {
             json!({ "zones": objects, "system": system, "devices": devices, "plain": plain });
         output.result(&object, |out| {
             if let Some(system) = &system {
-                writeln!(out, "system: {system}")?;
+                writeln!(out, "system: {}", Visible(system))?;
             }
             if !zones.is_empty() {
                 if self.list { list(out, &zones, digits)? } else { draw(out, &zones, digits)? }
@@ -103,7 +104,7 @@ pub(crate) fn tell_failed(
         ZoneState::Offline => "nothing on it can be read or written",
         _ => "what is on it can be read, and nothing can be written to it",
     };
-    writeln!(out, "device {device} is {}: {takes}", state_name(state))
+    writeln!(out, "device {device} is {}: {takes}", state.name())
 }
 
 /// A layout in words.
@@ -132,8 +133,7 @@ pub(crate) fn dead_name_of(devices: &[DeviceUsage]) -> &'static str {
 
 /// Columns that a map may take.
 pub(crate) fn columns() -> usize {
-    let terminal = terminal_size::terminal_size_of(io::stdout());
-    terminal.map_or(COLUMNS, |(columns, _)| usize::from(columns.0))
+    screen::columns().unwrap_or(COLUMNS)
 }
 
 /// Contents of the drives of a store, as `terrace zones` and the demonstration draw it.
@@ -157,7 +157,7 @@ impl Drawn {
     }
 
     /// Draws the maps, each with its legend and its sums.
-    pub(crate) fn draw(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn draw(&self, out: &mut dyn Paint) -> io::Result<()> {
         if !self.zones.is_empty() {
             draw(out, &self.zones, self.digits)?;
         }
@@ -166,7 +166,7 @@ impl Drawn {
 }
 
 /// Draws the map of zones with its legend and its sums.
-fn draw(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<()> {
+fn draw(out: &mut dyn Paint, zones: &[ZoneUsage], digits: Digits) -> io::Result<()> {
     let cells: Vec<Cell> = zones.iter().map(Cell::from).collect();
     map::draw(out, &cells, columns())?;
     map::legend(out, digits)?;
@@ -207,7 +207,7 @@ fn list(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<
         });
         table.add_row([
             zone.zone.to_string(),
-            state_name(zone.state).to_owned(),
+            zone.state.name().to_owned(),
             use_name(zone.used_for).to_owned(),
             zone.pointer.map_or("-".to_owned(), |pointer| pointer.to_string()),
             zone.live.to_string(),

@@ -55,7 +55,9 @@ fn keys_that_differ_look_different() {
     assert_eq!(shown.len(), keys.len(), "{lines}");
     assert!(lines.contains("pl\\u{202e}ain"), "{lines}");
     let missing = place.fails(5, &["get", "d.img", "ab\u{202e}c"]);
-    assert_eq!(missing, "error: there is no key `ab\\u{202e}c`\n");
+    let told = "error: there is no key `ab\\u{202e}c` in the key space `default`; no other key \
+                space holds entries\n";
+    assert_eq!(missing, told);
     // Names that nobody escapes where the error is made, and words that are no command.
     let error = place.fails(5, &["get", "no\u{1b}[31m\nsuch.img", "key"]);
     assert!(error.contains("no\\u{1b}[31m\\nsuch.img: No such file"), "{error}");

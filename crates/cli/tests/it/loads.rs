@@ -69,6 +69,7 @@ fn a_batch_that_finds_no_room_is_named_by_its_lines_and_all_before_it_is_there()
     let (_, told) = error.split_once("lines ").expect("lines");
     let first: u64 = told.split(' ').next().unwrap().parse().expect("a number");
     assert!(first > 1 && error.contains(": d.img: no space: "), "{error}");
+    assert!(error.contains(&format!("; stored up to line {}: `--from-line {first}`", first - 1)));
     let all = place.json(&["scan", "d.img"]);
     assert_eq!(all["total"]["entries"], first - 1, "{error}");
     std::fs::write(place.path().join("large"), vec![b'v'; 31 << 20]).unwrap();

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrace::device::timing::{Drive, Scale};
-use terrace_env::{ByteCount, runner};
+use terrace_env::{ByteCount, ZoneId, runner};
 use terrace_fs::check_room;
 use terrace_zone::{Device, Emulator, Geometry};
 
 use super::report::Summary;
 use super::shape::{DeviceKind, Shape};
-use crate::escape::shown;
+use crate::escape::{Visible, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -105,16 +105,32 @@ impl Create {
         let image = shown(&self.image);
         let drive: Arc<dyn Device> = Arc::new(drive);
         let room = check_room(&drive);
+        let made = size_of(drive.geometry());
+        let rounded = self.shape.size.filter(|size| self.drive.is_none() && *size != made);
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;
+            if let Some(size) = rounded {
+                let (size, made) = (size.exact(), made.exact());
+                writeln!(out, "{size} are no whole number of blocks: the drive has {made}")?;
+            }
             match &room {
                 Ok(()) => writeln!(
                     out,
                     "next: terrace format {image}, for keys and values; with --files for files \
                      with names"
                 ),
-                Err(error) => writeln!(out, "not for a store of its own: {error}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    writeln!(out, "not for a store of its own: {}", Visible(&error))
+                }
             }
         })
     }
+}
+
+/// The size of the address space.
+fn size_of(geometry: &Geometry) -> ByteCount {
+    let last = geometry.zone_size(ZoneId(geometry.zones - 1));
+    let blocks = geometry.zone_size * u64::from(geometry.zones - 1) + last;
+    ByteCount(blocks * u64::from(geometry.logical_block))
 }

@@ -16,5 +16,4 @@ mod report;
 mod shape;
 
 pub(crate) use command::Device;
-pub(crate) use report::state_name;
 pub(crate) use shape::DeviceKind;

@@ -72,7 +72,7 @@ impl Line {
             ZoneType::Sequential => "sequential",
         };
         let written = self.written.map_or("-".to_owned(), |bytes| bytes.to_string());
-        [kind.to_owned(), state_name(self.state).to_owned(), written, self.capacity.to_string()]
+        [kind.to_owned(), self.state.name().to_owned(), written, self.capacity.to_string()]
     }
 }
 
@@ -116,6 +116,7 @@ impl Summary {
 
     pub(super) fn line(&self) -> String {
         let Self { zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        let (zone_size, capacity) = (zone_size.unrounded(), capacity.unrounded());
         let image = Visible(&self.image);
         match self.layout {
             Layout::Zoned => {}
@@ -158,7 +159,7 @@ impl Reported {
         if !geometry.layout.is_zoned() {
             let failed = |line: &&Line| line.state != ZoneState::NotWritePointer;
             return match self.zones.first().filter(failed) {
-                Some(line) => writeln!(out, "state: {}", state_name(line.state)),
+                Some(line) => writeln!(out, "state: {}", line.state.name()),
                 None => Ok(()),
             };
         }
@@ -179,19 +180,5 @@ impl Reported {
             table.add_row([zones].into_iter().chain(run[0].row()));
         }
         writeln!(out, "{table}")
-    }
-}
-
-/// A state in words.
-pub(crate) fn state_name(state: ZoneState) -> &'static str {
-    match state {
-        ZoneState::Empty => "empty",
-        ZoneState::ImplicitlyOpen => "open (implicitly)",
-        ZoneState::ExplicitlyOpen => "open (explicitly)",
-        ZoneState::Closed => "closed",
-        ZoneState::Full => "full",
-        ZoneState::ReadOnly => "read-only",
-        ZoneState::Offline => "offline",
-        ZoneState::NotWritePointer => "writable anywhere",
     }
 }

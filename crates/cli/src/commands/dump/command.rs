@@ -20,6 +20,7 @@ use super::filter::KeyFilter;
 use super::place::{annotation_object, kind_name, role_text};
 use super::printer::Printer;
 use super::{journal, log, superblock, table};
+use crate::escape::Visible;
 use crate::commands::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
@@ -210,10 +211,13 @@ fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {
             // Only its frames say how long a log is that is still open.
             if info.sealed { ByteCount(info.size).to_string() } else { "-".to_owned() },
             level.map_or("-".to_owned(), |level| level.to_string()),
-            said.map_or_else(|error| error.to_string(), |role| summary(role.as_ref())),
+            said.map_or_else(
+                |error| Visible(&error.to_string()).to_string(),
+                |role| summary(role.as_ref()),
+            ),
         ]);
     }
-    of_store.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    of_store.iter().try_for_each(|line| writeln!(out, "{}", Visible(line)))?;
     writeln!(out, "{table}")
 }
 

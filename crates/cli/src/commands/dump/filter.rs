@@ -15,7 +15,7 @@ use terrace_lsm::KeySpaceId;
 use terrace_lsm::inspect::{FullKey, prefix_end};
 
 use crate::commands::entry::parse_hex;
-use crate::commands::range::Range;
+use crate::commands::range::{Range, check_order};
 use crate::failure::{Failure, Kind};
 
 /// Keys, as one types them.
@@ -56,6 +56,7 @@ impl KeyFilter {
         };
         let (key, prefix) = (bytes(&self.key)?, bytes(&self.range.prefix)?);
         let (from, to) = (bytes(&self.range.from)?, bytes(&self.range.to)?);
+        check_order(from.as_deref(), to.as_deref(), self.hex)?;
         let none = key.is_none() && prefix.is_none() && from.is_none() && to.is_none();
         if none && self.space.is_none() {
             return Ok(Wanted::All);

@@ -18,6 +18,7 @@ use super::place::{
     frame_object, frame_text, kind_name,
 };
 use super::printer::Printer;
+use crate::escape::Escaped;
 use crate::failure::Failure;
 
 /// Dumps the journal, from the superblock's head on.
@@ -102,8 +103,14 @@ fn file_text(id: FileId, record: &FileRecord, space: &AddressSpace) -> String {
     let extents: Vec<_> = record.extents.extents().collect();
     let (extents, annotation) =
         (extents_text(&extents, space), annotation_text(&record.annotation));
-    let names = record.names.iter().map(|name| format!(", name {name:?}")).collect::<String>();
+    let names = record.names.iter().map(|name| format!(", name {}", quoted(name)));
+    let names = names.collect::<String>();
     format!("file {id}: {state} {kind}, {size}; {extents}; {annotation}{names}")
+}
+
+/// A name in quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", Escaped(name.as_bytes()))
 }
 
 /// A record in words.
@@ -132,12 +139,12 @@ fn record_text(record: &Record, space: &AddressSpace) -> String {
         Record::Annotate { id, annotation } => {
             format!("annotate {id}: {}", annotation_text(annotation))
         }
-        Record::Link { name, id } => format!("link {id}: {name:?}"),
-        Record::Unlink { name, id } => format!("unlink {id}: {name:?}"),
-        Record::Rename { from, to, id, replaced } => match replaced {
-            Some(other) => format!("rename {id}: {from:?} to {to:?}, which {other} had"),
-            None => format!("rename {id}: {from:?} to {to:?}"),
-        },
+        Record::Link { name, id } => format!("link {id}: {}", quoted(name)),
+        Record::Unlink { name, id } => format!("unlink {id}: {}", quoted(name)),
+        Record::Rename { from, to, id, replaced } => {
+            let had = replaced.map(|other| format!(", which {other} had")).unwrap_or_default();
+            format!("rename {id}: {} to {}{had}", quoted(from), quoted(to))
+        }
         Record::Extend { id, end, extent } => {
             format!("extend {id}: from its block {end} on {}", extents_text(&[*extent], space))
         }

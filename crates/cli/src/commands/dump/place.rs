@@ -15,7 +15,7 @@ use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::printer::{insert_key, key_text};
 use crate::commands::options::Remembered;
-use crate::escape;
+use crate::escape::{self, Escaped, Visible};
 use crate::output::counted;
 
 /// A kind in words.
@@ -155,7 +155,7 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
             let state = ByteCount(state.len() as u64);
             vec![
                 format!("key spaces: {spaces}{pages}; the next gets id {next_space}"),
-                format!("decider: {decider}, with {state} of state"),
+                format!("decider: {}, with {state} of state", Visible(decider)),
                 format!("new tables: {}", Remembered::of(tables).line()),
             ]
         }
@@ -164,7 +164,7 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
 }
 
 fn spaces_text(spaces: &[(KeySpaceId, String)]) -> String {
-    let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{name}\""));
+    let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{}\"", Escaped(name.as_bytes())));
     spaces.collect::<Vec<_>>().join(", ")
 }
 

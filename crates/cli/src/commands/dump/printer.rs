@@ -6,15 +6,16 @@
 //! [`Printer::missing`] and are no damage.
 
 use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use terrace_env::store::StoreError;
 use terrace_lsm::inspect::{self, Entry, FullKey};
 
-use crate::escape::{self, Escaped};
+use crate::escape::{self, Escaped, Visible};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
+use crate::screen::Screen;
 
 /// The kind whose value is the end of a range.
 const RANGE_DELETE: u8 = 2;
@@ -22,14 +23,13 @@ const RANGE_DELETE: u8 = 2;
 /// Prints parts as they come, and counts the damaged ones.
 pub(crate) struct Printer<'a> {
     output: &'a Output,
-    out: BufWriter<Box<dyn Write>>,
+    out: Screen,
     damaged: u64,
 }
 
 impl<'a> Printer<'a> {
     pub(crate) fn new(output: &'a Output) -> Self {
-        let out = BufWriter::new(Box::new(anstream::stdout()) as Box<dyn Write>);
-        Self { output, out, damaged: 0 }
+        Self { output, out: output.screen(), damaged: 0 }
     }
 
     /// Whether parts are printed as JSON.
@@ -58,7 +58,7 @@ impl<'a> Printer<'a> {
         let message = error.to_string();
         self.part(
             || json!({ "part": what, "damage": message }),
-            |out| writeln!(out, "DAMAGED {what}: {message}"),
+            |out| writeln!(out, "DAMAGED {what}: {}", Visible(&message)),
         )
     }
 

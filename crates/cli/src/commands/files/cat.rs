@@ -4,7 +4,7 @@
 //! the id of another, the name counts. The bytes are printed as the store returns them, with
 //! `--json` as hex in pieces of at most [`PIECE`] bytes.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use serde_json::json;
 use terrace_env::{Cause, FileId};
@@ -15,6 +15,7 @@ use super::opened::Opened;
 use crate::escape;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
+use crate::screen::Screen;
 
 /// Bytes printed at a time.
 const PIECE: usize = 1 << 16;
@@ -33,7 +34,7 @@ impl Print {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
         let opened = Opened::view(&self.target)?;
         let reader = opened.store().open(self.find(&opened)?)?;
-        let mut out = io::stdout().lock();
+        let mut out = if output.is_json() { Screen::json() } else { Screen::bytes() };
         let mut piece = vec![0; PIECE];
         let mut offset = 0;
         while offset < reader.len() {

@@ -10,11 +10,11 @@ use terrace::ByteCount;
 use terrace_env::store::{FileKind, SpaceInfo};
 use terrace_fs::DeviceUsage;
 
-use super::super::device::state_name;
 use super::super::target::Target;
 use super::super::zones::{dead_name_of, list_devices, use_name};
 use super::listing::kind_name;
 use super::opened::Opened;
+use crate::escape::Visible;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -55,7 +55,7 @@ impl Usage {
         }
         let (mut states, mut uses) = (Zones::new(), Zones::new());
         for zone in opened.fs().map(terrace::Fs::zones).transpose()?.unwrap_or_default() {
-            *states.entry(state_name(zone.state)).or_default() += 1;
+            *states.entry(zone.state.name()).or_default() += 1;
             *uses.entry(use_name(zone.used_for)).or_default() += 1;
         }
         let devices = opened.fs().map(terrace::Fs::devices).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Usage {
         });
         output.result(&json, |out| {
             if let Some(system) = &system {
-                writeln!(out, "holds a store under the system {system}")?;
+                writeln!(out, "holds a store under the system {}", Visible(system))?;
             }
             print_space(out, &space, dead_name_of(&devices))?;
             print_kinds(out, &kinds)?;

@@ -20,7 +20,7 @@ use terrace_lab::plot::draw_arrivals;
 
 use super::estimates::{Thesis, Validation};
 use super::findings_of_arrivals as findings;
-use crate::escape::shown;
+use crate::escape::{Visible, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -170,7 +170,7 @@ impl Arrivals {
         }
         let answer = Answer { source, seed, analysis, files };
         output.result(&answer, |out| {
-            writeln!(out, "{}", answer.source)?;
+            writeln!(out, "{}", Visible(&answer.source))?;
             findings::print(out, &answer.analysis)?;
             answer.files.iter().try_for_each(|file| writeln!(out, "{}", shown(file)))
         })

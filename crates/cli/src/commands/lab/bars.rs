@@ -12,6 +12,9 @@ use terrace_env::Time;
 use terrace_lab::run::{Outcome, Progress, RunPlan};
 use terrace_lab::series::Event;
 
+use crate::escape::Visible;
+use crate::screen::Screen;
+
 const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} {eta:>5}";
 
 /// A bar for each run under way, on standard error. State shared by runs is not locked: a
@@ -45,7 +48,7 @@ impl Bars {
                 let bar = bar.get_or_init(|| self.all.add(ProgressBar::new(1)));
                 let style = ProgressStyle::with_template(SHAPE);
                 bar.set_style(style.expect("a template that is valid"));
-                bar.set_prefix(title.clone());
+                bar.set_prefix(Visible(title).to_string());
             }
             Event::Did(progress, time) => {
                 bar.get().into_iter().for_each(|bar| show(bar, progress, *time));
@@ -63,8 +66,7 @@ impl Bars {
     /// A line above the bars.
     fn line(&self, text: &str) {
         self.all.suspend(|| {
-            use std::io::Write;
-            let _ = writeln!(anstream::stderr().lock(), "{text}");
+            let _ = writeln!(Screen::errors(), "{}", Visible(text));
         });
     }
 }

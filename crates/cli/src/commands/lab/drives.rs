@@ -11,6 +11,7 @@ use terrace_env::ByteCount;
 use terrace_zone::Geometry;
 use terrace_zone::timing::{Drive, Scale};
 
+use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -48,7 +49,7 @@ impl Drives {
         let entries = drives.iter().map(Entry::of).collect::<Result<Vec<_>, _>>()?;
         output.result(&json!({ "drives": entries }), |out| {
             for entry in &entries {
-                writeln!(out, "{}: {}", entry.name, entry.title)?;
+                writeln!(out, "{}: {}", Visible(&entry.name), Visible(&entry.title))?;
             }
             if self.drive.is_some() {
                 entries.iter().try_for_each(|entry| entry.print(out))?;
@@ -80,7 +81,7 @@ impl Entry {
         let Self { about, capacity, geometry, sources, .. } = self;
         writeln!(out, "\n{about}\n\n{} zones, {capacity} can be written\n", geometry.zones)?;
         for Source { parameter, source } in sources {
-            writeln!(out, "{parameter:22} {source}")?;
+            writeln!(out, "{parameter:22} {}", Visible(source))?;
         }
         Ok(())
     }

@@ -17,6 +17,8 @@ use terrace_lab::report::remarks_on_scale;
 use terrace_lab::run::{Cost, Metrics, Outcome, RunPlan};
 use terrace_lab::series::SeriesError;
 
+use crate::escape::Visible;
+
 /// Findings of a series.
 #[derive(Serialize)]
 pub(super) struct Findings<'a> {
@@ -187,7 +189,7 @@ impl<'a> Findings<'a> {
                 Some(why) => format!("{} ({why})", claim.text),
                 None => claim.text.clone(),
             };
-            table.add_row([text, claim.system.clone(), paper, ours, ratio]);
+            table.add_row([Visible(&text).to_string(), claim.system.clone(), paper, ours, ratio]);
         }
         (table.row_count() > 0).then_some(table)
     }
@@ -196,7 +198,7 @@ impl<'a> Findings<'a> {
 impl Display for Findings<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for experiment in self.experiments {
-            writeln!(f, "{}: {}\n", experiment.name, experiment.title)?;
+            writeln!(f, "{}: {}\n", Visible(&experiment.name), Visible(&experiment.title))?;
             writeln!(f, "{}\n", self.metrics(experiment))?;
             if let Some(delays) = self.delays(experiment) {
                 writeln!(f, "delays from the arrival on, in ms\n\n{delays}\n")?;
@@ -205,12 +207,13 @@ impl Display for Findings<'_> {
                 writeln!(f, "{answers}\n")?;
             }
             for remark in self.remarks(experiment) {
-                writeln!(f, "{remark}\n")?;
+                writeln!(f, "{}\n", Visible(&remark))?;
             }
         }
         for Flop { experiment, system, variant, error } in &self.flops {
             let variant = variant.as_ref().map(|variant| format!(" {variant}"));
-            writeln!(f, "{experiment} {system}{}: {error}", variant.unwrap_or_default())?;
+            let run = format!("{experiment} {system}{}: {error}", variant.unwrap_or_default());
+            writeln!(f, "{}", Visible(&run))?;
         }
         writeln!(
             f,

@@ -9,6 +9,7 @@ use terrace_env::ByteCount;
 use terrace_lab::experiment::{Experiment, names};
 use terrace_zone::timing::Scale;
 
+use crate::escape::Visible;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -53,6 +54,7 @@ impl List {
             if !self.experiments.is_empty() {
                 for Entry { name, source, about, systems, .. } in &entries {
                     let systems = systems.join(", ");
+                    let [name, source, systems] = [name, source, &systems].map(|text| Visible(text));
                     writeln!(out, "\n{name}: {source}\n\n{}\n\n{systems}", about.trim())?;
                 }
             }
@@ -93,7 +95,8 @@ fn table(entries: &[Entry], scale: Scale) -> Table {
             }
             _ => entry.runs.to_string(),
         };
-        table.add_row([&entry.name, &entry.title, &runs, &entry.data.to_string()]);
+        let [name, title] = [&entry.name, &entry.title].map(|text| Visible(text).to_string());
+        table.add_row([name, title, runs, entry.data.to_string()]);
     }
     table
 }

@@ -18,7 +18,7 @@ use terrace_lab::report::{Answer, GatherError, Report as Findings, RunStanding};
 use terrace_lab::series::Results;
 use terrace_zone::timing::Scale;
 
-use crate::escape::shown;
+use crate::escape::{Visible, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -157,12 +157,15 @@ impl Written {
         for answer in &self.claims {
             let [published, ours, ratio] = answer.shown();
             let words = answer.verdict.words();
-            table.add_row([&answer.experiment, &answer.claim, &published, &ours, &ratio, words]);
+            let texts = [&answer.experiment, &answer.claim].map(|text| Visible(text).to_string());
+            let [experiment, claim] = &texts;
+            table.add_row([experiment, claim, &published, &ours, &ratio, words]);
         }
         writeln!(out, "{table}\n")?;
         for chapter in &found.chapters {
             for remark in chapter.remarks() {
-                writeln!(out, "{}: {remark}", chapter.experiment.name)?;
+                let name = &chapter.experiment.name;
+                writeln!(out, "{}: {}", Visible(name), Visible(&remark))?;
             }
         }
         for file in &self.files {

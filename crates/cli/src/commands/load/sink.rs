@@ -1,0 +1,170 @@
+//! [`Sink`]: where the entries of a load go, and up to which line they are stored.
+//!
+//! - Entries go into batches of about [`BATCH`] bytes, or into tables directly. A batch holds the
+//!   entries of consecutive lines, and batches are written in their order. So what is in the store
+//!   is always a prefix of the lines.
+//! - [`Sink::hand_over`] writes the batch that is begun, and syncs it: nothing that came before is
+//!   lost then if the process is killed or the power fails.
+//! - [`Sink::end`] does the same and closes the store. It tells the last line of the prefix that is
+//!   durable. If the store can no longer be written, this is the last line before the last sync
+//!   that went well; more lines may be there.
+//! - Tables become visible as a whole at the end, or not at all.
+
+use terrace::{Batch, Db, Durability, Ingest, KeySpace};
+
+use crate::commands::target::Target;
+use crate::failure::Failure;
+
+/// Bytes after which a batch is written.
+const BATCH: usize = 1 << 20;
+
+/// Batches after which the store is synced, so that a store that fails has lost few lines.
+const BATCHES_SYNCED: u32 = 4;
+
+/// See the [module](self).
+pub(super) struct Sink<'a> {
+    target: &'a Target,
+    db: Db,
+    space: KeySpace,
+    into: Entries,
+    /// The last line that was given.
+    line: u64,
+    /// Lines whose entries are in the batch.
+    batched: Option<(u64, u64)>,
+    /// The last line of what is written, and of what is synced.
+    written: u64,
+    synced: u64,
+    /// Batches that were written since the last sync.
+    unsynced: u32,
+}
+
+enum Entries {
+    Batch(Batch),
+    Tables(Box<Ingest>),
+}
+
+impl<'a> Sink<'a> {
+    /// `before`: the line before the first one.
+    pub(super) fn new(
+        target: &'a Target,
+        db: Db,
+        space: KeySpace,
+        sorted: bool,
+        before: u64,
+    ) -> Result<Self, Failure> {
+        let into = match sorted {
+            true => {
+                let ingest = db.ingest().map_err(|error| target.named(error.into()))?;
+                Entries::Tables(Box::new(ingest))
+            }
+            false => Entries::Batch(Batch::new()),
+        };
+        let (written, synced) = (before, before);
+        let (line, batched, unsynced) = (before, None, 0);
+        Ok(Self { target, db, space, into, line, batched, written, synced, unsynced })
+    }
+
+    /// A line that has no entry in it.
+    pub(super) fn skip(&mut self, line: u64) {
+        self.line = line;
+        if self.batched.is_none() && matches!(self.into, Entries::Batch(_)) {
+            self.written = line;
+        }
+    }
+
+    /// Puts the entry of a line.
+    pub(super) fn put(&mut self, line: u64, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        match &mut self.into {
+            Entries::Tables(ingest) => ingest
+                .key_space(&self.space)
+                .and_then(|mut space| space.put(key, value))
+                .map_err(|error| self.target.named(error.into()).while_doing(lines(line, line)))?,
+            Entries::Batch(batch) => {
+                batch.key_space(&self.space).put(key, value);
+                let first = self.batched.map_or(line, |(first, _)| first);
+                self.batched = Some((first, line));
+                if batch.byte_size().0 as usize >= BATCH {
+                    self.line = line;
+                    let is_due = self.unsynced + 1 >= BATCHES_SYNCED;
+                    return self.write(is_due);
+                }
+            }
+        }
+        self.line = line;
+        Ok(())
+    }
+
+    /// Whether the batch holds anything, or something is not synced.
+    pub(super) fn has_something(&self) -> bool {
+        self.batched.is_some() || self.unsynced > 0
+    }
+
+    /// Writes the batch, and syncs it.
+    pub(super) fn hand_over(&mut self) -> Result<(), Failure> {
+        if self.has_something() { self.write(true) } else { Ok(()) }
+    }
+
+    fn write(&mut self, sync: bool) -> Result<(), Failure> {
+        let Entries::Batch(batch) = &mut self.into else { return Ok(()) };
+        let batch = std::mem::take(batch);
+        let durability = if sync { Durability::Synced } else { Durability::Written };
+        let written = match (batch.is_empty(), sync) {
+            (true, true) => self.db.sync(),
+            (true, false) => Ok(()),
+            (false, _) => self.db.write_with(batch, durability),
+        };
+        let batched = self.batched.take();
+        if let Err(error) = written {
+            // The lines of the batch are given up: what follows is told of those before.
+            self.line = self.written;
+            let failure = self.target.named(error.into());
+            return Err(match batched {
+                Some((first, last)) => failure.while_doing(lines(first, last)),
+                None => failure,
+            });
+        }
+        self.written = self.line;
+        self.unsynced += 1;
+        if sync {
+            (self.synced, self.unsynced) = (self.line, 0);
+        }
+        Ok(())
+    }
+
+    /// Ends the load: with all that was given, or after a failure with what is possible of it.
+    /// Returns the last line up to which all is stored, and a failure on the way.
+    pub(super) fn end(mut self, failed: bool) -> (u64, Option<Failure>) {
+        let written = match (&mut self.into, failed) {
+            (Entries::Batch(_), _) => self.hand_over(),
+            // Dropped, the tables are nothing.
+            (Entries::Tables(_), true) => Ok(()),
+            (Entries::Tables(_), false) => {
+                let Entries::Tables(ingest) =
+                    std::mem::replace(&mut self.into, Entries::Batch(Batch::new()))
+                else {
+                    unreachable!("it was one of tables");
+                };
+                let finished = ingest.finish().map(drop);
+                let finished = finished.map_err(|error| self.target.named(error.into()));
+                if finished.is_ok() {
+                    self.written = self.line;
+                }
+                finished
+            }
+        };
+        let Self { target, db, into, written: last, synced, .. } = self;
+        drop(into);
+        let closed = db.close().map_err(|error| target.named(error.into()));
+        let stored = if closed.is_ok() { last } else { synced };
+        let failure = match (written, closed) {
+            (Err(failure), closed) => Some(failure.and(closed.err())),
+            (Ok(()), closed) => closed.err(),
+        };
+        (stored, failure)
+    }
+}
+
+/// Lines in words.
+fn lines(first: u64, last: u64) -> String {
+    if first < last { format!("lines {first} to {last}") } else { format!("line {last}") }
+}
