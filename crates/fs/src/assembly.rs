@@ -58,7 +58,7 @@ pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreErr
     if let Some((_, other)) = &other {
         pairing::check(other, &superblock)?;
     }
-    let replayed = replay_from(&**media.logs(), media.space().clone(), area, superblock)?;
+    let replayed = replay_from(&**media.logs(), media.space().clone(), area, superblock, write)?;
     Ok(Assembled { replayed, of_superblock, idle, in_log, other })
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn find(
     for medium in media.present() {
         let (area, superblock) = SuperblockArea::find(as_device(medium))
             .map_err(|error| of_device(media, medium.id(), error))?;
-        superblock.features.check(write)?;
+        superblock.check("superblock", write)?;
         superblock.check_devices()?;
         found.push((area, superblock));
     }

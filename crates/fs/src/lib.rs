@@ -56,6 +56,7 @@ mod format;
 pub mod frame;
 mod fs;
 mod gatherer;
+mod growing;
 pub mod inspect;
 pub mod journal;
 mod media;

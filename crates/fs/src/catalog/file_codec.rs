@@ -2,9 +2,9 @@
 //!
 //! Decoding refuses fields that do not decode; extents that the store does not have; extents that
 //! overlap in the file or are not in its order; a file of more than 2^32 - 1 blocks; a log without
-//! a run of frames; and runs of a file that is no log. Not checked here are the size against the
-//! extents, the order of the runs and of the names, the durable end of a log, and whether two files
-//! claim the same blocks.
+//! a run of frames; runs of a file that is no log; a size that does not fit the extents; and runs or
+//! a durable end that are not in order, or beyond the log's blocks. Not checked here are the order
+//! of the names, and whether two files claim the same blocks.
 
 use std::sync::Arc;
 
@@ -18,8 +18,9 @@ use super::extent_codec::{EXTENT_LEN, decode_extent, encode_extent};
 use super::kind::{decode_kind, encode_kind};
 use super::log_codec::{decode_mark, decode_runs, encode_mark, encode_runs};
 use super::name::{decode_name, encode_name};
-use super::{ExtentMap, FileRecord, Mapped};
-use crate::AddressSpace;
+use super::{ExtentMap, FileRecord, LogMark, LogRun, Mapped};
+use crate::growing::read_file_id;
+use crate::{AddressSpace, BLOCK};
 
 impl FileRecord {
     /// Appends the file's entry in a snapshot.
@@ -49,7 +50,7 @@ impl FileRecord {
         from: &mut Reader<'_>,
         space: &AddressSpace,
     ) -> Result<(FileId, Self), DecodeError> {
-        let id = FileId(from.u64("file")?);
+        let id = read_file_id(from, "file")?;
         let kind = decode_kind(from)?;
         let sealed = match from.u8("sealed")? {
             0 => false,
@@ -73,10 +74,46 @@ impl FileRecord {
             return Err(from.wrong("run count", 0, expected, runs.len() as u64));
         }
         let durable = if kind == FileKind::Log { decode_mark(from)? } else { None };
+        if !size_fits(kind, size, &extents) {
+            return Err(from.wrong("size", 0, "a number of bytes that the blocks can hold", size));
+        }
+        if let Some(wrong) = first_out_of_order(&runs, durable, extents.end()) {
+            let expected = "runs and a durable end in order, within the log's blocks";
+            return Err(from.wrong("run", 0, expected, wrong));
+        }
         let count = decode_count(from, "name count", 4)?;
         let names = (0..count).map(|_| decode_name(from)).collect::<Result<Vec<_>, _>>()?;
         let annotation = decode_annotation(from)?;
         let extents = Arc::new(extents);
         Ok((id, Self { kind, sealed, size, extents, runs, durable, annotation, names }))
     }
+}
+
+/// Whether a file of these extents can have this many bytes. Bytes at its end may have been trimmed.
+fn size_fits(kind: FileKind, size: u64, extents: &ExtentMap) -> bool {
+    let (block, blocks) = (BLOCK as u64, u64::from(extents.end()));
+    match kind {
+        FileKind::Log => size <= blocks * block,
+        FileKind::Table | FileKind::Client => {
+            let most = u64::from(u32::MAX);
+            (blocks..=most).contains(&size.div_ceil(block))
+        }
+    }
+}
+
+/// The block of the first run, or of the durable end, that is not behind the one before it.
+fn first_out_of_order(runs: &[LogRun], durable: Option<LogMark>, end: u32) -> Option<u64> {
+    let durable = durable.map(|mark| (mark.block, mark.sequence, mark.size));
+    let places = runs.iter().map(|run| (run.block, run.sequence, run.offset)).chain(durable);
+    let mut before = (0, 0, 0);
+    for (index, place) in places.enumerate() {
+        let (block, sequence, size) = place;
+        let goes_on = block >= before.0 && sequence >= before.1 && size >= before.2;
+        let is_first = index > 0 || block == 0;
+        if !goes_on || !is_first || block > end || size > u64::from(block) * BLOCK as u64 {
+            return Some(block.into());
+        }
+        before = place;
+    }
+    None
 }

@@ -8,6 +8,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use super::count::{decode_count, encode_count};
 use super::{LogMark, LogRun};
+use crate::growing::{read_epoch, read_sequence};
 
 /// Bytes of a run.
 const RUN_LEN: usize = 24;
@@ -27,7 +28,7 @@ pub(super) fn decode_mark(from: &mut Reader<'_>) -> Result<Option<LogMark>, Deco
     let known = from.u8("durable end flag")?;
     let mark = LogMark {
         block: from.u32("durable block")?,
-        sequence: from.u64("durable sequence")?,
+        sequence: read_sequence(from, "durable sequence")?,
         size: from.u64("durable bytes")?,
     };
     match (known, mark) {
@@ -55,8 +56,8 @@ pub(super) fn decode_runs(from: &mut Reader<'_>) -> Result<Arc<[LogRun]>, Decode
         .map(|_| {
             Ok(LogRun {
                 block: from.u32("run block")?,
-                epoch: from.u32("run epoch")?,
-                sequence: from.u64("run sequence")?,
+                epoch: read_epoch(from, "run epoch")?,
+                sequence: read_sequence(from, "run sequence")?,
                 offset: from.u64("run offset")?,
             })
         })

@@ -4,7 +4,8 @@
 //! the catalog. A record that removes or moves a name may be made without the file's id. Staging
 //! fills in the id before the record is written.
 //!
-//! Decoding checks that the fields are well-formed and that the store has the blocks. It does not
+//! Decoding checks that the fields are well-formed, that numbers which grow are below their ends,
+//! and that the store has the blocks. It does not
 //! check whether the record fits the files; staging does. This module has the fields of each record
 //! and their order; names, extents and annotations, for example, have codecs of their own.
 //! `docs/format/journal.md` has the byte tables.
@@ -21,6 +22,7 @@ use super::extent_codec::{decode_extent, decode_extents, encode_extent, encode_e
 use super::kind::{decode_kind, encode_kind};
 use super::name::{decode_name, encode_name};
 use crate::AddressSpace;
+use crate::growing::{read_epoch, read_file_id, read_sequence};
 
 /// A change of the catalog.
 ///
@@ -311,8 +313,8 @@ impl Record {
     pub fn decode(from: &mut Reader<'_>, space: &AddressSpace) -> Result<Self, DecodeError> {
         let tag = from.u8("record type")?;
         if tag == MOUNT {
-            let epoch = from.u32("epoch")?;
-            return Ok(Self::Mount { epoch, next_file: FileId(from.u64("next file")?) });
+            let epoch = read_epoch(from, "epoch")?;
+            return Ok(Self::Mount { epoch, next_file: read_file_id(from, "next file")? });
         }
         if tag == CLOSE {
             return Ok(Self::Close);
@@ -320,11 +322,11 @@ impl Record {
         if !(CREATE..=LOG_DURABLE).contains(&tag) {
             return Err(from.wrong("record type", 1, "1 to 15", tag.into()));
         }
-        let id = FileId(from.u64("file")?);
+        let id = read_file_id(from, "file")?;
         Ok(match tag {
             CREATE | SEAL => {
                 let (kind, size) = (decode_kind(from)?, from.u64("size")?);
-                let epoch = from.u32("epoch")?;
+                let epoch = read_epoch(from, "epoch")?;
                 let extents = decode_extents(from, space)?;
                 let annotation = decode_annotation(from)?;
                 if tag == CREATE {
@@ -339,8 +341,8 @@ impl Record {
             LINK => Self::Link { name: decode_name(from)?, id },
             UNLINK => Self::Unlink { name: decode_name(from)?, id },
             RENAME => {
-                let replaced = from.u64("replaced file")?;
-                let replaced = (replaced != 0).then_some(FileId(replaced));
+                let replaced = read_file_id(from, "replaced file")?;
+                let replaced = (replaced != FileId::STORE).then_some(replaced);
                 Self::Rename { from: decode_name(from)?, to: decode_name(from)?, id, replaced }
             }
             EXTEND => {
@@ -356,14 +358,14 @@ impl Record {
                 id,
                 end: from.u32("end")?,
                 size: from.u64("size")?,
-                sequence: from.u64("sequence")?,
-                epoch: from.u32("epoch")?,
+                sequence: read_sequence(from, "sequence")?,
+                epoch: read_epoch(from, "epoch")?,
             },
             LOG_DURABLE => Self::LogDurable {
                 id,
                 end: from.u32("end")?,
                 size: from.u64("size")?,
-                sequence: from.u64("sequence")?,
+                sequence: read_sequence(from, "sequence")?,
             },
             _ => Self::Move {
                 id,

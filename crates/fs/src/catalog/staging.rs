@@ -18,6 +18,7 @@ use super::{
     Catalog, Deleted, Effects, Extent, ExtentMap, FileRecord, Freed, LogMark, LogRun, Record,
 };
 use crate::BLOCK;
+use crate::growing::{EPOCH_END, FILE_ID_END};
 
 /// The sequence of a log's first frame.
 pub(crate) const FIRST_SEQUENCE: u64 = 1;
@@ -79,15 +80,18 @@ impl<'a> Staging<'a> {
                 return self.rename(from, to, *id, *replaced);
             }
             Record::Mount { epoch, next_file } => {
-                self.catalog.next_epoch = self.catalog.next_epoch.max(epoch.saturating_add(1));
+                if *epoch >= EPOCH_END || next_file.0 >= FILE_ID_END {
+                    return Err(wrong(*next_file, "an epoch and ids that can grow", "their end"));
+                }
+                self.catalog.next_epoch = self.catalog.next_epoch.max(*epoch + 1);
                 self.catalog.next_file = self.catalog.next_file.max(*next_file);
                 return Ok(());
             }
             _ => {}
         }
         let id = record.file().unwrap_or(FileId::STORE);
-        if id == FileId(u64::MAX) {
-            return Err(wrong(id, "a file id below 2^64 - 1", "the largest number"));
+        if id.0 >= FILE_ID_END {
+            return Err(wrong(id, "a file id below 2^62", "a larger one"));
         }
         self.catalog.next_file = self.catalog.next_file.max(FileId(id.0 + 1));
         if !self.catalog.covers(id) {
@@ -380,7 +384,7 @@ impl<'a> Staging<'a> {
             run.block >= last.block && run.sequence >= last.sequence && run.offset >= last.offset
         });
         let goes_on = goes_on && file.durable.is_none_or(|mark| run.block >= mark.block);
-        if kept.end() != run.block || !goes_on {
+        if kept.end() != run.block || !goes_on || !fits(run.offset, run.block) {
             return Err(wrong(id, "a log that reaches its end", "a shorter one"));
         }
         let older = file.runs.iter().filter(|other| other.block < run.block);
@@ -401,6 +405,7 @@ impl<'a> Staging<'a> {
         let goes_on = known.is_none_or(|known| {
             mark.block >= known.block && mark.sequence >= known.sequence && mark.size >= known.size
         });
+        let goes_on = goes_on && fits(mark.size, mark.block);
         if mark.block > file.extents.end() || !goes_on {
             return Err(wrong(id, "a log that reaches where it is durable", "a shorter one"));
         }
@@ -425,6 +430,11 @@ impl<'a> Staging<'a> {
         };
         self.remap(id, map, vec![*old])
     }
+}
+
+/// Whether frames of this many blocks can hold as many bytes of payload.
+fn fits(size: u64, blocks: u32) -> bool {
+    size <= u64::from(blocks) * BLOCK as u64
 }
 
 /// The bytes of a file must lie in its blocks. A log's size counts payload, so it is smaller.

@@ -18,13 +18,14 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, FileInfo, FileKind, StoreError};
-use terrace_env::{DeviceId, FileId, ZoneId};
+use terrace_env::{DeviceId, FileId, Uuid, ZoneId};
 
 use super::annotation::{decode_annotation, encode_annotation};
 use super::staging::Staging;
 use super::zone_levels::{Levels, ZoneLevels};
 use super::{Effects, FileRecord, Record};
 use crate::AddressSpace;
+use crate::growing::{EPOCH_END, FILE_ID_END, SEQUENCE_END, check_room};
 
 /// Metadata of all files: a pure value, changed by records and by chunks of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,6 +158,29 @@ impl Catalog {
     #[must_use]
     pub fn next_epoch(&self) -> u32 {
         self.next_epoch
+    }
+
+    /// Checks that ids, epochs and the sequences of unsealed logs have room to grow: before a mount
+    /// for writing.
+    pub(crate) fn check_growing(&self, store: Uuid) -> Result<(), StoreError> {
+        check_room(store, "next file id", self.next_file.0, FILE_ID_END)?;
+        check_room(store, "next epoch", self.next_epoch.into(), EPOCH_END.into())?;
+        for (id, file) in self.files().filter(|(_, file)| file.is_leased()) {
+            let runs = file.runs.iter().map(|run| run.sequence);
+            let sequences = runs.chain(file.durable.map(|mark| mark.sequence));
+            let largest = sequences.max().unwrap_or_default();
+            check_room(store, &format!("sequence of log {id}"), largest, SEQUENCE_END)?;
+        }
+        Ok(())
+    }
+
+    /// The first log with an epoch that no mount has used, if there is one: its frames would be
+    /// taken for those of a later mount.
+    pub(crate) fn log_of_the_future(&self) -> Option<(FileId, u32)> {
+        self.files().find_map(|(id, file)| {
+            let epoch = file.runs.iter().map(|run| run.epoch).max()?;
+            (epoch >= self.next_epoch).then_some((id, epoch))
+        })
     }
 
     /// Whether the store was closed in order, and not opened for writing since: then all its logs

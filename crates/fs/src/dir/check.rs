@@ -31,6 +31,7 @@ use terrace_env::{ByteCount, FileId, Uuid};
 use super::journal::{self, Replayed};
 use super::names::{self, Named};
 use super::opening::is_leftover;
+use super::pooled_files::PooledFiles;
 use super::volume::{open_file, open_log};
 use super::{DirStore, FileHandle, Files, OsFiles};
 use crate::catalog::FileRecord;
@@ -56,10 +57,11 @@ impl DirStore {
         files: Arc<dyn Files>,
         progress: CheckProgress<'_>,
     ) -> Result<Checked, StoreError> {
+        let files = PooledFiles::new(files);
         let listed = files.list().map_err(|error| {
             StoreError::io(format!("reading the directory {}", files.describe()), error)
         })?;
-        let mut check = Check { files: &*files, checked: Checked::default() };
+        let mut check = Check { files: &files, checked: Checked::default() };
         match check.replay(&listed) {
             Ok(replayed) => check.store(&replayed, &listed, progress),
             Err(error @ StoreError::Corruption { .. }) => check.checked.note_error("", error),
@@ -70,7 +72,7 @@ impl DirStore {
 }
 
 struct Check<'a> {
-    files: &'a dyn Files,
+    files: &'a PooledFiles,
     checked: Checked,
 }
 

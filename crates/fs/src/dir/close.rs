@@ -4,7 +4,7 @@
 //! Why: a reader finds the end of a log or journal where frames stop being valid. This alone does
 //! not tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
-//! Nothing is recorded if a file has a writer, or if a cut or a sync of a log has failed before.
+//! Nothing is recorded if a file has a writer, if a deleted file has a reader, or if a cut or a sync of a log has failed before.
 //! `record_ends` fails, and records nothing, if the store takes no more commits, or if a log cannot
 //! be cut to its end or synced now. The next opening then treats the store as after a crash. If
 //! only `CURRENT` cannot be written, `record_ends` fails as well, and the journal says that the
@@ -23,8 +23,8 @@ use crate::{Access, BLOCK};
 
 impl Volume {
     /// Records that the store is closed, where its logs end, and where its journal does. If
-    /// anything has a writer, or a log one that failed, nothing is recorded: the store is then as
-    /// after a crash.
+    /// anything has a writer, a log one that failed, or a deleted file a reader, nothing is
+    /// recorded: the store is then as after a crash.
     pub(super) fn record_ends(&self) -> Result<(), StoreError> {
         let nodes: Vec<_> = {
             let state = self.lock();
@@ -32,6 +32,9 @@ impl Volume {
                 return Ok(());
             }
             state.check()?;
+            if !state.pinned.is_empty() {
+                return Ok(());
+            }
             state.nodes.values().cloned().collect()
         };
         if nodes.iter().any(|node| node.lock().has_writer) {

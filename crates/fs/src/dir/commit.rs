@@ -10,8 +10,8 @@
 //!    appends the group to the journal by one write and syncs the journal. A group without records
 //!    is not written.
 //! 3. The members of the group get their results. Unless writing has failed, the leader then
-//!    removes deleted files, punches out trimmed bytes that nobody reads, and rolls the journal if
-//!    it has grown enough. Files that cannot be removed or punched stay as they are. The next group
+//!    removes deleted files and punches out trimmed bytes, except of files that have readers: the
+//!    last reader does it. It rolls the journal if it has grown enough. Files that cannot be removed or punched stay as they are. The next group
 //!    waits for this step.
 //!
 //! # Failure
@@ -35,9 +35,10 @@ use terrace_env::store::{Change, FileKind, StoreError, Transaction};
 use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, FileId};
 
+use super::Files;
 use super::journal::{Identity, Journal, RollError};
 use super::node::{self, Node, usual_cause};
-use super::volume::{State, Volume};
+use super::volume::{Pinned, State, Volume};
 use crate::BLOCK;
 use crate::catalog::{Catalog, Effects, Record};
 use crate::journal as codec;
@@ -164,6 +165,10 @@ impl Volume {
     /// Gives back what durable transactions have freed.
     fn carry_out(&self, effects: &Effects) {
         for gone in &effects.deleted {
+            if let Some(pinned) = self.lock().pinned.get_mut(&gone.file) {
+                pinned.is_durable = true;
+                continue;
+            }
             self.remove(gone.file, gone.kind);
         }
         for freed in &effects.freed {
@@ -399,7 +404,8 @@ impl State {
             // Committed or not before, there is nothing left for its writer to remove.
             (file.committed, file.deleted) = (true, true);
             if file.readers > 0 {
-                self.pinned.insert(id, file.size);
+                let (kind, bytes) = (node.kind, file.size);
+                self.pinned.insert(id, Pinned { kind, bytes, is_durable: false });
             }
         }
     }

@@ -8,8 +8,8 @@
 //!
 //! A sync of a file's handle makes its bytes and its length durable. A sync of the directory makes
 //! names durable, whether made, moved or removed. A handle goes on working when its file is renamed
-//! or removed. Calls other than `describe` and `unlock` may wait for the disk, so the caller must
-//! hold no lock.
+//! or removed. Calls other than `describe`, `handle_limit` and `unlock` may wait for the disk, so the
+//! caller must hold no lock.
 
 use std::io;
 use std::ops::Range;
@@ -47,6 +47,11 @@ pub trait Files: Send + Sync + 'static {
     /// How much can still be written.
     fn room(&self) -> io::Result<Room>;
 
+    /// How many handles may be open at once, as of now.
+    fn handle_limit(&self) -> HandleLimit {
+        HandleLimit::None
+    }
+
     /// Name of the directory in errors.
     fn describe(&self) -> String;
 }
@@ -58,6 +63,18 @@ pub struct Room {
     pub total: ByteCount,
     /// Bytes that this process may still write.
     pub available: ByteCount,
+}
+
+/// How many handles may be open at once. A call that would open one more fails with the error of the
+/// host (`EMFILE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandleLimit {
+    /// Any number.
+    None,
+    /// This many of this directory.
+    OfFiles(usize),
+    /// A handle is one of this many descriptors of the process.
+    OfProcess(usize),
 }
 
 /// An open file.

@@ -17,6 +17,7 @@ use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, FileId, IoBuf, Uuid};
 
+use super::pooled_files::PooledFiles;
 use super::source::FileSource;
 use super::volume::open_named;
 use super::{FileHandle, Files, names};
@@ -53,7 +54,7 @@ pub(super) struct Identity {
 
 /// The journal's end, in the hands of one actor at a time.
 pub(super) struct Journal {
-    files: Arc<dyn Files>,
+    files: Arc<PooledFiles>,
     file: Arc<dyn FileHandle>,
     pub(super) identity: Identity,
     binding: Binding,
@@ -96,7 +97,7 @@ pub(super) fn read_superblock(
             damaged(offset, format!("{field}: {expected}"), format!("{got:#x}"))
         }
     })?;
-    superblock.features.check(write)?;
+    superblock.check(&names::path(files, names::CURRENT), write)?;
     superblock.check_devices()?;
     if superblock.placement != Placement::File {
         let got = "that of a drive".to_owned();
@@ -125,11 +126,15 @@ pub(super) fn replay(
         file.sync().map_err(wrap)?;
     }
     let source = FileSource::new(&file, names::path(files, &name), None)?;
-    let (catalog, sequence) = read_frames(&source, &superblock)?;
+    let (catalog, sequence) = read_frames(&source, &superblock, write)?;
     Ok(Replayed { superblock, catalog, sequence })
 }
 
-fn read_frames(source: &FileSource, superblock: &Superblock) -> Result<(Catalog, u64), StoreError> {
+fn read_frames(
+    source: &FileSource,
+    superblock: &Superblock,
+    write: bool,
+) -> Result<(Catalog, u64), StoreError> {
     let JournalHead { sequence, epoch, chain, .. } = superblock.head;
     let binding = Binding { uuid: superblock.uuid, owner: 0, epoch };
     let start = Cursor { sequence, chain };
@@ -150,6 +155,7 @@ fn read_frames(source: &FileSource, superblock: &Superblock) -> Result<(Catalog,
         application
             .apply(append.kind, append.payload.len() as u64, &mut payload)
             .map_err(|(expected, got)| corruption(block, expected, got))?;
+        application.check_features(write)?;
     }
     let (end, cursor) = scan.end();
     if cursor.sequence < superblock.journal_end {
@@ -157,7 +163,7 @@ fn read_frames(source: &FileSource, superblock: &Superblock) -> Result<(Catalog,
             (vouched_for(superblock.journal_end), format!("no frame {}", cursor.sequence));
         return Err(corruption(end, &expected, got));
     }
-    let finished = application.finish();
+    let finished = application.finish(epoch);
     let (catalog, _) = finished.map_err(|got| corruption(end, "a complete snapshot", got))?;
     Ok((catalog, cursor.sequence))
 }
@@ -169,7 +175,7 @@ impl Journal {
     /// An error from before the superblock was renamed leaves the old journal in force, and says
     /// so by [`RollError::Before`].
     pub(super) fn start(
-        files: &Arc<dyn Files>,
+        files: &Arc<PooledFiles>,
         identity: Identity,
         entries: impl Fn() -> u64,
         mut step: impl FnMut(Option<FileId>) -> Step,

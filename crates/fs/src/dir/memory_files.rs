@@ -13,6 +13,8 @@
 //! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
 //!   it cannot change or sync files.
 //! - One operation can be made to fail by itself, without an effect.
+//! - **Few handles**: the open handles can be limited. A call that would make one more fails with
+//!   `EMFILE`. A sync of the directory, and listing it, take a handle for the time of the call.
 //!
 //! # Threads
 //! Any number of threads may call. There is one lock, and no call waits while it holds the lock.
@@ -23,11 +25,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::{Mutex, MutexGuard, assert_no_lock_held};
 use terrace_env::{ByteCount, runner};
 
-use super::{FileHandle, Files, Room};
+use super::{FileHandle, Files, HandleLimit, Room};
 use crate::Access;
 
 const SECTOR: usize = 512;
@@ -48,6 +51,11 @@ struct Disk {
     cut_at: Option<u64>,
     fail_at: Option<(u64, io::ErrorKind)>,
     sync_time: Duration,
+    /// Handles that are open.
+    handles: usize,
+    handles_max: Option<usize>,
+    /// Of the handles, those that other parts of the program have.
+    taken: usize,
     /// Handles made before the last restart are dead.
     life: u64,
 }
@@ -76,6 +84,24 @@ impl MemoryFiles {
     pub fn with_sync_time(self, time: Duration) -> Self {
         self.0.lock().sync_time = time;
         self
+    }
+
+    /// Allows only this many open handles.
+    #[must_use]
+    pub fn with_handles(self, most: usize) -> Self {
+        self.0.lock().handles_max = Some(most);
+        self
+    }
+
+    /// Other parts of the program take this many of the handles.
+    pub fn take_handles(&self, count: usize) {
+        self.0.lock().taken = count;
+    }
+
+    /// How many handles are open.
+    #[must_use]
+    pub fn handles(&self) -> usize {
+        self.0.lock().handles
     }
 
     /// How many operations have changed or synced something.
@@ -130,6 +156,7 @@ impl MemoryFiles {
     pub fn restart(&self) {
         let mut disk = self.0.lock();
         disk.life += 1;
+        disk.handles = 0;
         disk.cut_at = None;
         disk.fail_at = None;
     }
@@ -230,6 +257,12 @@ impl Disk {
         if off { Err(no_power()) } else { Ok(()) }
     }
 
+    /// Checks that one more handle may be open.
+    fn check_handles(&self) -> io::Result<()> {
+        let is_full = self.handles_max.is_some_and(|most| self.handles + self.taken >= most);
+        if is_full { Err(Errno::MFILE.into()) } else { Ok(()) }
+    }
+
     fn find(&self, name: &str) -> io::Result<u64> {
         if self.directories.contains(name) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory"));
@@ -250,11 +283,13 @@ impl Files for MemoryFiles {
     fn list(&self) -> io::Result<Vec<String>> {
         let disk = self.0.lock();
         disk.check_power()?;
+        disk.check_handles()?;
         let all: BTreeSet<&String> = disk.names.keys().chain(&disk.directories).collect();
         Ok(all.into_iter().cloned().collect())
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>> {
+        self.0.lock().check_handles()?;
         let (mut disk, cut) = self.change()?;
         if disk.directories.contains(name) {
             return disk.find(name).map(|_| unreachable!("a directory is no file"));
@@ -273,16 +308,16 @@ impl Files for MemoryFiles {
             content.now.clear();
         }
         unless(cut)?;
-        let life = disk.life;
-        Ok(Arc::new(MemoryFile { disk: Arc::clone(&self.0), content, life }))
+        Ok(Arc::new(MemoryFile::new(&self.0, &mut disk, content)))
     }
 
     fn open(&self, name: &str, _access: Access) -> io::Result<Arc<dyn FileHandle>> {
         assert_no_lock_held("a file operation");
-        let disk = self.0.lock();
+        let mut disk = self.0.lock();
         disk.check_power()?;
-        let (content, life) = (disk.find(name)?, disk.life);
-        Ok(Arc::new(MemoryFile { disk: Arc::clone(&self.0), content, life }))
+        disk.check_handles()?;
+        let content = disk.find(name)?;
+        Ok(Arc::new(MemoryFile::new(&self.0, &mut disk, content)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -301,6 +336,7 @@ impl Files for MemoryFiles {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.0.lock().check_handles()?;
         let mut disk = Disk::sync(&self.0)?;
         disk.durable_names = disk.names.clone();
         Ok(())
@@ -313,12 +349,21 @@ impl Files for MemoryFiles {
         Ok(Room { total, available: ByteCount(total.0.saturating_sub(used as u64)) })
     }
 
+    fn handle_limit(&self) -> HandleLimit {
+        self.0.lock().handles_max.map_or(HandleLimit::None, HandleLimit::OfFiles)
+    }
+
     fn describe(&self) -> String {
         "a directory in memory".to_owned()
     }
 }
 
 impl MemoryFile {
+    fn new(of: &Arc<Mutex<Disk>>, disk: &mut Disk, content: u64) -> Self {
+        disk.handles += 1;
+        Self { disk: Arc::clone(of), content, life: disk.life }
+    }
+
     fn change(&self) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
         let (disk, cut) = Disk::change(&self.disk)?;
         if disk.life != self.life {
@@ -333,6 +378,15 @@ impl MemoryFile {
         let content = disk.contents.get_mut(&self.content);
         how(content.ok_or(io::ErrorKind::NotFound)?);
         unless(cut)
+    }
+}
+
+impl Drop for MemoryFile {
+    fn drop(&mut self) {
+        let mut disk = self.disk.lock();
+        if disk.life == self.life {
+            disk.handles -= 1;
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
 //! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
+//! | `handle_pool`, `pooled_file`, `pooled_files` | a bound on open files of the host |
 //! | `gate` | keeps writers out once the store is closed |
 //! | `log_index`, `source` | where a log's bytes lie in its frames; a file for a scan |
 //! | `names`, `reservation` | names of files; space that is set aside |
@@ -23,7 +24,8 @@
 //!
 //! 1. **Commit**: the bytes of the files that are sealed; then the directory, if the group creates
 //!    or seals files and any was made since it was last synced; then one append to the journal, and
-//!    its sync. Deleted files are removed, and trimmed bytes punched out, after that.
+//!    its sync. Deleted files are removed, and trimmed bytes punched out, after that: where a file
+//!    has readers, when the last one ends.
 //! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that creates the log
 //!    makes its name durable: before that commit, no sync makes a log last.
 //! 3. **Sync of a client's file**: the file; then a commit of its length, if the catalog has the
@@ -61,6 +63,7 @@ mod commit;
 mod data_writer;
 mod files;
 mod gate;
+mod handle_pool;
 mod inspect;
 mod journal;
 mod log_index;
@@ -70,13 +73,15 @@ mod names;
 mod node;
 mod opening;
 mod os_files;
+mod pooled_file;
+mod pooled_files;
 mod reader;
 mod reservation;
 mod source;
 mod store;
 mod volume;
 
-pub use files::{FileHandle, Files, Room};
+pub use files::{FileHandle, Files, HandleLimit, Room};
 pub(crate) use inspect::{FilePart, file_source, journal_source, superblock_block};
 pub use memory_files::MemoryFiles;
 pub use os_files::OsFiles;

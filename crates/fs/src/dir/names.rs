@@ -9,6 +9,7 @@ use terrace_env::FileId;
 use terrace_env::store::FileKind;
 
 use super::Files;
+use crate::growing::FILE_ID_END;
 
 /// File that a process locks as long as it has the store open.
 pub(super) const LOCK: &str = "LOCK";
@@ -62,7 +63,8 @@ pub(super) fn parse(name: &str) -> Named {
     let kinds = [FileKind::Table, FileKind::Log, FileKind::Client];
     let parsed = name.split_once('.').and_then(|(number, rest)| {
         let kind = kinds.into_iter().find(|kind| extension(*kind) == rest)?;
-        Some((FileId(number.parse().ok()?), kind))
+        let id: u64 = number.parse().ok()?;
+        (id < FILE_ID_END).then_some((FileId(id), kind))
     });
     match parsed {
         Some((id, kind)) => exact(Named::File(id, kind), file(id, kind)),

@@ -30,8 +30,10 @@ use super::commit::{Queue, snapshot_step};
 use super::journal::{self, Identity, Journal, RollError};
 use super::names::{self, Named};
 use super::node::{self, Node, NodeState};
+use super::pooled_files::PooledFiles;
 use super::volume::{IDS, State, Volume, open_log};
 use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
+use crate::growing::{SEQUENCE_END, check_room};
 use crate::{Access, AddressSpace};
 
 /// State found, and the number of the next journal.
@@ -56,6 +58,7 @@ pub(super) fn open(
     access: Access,
     first: Annotation,
 ) -> Result<Volume, StoreError> {
+    let files = Arc::new(PooledFiles::new(files));
     let write = access == Access::ReadWrite;
     let wrap = |error| StoreError::io(format!("opening {}", files.describe()), error);
     if write {
@@ -80,11 +83,12 @@ pub(super) fn open(
     }
     let epoch = found.catalog.next_epoch();
     let Logs { nodes, ends } = recover_logs(&*files, &found, access, epoch)?;
-    let mut next_file = found.catalog.next_file();
+    let next_file = found.catalog.next_file().0;
+    let ids_end = next_file + IDS;
     let journal = if write {
-        next_file = remove_leftovers(&*files, &names, &found, next_file)?;
-        let ids_end = FileId(next_file.0.saturating_add(IDS));
-        let mut records = vec![Record::Mount { epoch, next_file: ids_end }];
+        check_growing(&found)?;
+        remove_leftovers(&*files, &names, &found)?;
+        let mut records = vec![Record::Mount { epoch, next_file: FileId(ids_end) }];
         records.extend(ends);
         found.catalog.stage(&mut records)?;
         Some(start_journal(&files, &found, epoch)?)
@@ -94,8 +98,8 @@ pub(super) fn open(
     let state = State {
         catalog: found.catalog,
         nodes,
-        next_file: next_file.0,
-        ids_end: next_file.0.saturating_add(IDS),
+        next_file,
+        ids_end,
         pinned: BTreeMap::new(),
         reservations: Vec::new(),
         queue: Queue::default(),
@@ -157,7 +161,7 @@ pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
 /// Finds the ends of all unsealed logs. One that is damaged is an error: nothing must be written
 /// behind an end that is not its own. For reading it is passed over.
 fn recover_logs(
-    files: &dyn Files,
+    files: &PooledFiles,
     found: &Found,
     access: Access,
     epoch: u32,
@@ -220,29 +224,32 @@ pub(super) fn is_leftover(name: &str, catalog: &Catalog, generation: u64) -> boo
     }
 }
 
-/// Removes files that no record names; returns an id that none of them had.
-fn remove_leftovers(
-    files: &dyn Files,
-    names: &[String],
-    found: &Found,
-    next_file: FileId,
-) -> Result<FileId, StoreError> {
-    let mut next_file = next_file;
+/// Checks that the numbers which this opening makes larger have room to grow.
+fn check_growing(found: &Found) -> Result<(), StoreError> {
+    let Found { uuid, sequence, catalog, .. } = found;
+    check_room(*uuid, "sequence of the journal", *sequence, SEQUENCE_END)?;
+    catalog.check_growing(*uuid)
+}
+
+/// Removes files that no record names. Their ids need no thought: a record has set aside all ids
+/// that were given out.
+fn remove_leftovers(files: &dyn Files, names: &[String], found: &Found) -> Result<(), StoreError> {
     for name in names {
-        if let Named::File(id, _) = names::parse(name) {
-            next_file = next_file.max(FileId(id.0.saturating_add(1)));
-        }
         if is_leftover(name, &found.catalog, found.generation) {
             let path = names::path(files, name);
             let removed = files.remove(name);
             removed.map_err(|error| StoreError::io(format!("removing {path}"), error))?;
         }
     }
-    Ok(next_file)
+    Ok(())
 }
 
 /// Puts a new journal in force and removes the old one.
-fn start_journal(files: &Arc<dyn Files>, found: &Found, epoch: u32) -> Result<Journal, StoreError> {
+fn start_journal(
+    files: &Arc<PooledFiles>,
+    found: &Found,
+    epoch: u32,
+) -> Result<Journal, StoreError> {
     let (uuid, sequence) = (found.uuid, found.sequence);
     let identity = Identity { uuid, generation: found.generation + 1, epoch, sequence };
     let step = |next| snapshot_step(&found.catalog, next);

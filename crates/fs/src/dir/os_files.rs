@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, FlockOperation};
 use rustix::io::Errno;
+use rustix::process::Resource;
 use terrace_env::ByteCount;
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Mutex, assert_no_lock_held};
 
+use super::handle_pool::retry_in_process;
 use super::names;
-use super::{FileHandle, Files, Room};
+use super::{FileHandle, Files, HandleLimit, Room};
 use crate::Access;
 
 /// The files of a directory, locked until it is unlocked or dropped. The lock belongs to the open
@@ -42,16 +44,18 @@ impl OsFiles {
             fs::create_dir_all(path).map_err(|error| wrap("creating", error))?;
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let parent = parent.unwrap_or(Path::new("."));
-            sync_directory(parent).map_err(|error| wrap("syncing the directory of", error))?;
+            let synced = retry_in_process(descriptors(), || sync_directory(parent));
+            synced.map_err(|error| wrap("syncing the directory of", error))?;
         }
         let lock_path = path.join(names::LOCK);
         let (opened, operation) = match access {
             Access::ReadWrite => {
-                let opened = File::options().create(true).append(true).open(&lock_path);
+                let open = || File::options().create(true).append(true).open(&lock_path);
+                let opened = retry_in_process(descriptors(), open);
                 (opened.map(Some), FlockOperation::NonBlockingLockExclusive)
             }
             Access::ReadOnly => {
-                let opened = match File::open(&lock_path) {
+                let opened = match retry_in_process(descriptors(), || File::open(&lock_path)) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                     other => other.map(Some),
                 };
@@ -71,6 +75,14 @@ impl OsFiles {
         }
         Ok(Self { path: path.to_owned(), lock: Mutex::new(lock) })
     }
+}
+
+/// The descriptors that this process may have: its soft limit, which it can change any time.
+fn descriptors() -> HandleLimit {
+    let limit = rustix::process::getrlimit(Resource::Nofile).current;
+    limit.map_or(HandleLimit::None, |limit| {
+        HandleLimit::OfProcess(usize::try_from(limit).unwrap_or(usize::MAX))
+    })
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
@@ -136,6 +148,10 @@ impl Files for OsFiles {
         let stat = rustix::fs::statvfs(&self.path)?;
         let bytes = |blocks: u64| ByteCount(blocks.saturating_mul(stat.f_frsize));
         Ok(Room { total: bytes(stat.f_blocks), available: bytes(stat.f_bavail) })
+    }
+
+    fn handle_limit(&self) -> HandleLimit {
+        descriptors()
     }
 
     fn describe(&self) -> String {

@@ -127,6 +127,10 @@ impl Reader {
     fn read_file(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
         let name = names::file(self.node.id, self.node.kind);
         self.node.file.read_at(offset, into).map_err(|error| {
+            // Closing the store removes the deleted files that have readers.
+            if let Err(closed) = self.volume.gate.check() {
+                return closed;
+            }
             if error.kind() == std::io::ErrorKind::UnexpectedEof {
                 let expected = format!("{} bytes", into.len());
                 let got = "the end of the file".to_owned();

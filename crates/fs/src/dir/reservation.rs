@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrace_env::ByteCount;
 use terrace_env::store::{Rank, Reservation, ReservedSpace, StoreError};
 
+use super::Files;
 use super::node::Node;
 use super::volume::Volume;
 

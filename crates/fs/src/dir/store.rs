@@ -90,6 +90,7 @@ impl DirStore {
     /// again does nothing.
     pub fn close(&self) {
         self.0.gate.shut();
+        self.0.remove_pinned();
         let _ = self.0.record_ends();
         self.0.close();
     }
@@ -199,7 +200,8 @@ impl Store for DirStore {
             if file.committed { 0 } else { file.size }
         };
         let live = committed + state.nodes.values().map(uncommitted).sum::<u64>();
-        let (pinned, reserved): (u64, u64) = (state.pinned.values().sum(), state.reserved());
+        let pinned: u64 = state.pinned.values().map(|pinned| pinned.bytes).sum();
+        let reserved = state.reserved();
         let free = room.available.0.saturating_sub(reserved);
         let kept = reservation::kept(Rank::Log);
         SpaceInfo {

@@ -11,7 +11,7 @@
 //! a thread opens a file without the lock, and drops its own opening if another thread was faster.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -26,6 +26,7 @@ use super::gate::Gate;
 use super::journal::Journal;
 use super::log_index::LogIndex;
 use super::node::{Node, NodeState};
+use super::pooled_files::PooledFiles;
 use super::reservation::Reserved;
 use super::source::FileSource;
 use super::{FileHandle, Files, names};
@@ -40,7 +41,7 @@ pub(super) const IDS: u64 = 256;
 
 /// See the [module](self).
 pub(super) struct Volume {
-    pub(super) files: Arc<dyn Files>,
+    pub(super) files: Arc<PooledFiles>,
     pub(super) access: Access,
     pub(super) uuid: Uuid,
     /// Epoch of the frames written since the store was opened.
@@ -65,8 +66,8 @@ pub(super) struct State {
     /// Ids from here on are still to be set aside: what is not is not given out, because the next
     /// process could not know it.
     pub(super) ids_end: u64,
-    /// Deleted files that are still read, and their bytes.
-    pub(super) pinned: BTreeMap<FileId, u64>,
+    /// Deleted files that are still read.
+    pub(super) pinned: BTreeMap<FileId, Pinned>,
     pub(super) reservations: Vec<Weak<Reserved>>,
     pub(super) queue: Queue,
     /// Here while nobody leads.
@@ -77,9 +78,19 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
+/// A deleted file that is still read. It keeps its name in the directory, so that it can be opened
+/// again.
+pub(super) struct Pinned {
+    pub(super) kind: FileKind,
+    /// Its size.
+    pub(super) bytes: u64,
+    /// Its deletion is durable: the last reader removes it.
+    pub(super) is_durable: bool,
+}
+
 impl Volume {
     pub(super) fn new(
-        files: Arc<dyn Files>,
+        files: Arc<PooledFiles>,
         access: Access,
         uuid: Uuid,
         epoch: u32,
@@ -148,7 +159,7 @@ impl Volume {
         let _pass = self.gate.pass()?;
         let id = self.new_id()?;
         let name = names::file(id, kind);
-        let file = self.files.create(&name);
+        let file = self.files.create_pooled(&name);
         let file = file.map_err(|error| self.describe("creating", &name, error))?;
         self.created.fetch_add(1, Ordering::Relaxed);
         let mut fresh = NodeState { has_writer: true, crc: Some(0), ..NodeState::default() };
@@ -239,9 +250,11 @@ impl Volume {
         Ok(Node::new(id, record.kind, file, state))
     }
 
-    /// A reader has let go of a file. The last one gives back the bytes that were trimmed
-    /// meanwhile, unless the store is closed: the directory may then be another process's.
+    /// A reader has let go of a file. The last one removes a file that was deleted meanwhile, or
+    /// gives back the bytes that were trimmed, unless the store is closed: the directory may then
+    /// be another process's.
     pub(super) fn reader_ended(&self, node: &Arc<Node>) {
+        let pass = self.gate.pass();
         let holes = {
             let mut state = self.lock();
             let mut file = node.lock();
@@ -250,7 +263,12 @@ impl Volume {
                 return;
             }
             if file.deleted {
-                state.pinned.remove(&node.id);
+                // The commit that deletes the file may not be durable yet: then it removes it.
+                let pinned = state.pinned.remove(&node.id);
+                drop((file, state));
+                if pass.is_ok() && pinned.is_some_and(|pinned| pinned.is_durable) {
+                    self.remove(node.id, node.kind);
+                }
                 return;
             }
             if file.sealed && !file.has_writer {
@@ -258,8 +276,17 @@ impl Volume {
             }
             std::mem::take(&mut file.holes)
         };
-        if let Ok(_pass) = self.gate.pass() {
+        if pass.is_ok() {
             self.punch(node.id, node.kind, &holes);
+        }
+    }
+
+    /// Removes the deleted files that still have readers. The [gate](Gate) is shut, so they can
+    /// read no more.
+    pub(super) fn remove_pinned(&self) {
+        let pinned = std::mem::take(&mut self.lock().pinned);
+        for (id, pinned) in pinned.into_iter().filter(|(_, pinned)| pinned.is_durable) {
+            self.remove(id, pinned.kind);
         }
     }
 
@@ -302,7 +329,7 @@ impl Volume {
         }
     }
 
-    pub(super) fn describe(&self, what: &str, name: &str, error: std::io::Error) -> StoreError {
+    pub(super) fn describe(&self, what: &str, name: &str, error: io::Error) -> StoreError {
         StoreError::io(format!("{what} {}/{name}", self.files.describe()), error)
     }
 }
@@ -329,7 +356,7 @@ impl State {
 
 /// Opens the file of a record, and checks that it is as long as it must be.
 pub(super) fn open_file(
-    files: &dyn Files,
+    files: &PooledFiles,
     id: FileId,
     record: &FileRecord,
     access: Access,
@@ -340,7 +367,7 @@ pub(super) fn open_file(
         FileKind::Log => u64::from(record.known_end()) * BLOCK as u64,
     };
     let expected = || format!("a file of {least} bytes or more, which the journal names");
-    let file = open_named(files, &name, access, expected)?;
+    let file = expect_file(files, &name, files.open_pooled(&name, access), expected)?;
     let region = names::path(files, &name);
     let size = file.size().map_err(|error| StoreError::io(format!("opening {region}"), error))?;
     if size < least {
@@ -357,8 +384,18 @@ pub(super) fn open_named(
     access: Access,
     expected: impl Fn() -> String,
 ) -> Result<Arc<dyn FileHandle>, StoreError> {
+    expect_file(files, name, files.open(name, access), expected)
+}
+
+/// The handle, or the error that says what is there instead of the file.
+fn expect_file(
+    files: &dyn Files,
+    name: &str,
+    opened: io::Result<Arc<dyn FileHandle>>,
+    expected: impl Fn() -> String,
+) -> Result<Arc<dyn FileHandle>, StoreError> {
     let region = names::path(files, name);
-    files.open(name, access).map_err(|error| {
+    opened.map_err(|error| {
         let got = match error.kind() {
             ErrorKind::NotFound => "no such file".to_owned(),
             ErrorKind::IsADirectory => error.to_string(),
@@ -370,7 +407,7 @@ pub(super) fn open_named(
 
 /// Opens a log, and reads it to its end.
 pub(super) fn open_log(
-    files: &dyn Files,
+    files: &PooledFiles,
     uuid: Uuid,
     id: FileId,
     record: &FileRecord,

@@ -12,6 +12,7 @@ use terrace_env::codec::{Reader, Writer};
 use terrace_env::{IoBuf, Uuid};
 
 use crate::BLOCK;
+use crate::growing::SEQUENCE_END;
 
 /// Bytes before the payload.
 pub const HEADER: usize = 40;
@@ -204,9 +205,10 @@ impl RawHeader {
         header().ok()
     }
 
-    /// Whether it claims to be a frame of this binding with a plausible length.
+    /// Whether it claims to be a frame of this binding with a plausible length and sequence.
     pub(super) fn claims(&self, binding: &Binding) -> bool {
-        self.tag == binding.tag() && self.epoch == binding.epoch && self.len as usize <= PAYLOAD_MAX
+        let is_bound = self.tag == binding.tag() && self.epoch == binding.epoch;
+        is_bound && self.len as usize <= PAYLOAD_MAX && self.sequence < SEQUENCE_END
     }
 
     /// Whether it is the header of the expected frame, perhaps damaged: a bit of the chain, or all

@@ -135,7 +135,7 @@ impl Inspector {
     /// Reads the catalog, as far as the journal verifies.
     fn replay(&mut self) {
         let Some(superblock) = self.superblock() else { return };
-        let known = superblock.features.check(false).and_then(|()| superblock.check_devices());
+        let known = superblock.check("superblock", false).and_then(|()| superblock.check_devices());
         if let Err(error) = known {
             self.damage.push(error);
             return;
@@ -169,6 +169,10 @@ impl Inspector {
                             first.map(|frame| (frame.region, frame.offset)).unwrap_or_default();
                         let expected = expected.into();
                         damage.push(StoreError::Corruption { region, offset, expected, got });
+                    }
+                    if let Err(error) = application.check_features(false) {
+                        damage.push(error);
+                        break;
                     }
                 }
             }

@@ -3,7 +3,8 @@
 //! It starts at a `Head`, which begins a snapshot of the catalog. The chunks of the snapshot bring
 //! the files in the order of their ids. Transactions between them are applied to files of the ids
 //! that the chunks have covered so far; a later chunk has the other files with the changes in them.
-//! A `Head` behind a complete snapshot begins another one, whose chunks are passed over. For a
+//! The features that a head names must be known: the caller asks
+//! [`check_features`](Application::check_features). A `Head` behind a complete snapshot begins another one, whose chunks are passed over. For a
 //! journal whose head is lost, [`headless`](Application::headless) starts without one.
 //!
 //! The caller passes whole appends in the journal's order, without links and continuations; those
@@ -12,10 +13,12 @@
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;
+use terrace_env::store::StoreError;
 
 use super::payload::{End, Head, kind};
 use crate::AddressSpace;
 use crate::catalog::{Catalog, Record};
+use crate::superblock::Features;
 
 /// Value expected and value found instead.
 pub(crate) type Mismatch = (&'static str, String);
@@ -26,23 +29,35 @@ pub(crate) struct Application {
     catalog: Catalog,
     started: bool,
     snapshot: u64,
+    /// The features that the heads name.
+    features: Features,
+    /// A catalog whose counters are not known.
+    is_headless: bool,
 }
 
 impl Application {
     /// Nothing has been read yet of the journal of a store with these devices.
     pub(crate) fn new(space: AddressSpace) -> Self {
-        Self { catalog: Catalog::new(space), started: false, snapshot: 0 }
+        let (features, is_headless) = (Features::default(), false);
+        Self { catalog: Catalog::new(space), started: false, snapshot: 0, features, is_headless }
     }
 
     /// A catalog that is read off a journal whose head is lost.
     pub(crate) fn headless(space: AddressSpace) -> Self {
         let catalog = Catalog::begin_snapshot(space, FileId::STORE, 0);
-        Self { catalog, started: true, snapshot: 0 }
+        let features = Features::default();
+        Self { catalog, started: true, snapshot: 0, features, is_headless: true }
     }
 
     /// The catalog as read so far, complete or not.
     pub(crate) fn into_catalog(self) -> Catalog {
         self.catalog
+    }
+
+    /// Refuses a journal that needs features which this version does not know. To be asked after each
+    /// append, so that nothing of an unknown kind is read.
+    pub(crate) fn check_features(&self, write: bool) -> Result<(), StoreError> {
+        self.features.check(write)
     }
 
     /// Applies one append of the given type.
@@ -56,15 +71,17 @@ impl Application {
             |error: terrace_env::codec::DecodeError| ("a payload that decodes", error.to_string());
         let partial = self.catalog.is_partial();
         match of_kind {
-            kind::HEAD if !self.started => {
-                let rest = take_rest(payload);
-                let head = Head::decode(rest).map_err(undecodable)?;
+            kind::HEAD => {
+                let head = Head::decode(take_rest(payload)).map_err(undecodable)?;
+                self.features = self.features.and(head.features);
+                if self.started {
+                    return Ok(());
+                }
                 let space = self.catalog.space().clone();
                 self.catalog = Catalog::begin_snapshot(space, head.next_file, head.next_epoch);
                 self.started = true;
                 self.snapshot = bytes;
             }
-            kind::HEAD => {}
             kind::CHUNK if partial => {
                 self.snapshot += bytes;
                 self.catalog.absorb_chunk(take_rest(payload)).map_err(undecodable)?;
@@ -102,13 +119,23 @@ impl Application {
         Ok(())
     }
 
-    /// The catalog and the payload bytes of its snapshot; or what is missing.
-    pub(crate) fn finish(self) -> Result<(Catalog, u64), String> {
+    /// The catalog and the payload bytes of its snapshot; or what is missing. `epoch` is that of the
+    /// journal's last frames.
+    pub(crate) fn finish(self, epoch: u32) -> Result<(Catalog, u64), String> {
         if !self.started {
             return Err("no snapshot at all".into());
         }
         if self.catalog.is_partial() {
             return Err("the journal's end before the snapshot's".into());
+        }
+        let next = self.catalog.next_epoch();
+        if !self.is_headless && next < epoch {
+            return Err(format!("next epoch {next}, where frames have epoch {epoch}"));
+        }
+        if !self.is_headless
+            && let Some((id, epoch)) = self.catalog.log_of_the_future()
+        {
+            return Err(format!("log {id} of epoch {epoch}, where the next epoch is {next}"));
         }
         Ok((self.catalog, self.snapshot))
     }

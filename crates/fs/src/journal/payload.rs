@@ -6,6 +6,7 @@ use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::BlockAddr;
+use crate::growing::{read_epoch, read_file_id};
 use crate::superblock::Features;
 
 /// The types of the journal's frames.
@@ -51,9 +52,15 @@ impl Head {
                 read_only_compat: from.u64("read-only compatible features")?,
                 incompat: from.u64("incompatible features")?,
             },
-            next_file: FileId(from.u64("next file")?),
-            next_epoch: from.u32("next epoch")?,
+            next_file: read_file_id(&mut from, "next file")?,
+            next_epoch: read_epoch(&mut from, "next epoch")?,
         };
+        if head.next_file == FileId::STORE {
+            return Err(from.wrong("next file", 12, "at least 1", 0));
+        }
+        if head.next_epoch == 0 {
+            return Err(from.wrong("next epoch", 4, "at least 1", 0));
+        }
         from.finish("head")?;
         Ok(head)
     }

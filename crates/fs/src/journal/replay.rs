@@ -27,6 +27,7 @@ use super::source::ZoneSource;
 use super::tail::{JournalZone, Position};
 use crate::catalog::Catalog;
 use crate::frame::{Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
+use crate::growing::{SEQUENCE_END, check_room};
 use crate::superblock::{MountMark, Splice, Superblock, SuperblockArea};
 use crate::{AddressSpace, BLOCK, BlockAddr, ZoneGrid, ZonePlace};
 
@@ -114,7 +115,7 @@ pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreEr
         flush.map_err(|error| StoreError::io("flush before mount", error))?;
     }
     let (area, superblock) = SuperblockArea::find(Arc::clone(device))?;
-    superblock.features.check(write)?;
+    superblock.check("superblock", write)?;
     superblock.shape.check(device.geometry())?;
     superblock.check_devices()?;
     let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
@@ -125,19 +126,20 @@ pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreEr
             superblock.device, superblock.devices, superblock.uuid
         )));
     }
-    replay_from(&**device, AddressSpace::zoned(grid), area, superblock)
+    replay_from(&**device, AddressSpace::zoned(grid), area, superblock, write)
 }
 
 /// Reads the journal that a superblock of the same device leads to, in a store with these
-/// addresses.
+/// addresses. With `write`, a mount for writing follows: all numbers that grow must have room.
 pub(crate) fn replay_from(
     device: &dyn Device,
     addresses: AddressSpace,
     area: SuperblockArea,
     superblock: Superblock,
+    write: bool,
 ) -> Result<Replayed, StoreError> {
     let grid = ZoneGrid::new(superblock.device, device.geometry());
-    let mut replay = Replay::new(device, grid, addresses, &superblock);
+    let mut replay = Replay::new(device, grid, addresses, &superblock, write);
     let mut next = Some(superblock.head.at);
     while let Some(at) = next {
         next = replay.zone(at)?;
@@ -163,6 +165,8 @@ struct Replay<'a> {
     stable: Stable,
     /// Frames with a smaller sequence must be there.
     known_end: u64,
+    /// Whether a mount for writing follows.
+    write: bool,
 }
 
 /// The end of the last whole append.
@@ -186,6 +190,7 @@ impl<'a> Replay<'a> {
         grid: ZoneGrid,
         addresses: AddressSpace,
         superblock: &Superblock,
+        write: bool,
     ) -> Self {
         let head = superblock.head;
         let cursor = Cursor { sequence: head.sequence, chain: head.chain };
@@ -208,6 +213,7 @@ impl<'a> Replay<'a> {
             since_head: 0,
             stable: Stable { end, zones: 0, pointer: None },
             known_end: superblock.journal_end,
+            write,
         }
     }
 
@@ -257,6 +263,7 @@ impl<'a> Replay<'a> {
                     self.application
                         .apply(append.kind, bytes, &mut payload)
                         .map_err(|(expected, got)| wrong(expected, got))?;
+                    self.application.check_features(self.write)?;
                 }
                 Err(frame) => {
                     let got = format!("frame {} of type {}", frame.sequence, frame.kind);
@@ -326,7 +333,8 @@ impl<'a> Replay<'a> {
 
     fn finish(self, area: SuperblockArea, superblock: Superblock) -> Result<Replayed, StoreError> {
         let Stable { end, zones: count, pointer } = self.stable;
-        let (catalog, snapshot) = self.application.finish().map_err(|got| {
+        let write = self.write;
+        let (catalog, snapshot) = self.application.finish(end.epoch).map_err(|got| {
             let (region, offset) = self.grid.describe("journal", end.at);
             let expected = "a complete snapshot".into();
             StoreError::Corruption { region, offset, expected, got }
@@ -335,6 +343,15 @@ impl<'a> Replay<'a> {
         let orphans = zones.split_off(count);
         let is_clean = pointer == Some(end.at.block) && orphans.is_empty();
         let since_head = self.since_head;
+        if write {
+            check_room(
+                superblock.uuid,
+                "sequence of the journal",
+                end.cursor.sequence,
+                SEQUENCE_END,
+            )?;
+            catalog.check_growing(superblock.uuid)?;
+        }
         Ok(Replayed {
             area,
             superblock,

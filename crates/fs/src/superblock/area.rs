@@ -32,6 +32,7 @@ use super::search::{CANDIDATES, Seen, candidates, io, look};
 use super::unsound::Unsound;
 use super::{Placement, Superblock};
 use crate::block::{BLOCK, end_writing, zone_blocks};
+use crate::growing::GENERATION_END;
 use crate::{ZoneGrid, ZonePlace};
 
 /// The place of a store's superblocks.
@@ -74,6 +75,12 @@ impl SuperblockArea {
         let newest = seen.iter().filter_map(|seen| seen.newest.as_ref());
         let generation = newest.map(|superblock| superblock.generation).max().unwrap_or(0);
         let generation = generation.max(newest_foreign(&seen).map_or(0, |it| it.generation));
+        if generation >= GENERATION_END / 2 {
+            return Err(StoreError::Invalid(format!(
+                "superblock of an older store: expected a generation below 2^61, found \
+                 {generation}; erase the device first"
+            )));
+        }
         let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
         let area = Self { device, grid, home, next: (0, Some(0)), generation, unsound: Vec::new() };
         area.clear(&seen)?;
@@ -106,7 +113,7 @@ impl SuperblockArea {
                     cleared.map_err(|error| io("clearing the", zone, error))
                 };
                 if let Some(generation) = newest(zone) {
-                    clear(((generation + 1) % 2) as u32, 1)?;
+                    clear(1 - (generation % 2) as u32, 1)?;
                 }
                 clear(0, 2)?;
             }

@@ -14,6 +14,7 @@ use terrace_env::{ByteCount, DeviceId, IoBuf, Uuid, ZoneId};
 use terrace_zone::{Geometry, Layout, Tracks};
 
 use super::SuperblockArea;
+use crate::growing::{EPOCH_END, GENERATION_END, SEQUENCE_END, check_room};
 use crate::{BLOCK, BlockAddr};
 
 pub(super) const MAGIC: [u8; 8] = *b"TerraceF";
@@ -43,6 +44,15 @@ impl Features {
 
     /// Features that this version knows.
     pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: Self::OFFLOAD };
+
+    /// The features of both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            compat: self.compat | other.compat,
+            read_only_compat: self.read_only_compat | other.read_only_compat,
+            incompat: self.incompat | other.incompat,
+        }
+    }
 
     /// Checks that this version may read, and if asked write, a store with these features.
     pub fn check(&self, write: bool) -> Result<(), StoreError> {
@@ -354,6 +364,32 @@ impl Superblock {
              store {}; use a newer version",
             self.device, self.devices, self.uuid
         )))
+    }
+
+    /// Refuses numbers that no store can have, and features that this version does not know. `place`
+    /// is where the superblock is. With `write`, the numbers must also have room to grow.
+    pub(crate) fn check(&self, place: &str, write: bool) -> Result<(), StoreError> {
+        let sequences = self.splices.iter().map(|splice| splice.sequence);
+        let sequences = sequences.chain([self.head.sequence, self.journal_end]);
+        let epochs = self.splices.iter().map(|splice| splice.epoch);
+        let epochs = epochs.chain(self.marks.map(|mark| mark.epoch)).chain([self.head.epoch]);
+        let epoch = epochs.max().unwrap_or_default().into();
+        let numbers = [
+            ("generation", self.generation, GENERATION_END),
+            ("sequence of the journal", sequences.max().unwrap_or_default(), SEQUENCE_END),
+            ("epoch", epoch, EPOCH_END.into()),
+        ];
+        for (field, number, end) in numbers {
+            if number >= end {
+                let expected = format!("{field} below 2^{}", end.ilog2());
+                let (region, offset, got) = (place.to_owned(), 0, number.to_string());
+                return Err(StoreError::Corruption { region, offset, expected, got });
+            }
+            if write {
+                check_room(self.uuid, field, number, end)?;
+            }
+        }
+        self.features.check(write)
     }
 
     /// Reads a superblock.

@@ -13,6 +13,7 @@ mod cuts;
 mod damaged;
 mod dir;
 mod drive;
+mod extremes;
 mod failures;
 mod faults;
 mod flips;

@@ -6,6 +6,6 @@
 mod directory;
 mod harm;
 mod oracle;
-mod specimen;
+pub(crate) mod specimen;
 mod suite;
-mod zones;
+pub(crate) mod zones;

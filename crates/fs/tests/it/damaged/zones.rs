@@ -15,7 +15,7 @@ use super::specimen::{End, Specimen, first_life, second_life};
 use super::suite::Medium;
 
 /// See the [module](self).
-pub(super) struct Zones {
+pub(crate) struct Zones {
     snapshot: Snapshot,
     /// Parts of the store, each with its blocks.
     parts: Vec<(Part, Vec<ZonePlace>)>,
@@ -30,7 +30,7 @@ fn mount(drive: &Arc<Emulator>, access: Access) -> Result<Arc<Fs>, terrace_env::
 }
 
 impl Zones {
-    pub(super) fn make(seed: u64, end: End, random: &mut Random) -> (Self, Specimen) {
+    pub(crate) fn make(seed: u64, end: End, random: &mut Random) -> (Self, Specimen) {
         let mut geometry = Geometry::uniform(ByteCount::kib(256), 24);
         if seed.is_multiple_of(2) {
             geometry.conventional.push(0..1);
@@ -55,6 +55,18 @@ impl Zones {
         let drive = Arc::new(snapshot.cut(PowerCut::KeepAll, random));
         let parts = parts(&drive);
         (Self { snapshot, parts }, specimen)
+    }
+}
+
+impl Zones {
+    /// The drive as the specimen's last life left it.
+    pub(crate) fn into_snapshot(self) -> Snapshot {
+        self.snapshot
+    }
+
+    /// The blocks of a zone up to its pointer.
+    pub(crate) fn written(drive: &Arc<Emulator>, zone: ZoneId) -> Vec<ZonePlace> {
+        written(drive, zone)
     }
 }
 

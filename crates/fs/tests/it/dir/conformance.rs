@@ -13,14 +13,16 @@ use super::world::open;
 /// A store on files in memory; its process can end, and its power can fail.
 struct InMemory {
     files: MemoryFiles,
+    /// The most handles that may be open.
+    handles: usize,
     store: Option<Arc<dyn Store>>,
 }
 
 impl InMemory {
-    fn new() -> Self {
-        let files = MemoryFiles::new();
+    fn new(handles: usize) -> Self {
+        let files = MemoryFiles::new().with_handles(handles);
         let store = Some(open(&files).expect("an empty store"));
-        Self { files, store }
+        Self { files, handles, store }
     }
 }
 
@@ -42,7 +44,7 @@ impl Subject for InMemory {
 
     fn power_cut(&mut self, seed: u64) {
         self.store = None;
-        self.files = self.files.power_cut(&mut Random::seeded(seed));
+        self.files = self.files.power_cut(&mut Random::seeded(seed)).with_handles(self.handles);
         self.store = Some(open(&self.files).expect("the store opens after a power cut"));
     }
 }
@@ -82,7 +84,12 @@ impl Subject for OnDisk {
 
 #[test]
 fn the_store_on_files_in_memory_keeps_the_contract() {
-    conformance::run_durable(&|| Box::new(InMemory::new()), test_seeds(60));
+    conformance::run_durable(&|| Box::new(InMemory::new(usize::MAX)), test_seeds(60));
+}
+
+#[test]
+fn the_store_keeps_the_contract_with_few_handles() {
+    conformance::run_durable(&|| Box::new(InMemory::new(6)), test_seeds(60));
 }
 
 #[test]

@@ -21,6 +21,8 @@ enum End {
 
 /// A directory, and what is expected of it.
 struct Lives {
+    /// The most handles that may be open. With few, files are synced and closed early.
+    handles: usize,
     files: MemoryFiles,
     client: Client,
     random: Random,
@@ -29,8 +31,9 @@ struct Lives {
 
 impl Lives {
     fn new(seed: u64) -> Self {
-        let (files, client) = (MemoryFiles::new(), Client::default());
-        Self { files, client, random: Random::seeded(seed), steps: STEPS }
+        let handles = if seed.is_multiple_of(2) { usize::MAX } else { 6 };
+        let (files, client) = (MemoryFiles::new().with_handles(handles), Client::default());
+        Self { handles, files, client, random: Random::seeded(seed), steps: STEPS }
     }
 
     /// Opens the store, checks it, works, and ends at the given operation of this life, if it gets
@@ -44,7 +47,10 @@ impl Lives {
         assert!(opened.is_ok() || !self.files.has_power(), "{:?}", opened.err());
         // The last thing that opening does may fail: removing the old journal.
         if let Some(store) = opened.ok().filter(|_| self.files.has_power()) {
+            // Few handles make a read sync and close other files: no operation for a cut.
+            let _ = self.files.clone().with_handles(usize::MAX);
             self.client.check(&store);
+            let _ = self.files.clone().with_handles(self.handles);
             // An error is the power's doing: nothing else is wrong with these files.
             let done = self.client.work(&store, &mut self.random, self.steps);
             assert!(done.is_ok() || !self.files.has_power(), "{done:?}");
@@ -52,7 +58,9 @@ impl Lives {
         let operations = self.files.operations() - first;
         self.client.dies();
         match end {
-            End::PowerCut => self.files = self.files.power_cut(&mut self.random),
+            End::PowerCut => {
+                self.files = self.files.power_cut(&mut self.random).with_handles(self.handles);
+            }
             End::ProcessDies => self.files.restart(),
         }
         operations

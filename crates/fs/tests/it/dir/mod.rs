@@ -6,6 +6,7 @@ mod crowd;
 mod cuts;
 mod damage;
 mod golden;
+mod handles;
 mod opening;
 mod specimen;
 mod world;

@@ -23,6 +23,14 @@ pub(super) fn open_for(files: &MemoryFiles, access: Access) -> Result<Arc<dyn St
 
 /// Starts a file.
 pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
+    try_create(store, kind).expect("a new file")
+}
+
+/// Starts a file, or says why it cannot.
+pub(super) fn try_create(
+    store: &Arc<dyn Store>,
+    kind: FileKind,
+) -> Result<Box<dyn FileWriter>, StoreError> {
     let (hint, rank, cause) = (PlacementHint::default(), Rank::Log, Cause::Client);
     let options = CreateOptions {
         kind,
@@ -34,7 +42,7 @@ pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWrit
         offload: false,
         cause,
     };
-    store.create(&options).expect("a new file")
+    store.create(&options)
 }
 
 /// Writes and seals a table.

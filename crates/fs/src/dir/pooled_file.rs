@@ -1,0 +1,254 @@
+//! [`PooledFile`]: a file of the directory that is open only as long as the [`HandlePool`] keeps
+//! its handle. A call opens the file again if it was closed.
+//!
+//! The file is found by its name. So its name must not be moved or removed before the last user of
+//! the file is done: calls fail after that.
+//!
+//! Closing loses nothing: unsynced writes are synced before. A sync of a closed file has nothing
+//! left to do. It reports the error if the sync before closing failed.
+//!
+//! # Threads
+//! Any number of threads may call. Opening and closing are roles: other users of the file wait.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrace_env::sync::{Condvar, Mutex, assert_no_lock_held};
+
+use super::handle_pool::HandlePool;
+use super::{FileHandle, Files};
+use crate::Access;
+
+/// See the [module](self).
+pub(super) struct PooledFile {
+    files: Arc<dyn Files>,
+    pool: Arc<HandlePool>,
+    key: u64,
+    slot: Arc<Slot>,
+}
+
+/// What the pool knows of a file.
+pub(super) struct Slot {
+    name: String,
+    access: Access,
+    state: Mutex<SlotState>,
+    /// The file was opened or closed.
+    moved: Condvar,
+}
+
+#[derive(Default)]
+struct SlotState {
+    handle: Option<Arc<dyn FileHandle>>,
+    /// An actor opens or closes the file.
+    is_moving: bool,
+    /// Calls that use the handle now.
+    users: usize,
+    /// Used since the pool has looked at it last.
+    used_lately: bool,
+    /// May have writes that are not durable.
+    unsynced: bool,
+    /// The sync before closing failed.
+    failed: Option<(io::ErrorKind, String)>,
+}
+
+/// A handle that was taken out of the pool to be closed.
+pub(super) struct Victim {
+    slot: Arc<Slot>,
+    handle: Arc<dyn FileHandle>,
+    unsynced: bool,
+}
+
+impl Slot {
+    /// Takes the handle to close it, unless it is in use, or was used lately, or may have unsynced
+    /// writes and such a handle is not asked for.
+    pub(super) fn take_if_idle(self: &Arc<Self>, unsynced_too: bool) -> Option<Victim> {
+        let mut state = self.state.lock();
+        if state.users > 0 || (state.unsynced && !unsynced_too) {
+            return None;
+        }
+        if std::mem::take(&mut state.used_lately) {
+            return None;
+        }
+        let handle = state.handle.take()?;
+        state.is_moving = true;
+        Some(Victim { slot: Arc::clone(self), handle, unsynced: state.unsynced })
+    }
+
+    /// Whether the handle could be closed now.
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.state.lock();
+        state.users == 0 && state.handle.is_some()
+    }
+}
+
+impl Victim {
+    /// Closes the file, and makes its writes durable before.
+    pub(super) fn close(self) {
+        let synced = if self.unsynced { self.handle.sync() } else { Ok(()) };
+        drop(self.handle);
+        let mut state = self.slot.state.lock();
+        match synced {
+            Ok(()) => state.unsynced = false,
+            Err(error) => state.failed = Some((error.kind(), error.to_string())),
+        }
+        state.is_moving = false;
+        drop(state);
+        self.slot.moved.notify_all();
+    }
+}
+
+/// A handle that stays open while this lives.
+struct InUse<'a> {
+    file: &'a PooledFile,
+    handle: Arc<dyn FileHandle>,
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.file.slot.state.lock().users -= 1;
+        self.file.pool.released();
+    }
+}
+
+impl PooledFile {
+    /// A new, empty file.
+    pub(super) fn create(
+        files: &Arc<dyn Files>,
+        pool: &Arc<HandlePool>,
+        name: &str,
+    ) -> io::Result<Self> {
+        let handle = pool.open(|| files.create(name))?;
+        Ok(Self::new(files, pool, name, Access::ReadWrite, handle))
+    }
+
+    /// A file that is there.
+    pub(super) fn open(
+        files: &Arc<dyn Files>,
+        pool: &Arc<HandlePool>,
+        name: &str,
+        access: Access,
+    ) -> io::Result<Self> {
+        let handle = pool.open(|| files.open(name, access))?;
+        Ok(Self::new(files, pool, name, access, handle))
+    }
+
+    fn new(
+        files: &Arc<dyn Files>,
+        pool: &Arc<HandlePool>,
+        name: &str,
+        access: Access,
+        handle: Arc<dyn FileHandle>,
+    ) -> Self {
+        // An earlier process may have left writes in the cache of the host.
+        let unsynced = access == Access::ReadWrite;
+        let state = SlotState { handle: Some(handle), unsynced, ..SlotState::default() };
+        let (state, moved) = (Mutex::new(state), Condvar::new());
+        let slot = Arc::new(Slot { name: name.to_owned(), access, state, moved });
+        let key = pool.new_key();
+        pool.insert(key, &slot);
+        Self { files: Arc::clone(files), pool: Arc::clone(pool), key, slot }
+    }
+
+    /// The handle, opened if need be.
+    fn acquire(&self) -> io::Result<InUse<'_>> {
+        assert_no_lock_held("a file operation");
+        {
+            let mut state = self.slot.state.lock();
+            loop {
+                if let Some(handle) = state.handle.clone() {
+                    state.users += 1;
+                    state.used_lately = true;
+                    return Ok(InUse { file: self, handle });
+                }
+                if !state.is_moving {
+                    break;
+                }
+                self.slot.moved.wait(&mut state);
+            }
+            state.is_moving = true;
+        }
+        let opened = self.pool.open(|| self.files.open(&self.slot.name, self.slot.access));
+        let mut state = self.slot.state.lock();
+        state.is_moving = false;
+        if let Ok(handle) = &opened {
+            state.handle = Some(Arc::clone(handle));
+            state.users += 1;
+            state.used_lately = true;
+        }
+        drop(state);
+        self.slot.moved.notify_all();
+        let handle = opened?;
+        self.pool.insert(self.key, &self.slot);
+        Ok(InUse { file: self, handle })
+    }
+
+    /// The handle, for a change that a sync has to make durable.
+    fn acquire_for_change(&self) -> io::Result<InUse<'_>> {
+        let used = self.acquire()?;
+        self.slot.state.lock().unsynced = true;
+        Ok(used)
+    }
+
+    /// Whether a sync has something to do; an error if it can never succeed.
+    fn needs_sync(&self) -> io::Result<bool> {
+        let mut state = self.slot.state.lock();
+        while state.is_moving {
+            self.slot.moved.wait(&mut state);
+        }
+        match &state.failed {
+            Some((kind, message)) => Err(io::Error::new(*kind, message.clone())),
+            None => Ok(state.handle.is_some() || state.unsynced),
+        }
+    }
+}
+
+impl FileHandle for PooledFile {
+    fn size(&self) -> io::Result<u64> {
+        self.acquire()?.handle.size()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.acquire()?.handle.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.acquire_for_change()?.handle.write_at(offset, bytes)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.acquire_for_change()?.handle.set_size(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        if !self.needs_sync()? {
+            return Ok(());
+        }
+        let used = self.acquire()?;
+        // Writes that come during the sync may not be part of it.
+        self.slot.state.lock().unsynced = false;
+        let synced = used.handle.sync();
+        if synced.is_err() {
+            self.slot.state.lock().unsynced = true;
+        }
+        synced
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        self.acquire_for_change()?.handle.punch(range)
+    }
+
+    fn preallocate(&self, size: u64) -> io::Result<()> {
+        self.acquire_for_change()?.handle.preallocate(size)
+    }
+}
+
+impl Drop for PooledFile {
+    fn drop(&mut self) {
+        let handle = self.slot.state.lock().handle.take();
+        if let Some(handle) = handle {
+            drop(handle);
+            self.pool.remove(self.key);
+        }
+    }
+}
