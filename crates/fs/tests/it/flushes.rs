@@ -1,4 +1,4 @@
-//! Flushes that fail beside others.
+//! Flushes that fail beside others, and those of one of two devices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind};
 use terrace_zone::{Geometry, PowerCut};
 
 use crate::cuts::facts::{note, pattern};
-use crate::drive::{formatted, mount};
+use crate::drive::{formatted, formatted_with_log, mount};
 
 /// Bytes of each file that were acknowledged as durable.
 type Acked = Arc<Mutex<Vec<(FileId, usize)>>>;
@@ -120,4 +120,43 @@ fn a_flush_that_succeeds_beside_one_that_fails_is_not_believed() {
         acked += count;
     }
     assert!(acked > 200, "only {acked} were acknowledged");
+}
+
+/// A sealed table of so many bytes.
+fn table(fs: &Fs, len: usize) -> Result<FileId, StoreError> {
+    let mut table = fs.create(&options(FileKind::Table))?;
+    let id = table.id();
+    table.append(&pattern(id.0, 0, len))?;
+    table.finish()?;
+    let mut transaction = Transaction::new();
+    transaction.seal(id, note("a table"));
+    fs.commit(transaction).map(|()| id)
+}
+
+#[test]
+fn a_failed_flush_of_either_device_fails_the_commit() {
+    for (failing, seed) in [(0, 1), (1, 2), (0, 3), (1, 4)] {
+        let geometry = Geometry::uniform(ByteCount::kib(256), 40);
+        let drives = formatted_with_log(geometry, ByteCount::mib(8), seed);
+        let fs = mount(&drives);
+        let before = table(&fs, 70_000).expect("a table");
+        let faults = FaultPlan::new(seed).fail(RequestKind::Flush, 0);
+        drives.all()[failing].set_faults(Some(faults));
+        let error = table(&fs, 50_000).expect_err("a commit without a flush").to_string();
+        assert!(error.contains("flush"), "device {failing}: {error}");
+        // Nothing later is acknowledged on top of it.
+        table(&fs, 1_000).expect_err("a store that has stopped");
+        fs.unmount();
+        drop(fs);
+        let mut random = Random::seeded(seed);
+        drives.all().iter().for_each(|drive| drive.set_faults(None));
+        drives.power_cut(PowerCut::DropUnflushed, &mut random).expect("memory");
+        drives.power_on();
+        let fs = mount(&drives);
+        assert_eq!(fs.list().iter().map(|info| info.id).collect::<Vec<_>>(), [before]);
+        let mut bytes = vec![0; 70_000];
+        fs.open(before).expect("the table").read_at(0, &mut bytes, Cause::Read).expect("a read");
+        assert!(bytes == pattern(before.0, 0, 70_000));
+        fs.unmount();
+    }
 }

@@ -1,7 +1,7 @@
 //! Random requests to the pool of a device without zones. A list of the blocks that are taken, and
-//! the pool's audit, check that no block is given to two, that none is forgotten, and that on
-//! shingled tracks no write harms one. Another test gives the audit a list that is wrong and
-//! expects it to tell.
+//! the pool's audit, check that no block is given to two, that none is forgotten, that on shingled
+//! tracks no write harms one, and that blocks of a region where the medium has failed are not given
+//! out again. Another test gives the audit a list that is wrong and expects it to tell.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,7 +28,10 @@ struct World {
     tracks: Option<Tracks>,
     /// Of each block, whether it is somebody's: a claim's, the journal's, the superblock's.
     taken: Vec<bool>,
-    regions: Vec<Region>,
+    /// Of each block, whether the medium has failed in its region.
+    failed: Vec<bool>,
+    /// Each with its first block.
+    regions: Vec<(Region, u64)>,
     files: Vec<(Extent, Share)>,
     journal: Vec<ZoneId>,
     reserved: Vec<Reserved>,
@@ -43,9 +46,10 @@ impl World {
     fn of(pool: Arc<PlainPool>, tracks: Option<Tracks>, seed: u64) -> Self {
         let mut taken = vec![false; BLOCKS];
         taken[..(pool.unit * STRETCH) as usize].fill(true);
+        let failed = vec![false; BLOCKS];
         let (regions, files, journal, reserved) = Default::default();
         let random = Random::seeded(seed);
-        Self { pool, tracks, taken, regions, files, journal, reserved, random }
+        Self { pool, tracks, taken, failed, regions, files, journal, reserved, random }
     }
 
     /// Blocks are written: nothing that is somebody's may be harmed.
@@ -61,6 +65,7 @@ impl World {
         for block in start..start + blocks {
             let was = std::mem::replace(&mut self.taken[block as usize], taken);
             assert_ne!(was, taken, "block {block} is whose?");
+            assert!(!taken || !self.failed[block as usize], "block {block} has failed");
         }
     }
 
@@ -77,10 +82,10 @@ impl World {
             _ => pool.lease_at_once(&ask),
         };
         let Some(region) = region else { return };
-        let (_, room) = region.rest().expect("a lease of its own");
+        let (first, room) = region.rest().expect("a lease of its own");
         assert!(room >= least, "{room} of {least} blocks");
         region.set_idle(self.random.random_bool(0.1));
-        self.regions.push(region);
+        self.regions.push((region, first.block()));
     }
 
     fn claim(&mut self) {
@@ -89,11 +94,11 @@ impl World {
         }
         let region = self.random.random_range(0..self.regions.len());
         let wanted = self.random.random_range(1..150);
-        let Some((first, blocks)) = self.regions[region].claim(wanted) else { return };
+        let Some((first, blocks)) = self.regions[region].0.claim(wanted) else { return };
         assert!(blocks <= wanted);
         self.mark(first.block(), blocks.into(), true);
         self.write(first.block()..first.block() + u64::from(blocks));
-        self.regions[region].settle(true);
+        self.regions[region].0.settle(true);
         self.files.push((Extent { first, blocks, crc: None }, Share::Unsealed));
     }
 
@@ -142,6 +147,16 @@ impl World {
         self.reserved.extend(reserved);
     }
 
+    /// The medium has failed in a region. Blocks of it that were freed before may be another's now.
+    fn fail(&mut self, region: Range<u64>) {
+        let others = self.regions.iter().filter_map(|(other, _)| other.rest());
+        let others: Vec<_> =
+            others.map(|(at, left)| at.block()..at.block() + u64::from(left)).collect();
+        for block in region.filter(|block| !others.iter().any(|other| other.contains(block))) {
+            self.failed[block as usize] = true;
+        }
+    }
+
     fn step(&mut self) {
         match self.random.random_range(0..20) {
             0..4 => self.lease(),
@@ -151,8 +166,12 @@ impl World {
             17 => self.reserve(),
             18 if self.regions.len() > 1 => {
                 let which = self.random.random_range(0..self.regions.len());
-                let region = self.regions.swap_remove(which);
-                if self.random.random_ratio(1, 40) {
+                let (region, start) = self.regions.swap_remove(which);
+                if self.random.random_ratio(1, 40)
+                    && let Some((next, left)) = region.rest()
+                {
+                    let end = next.block() + u64::from(left);
+                    self.fail(start..end);
                     region.retire();
                 }
             }
