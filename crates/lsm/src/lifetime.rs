@@ -52,7 +52,7 @@ impl WrittenBytes {
     /// All of it.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.parts().into_iter().map(|(_, bytes)| bytes).sum()
+        self.parts().into_iter().fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))
     }
 
     /// The parts by name.

@@ -244,11 +244,15 @@ impl Properties {
             last = id;
             let value = reader.prefixed("property")?;
             let number = || Reader::new(value).u64("property");
+            let sequence = |number: u64| {
+                let wrong = || reader.wrong("sequence", 8, "at most 56 bits", number);
+                (number <= SeqNo::MAX.0).then_some(SeqNo(number)).ok_or_else(wrong)
+            };
             match id {
                 1 => properties.entries = number()?,
                 2 => properties.tombstones = number()?,
-                3 => properties.first_sequence = SeqNo(number()?),
-                4 => properties.last_sequence = SeqNo(number()?),
+                3 => properties.first_sequence = sequence(number()?)?,
+                4 => properties.last_sequence = sequence(number()?)?,
                 5 => properties.smallest = value.to_vec(),
                 6 => properties.largest = value.to_vec(),
                 7 => properties.plain_bytes = number()?,

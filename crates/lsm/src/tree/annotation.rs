@@ -21,6 +21,7 @@ use terrace_env::store::{Annotation, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{Histogram, LEVELS_MAX, Place, RunId, SetView, Span};
 
+use super::growing::{COUNT_END, RUN_END};
 use super::table_kind::TableKind;
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
@@ -185,8 +186,8 @@ impl TableRecord {
         let mut record = Self {
             kind,
             tag: reader.u64("tag")?,
-            entries: reader.u64("entries")?,
-            tombstones: reader.u64("tombstones")?,
+            entries: read_count(reader, "entries")?,
+            tombstones: read_count(reader, "tombstones")?,
             first_sequence: read_sequence(reader)?,
             last_sequence: read_sequence(reader)?,
             smallest: read_key(reader)?.to_vec(),
@@ -199,7 +200,7 @@ impl TableRecord {
             segments: Vec::new(),
         };
         if has(PART_RANGES) {
-            let count = reader.u64("range tombstones")?;
+            let count = read_count(reader, "range tombstones")?;
             let span = Span::new(read_key(reader)?, read_key(reader)?);
             if count == 0 || span.is_empty() {
                 return Err(reader.wrong("range tombstones", 0, "at least 1", count));
@@ -249,7 +250,11 @@ impl TableRecord {
             if usize::from(level) >= LEVELS_MAX {
                 return Err(reader.wrong("level", 1, "at most 63", u64::from(level)));
             }
-            let place = Place { level, run: RunId(reader.u64("run")?) };
+            let run = reader.u64("run")?;
+            if run >= RUN_END {
+                return Err(reader.wrong("run", 8, "less than 2^62", run));
+            }
+            let place = Place { level, run: RunId(run) };
             let size = ByteCount(reader.u64("segment size")?);
             let span = Span::new(read_key(reader)?, read_key(reader)?);
             let last = record.segments.last();
@@ -333,6 +338,15 @@ fn read_key<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
         return Err(reader.wrong("full key", key.len(), "4 to 65,540 bytes", got));
     }
     Ok(key)
+}
+
+/// Reads how many entries of some kind a table has.
+fn read_count(reader: &mut Reader<'_>, field: &'static str) -> Result<u64, DecodeError> {
+    let count = reader.u64(field)?;
+    if count >= COUNT_END {
+        return Err(reader.wrong(field, 8, "less than 2^44", count));
+    }
+    Ok(count)
 }
 
 fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {

@@ -44,6 +44,7 @@
 mod annotation;
 mod commit;
 mod edit;
+mod growing;
 mod handle;
 mod lost;
 mod recovery;

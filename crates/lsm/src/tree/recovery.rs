@@ -37,10 +37,11 @@ use std::sync::Arc;
 
 use terrace_env::store::{Annotation, FileInfo, FileKind, Rank, Store, StoreError, Transaction};
 use terrace_env::sync::Mutex;
-use terrace_env::{FileId, SeqNo};
+use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{Compaction, Place};
 
 use super::annotation::{LogRecord, TableRecord};
+use super::growing::check_room;
 use super::handle::TableHandle;
 use super::lost::LostRange;
 use super::run::Segment;
@@ -160,6 +161,7 @@ impl Shared {
         let lifetime_at_open = found.record.lifetime.clone();
         let Found { record, changed, spaces: list, version, logs, lost, next } = found;
         if !options.read_only {
+            check_room(next, &version)?;
             delete(&*store, &lost)?;
         }
         let rule = decider.write_rule(version.view());
@@ -196,6 +198,9 @@ impl Shared {
             lost,
         };
         let (logs, next) = shared.replay(logs, next)?;
+        if !shared.options.read_only {
+            check_room(next, &shared.tree.view().version)?;
+        }
         shared.go_on(&logs, next, changed)?;
         Ok(shared)
     }
@@ -385,7 +390,7 @@ fn find(
             }
             FileKind::Table => {
                 let table = TableRecord::decode(id, opaque)?;
-                next = next.max(table.last_sequence.next());
+                next = next.max(SeqNo(table.last_sequence.0 + 1));
                 if store.is_lost(id) {
                     lost.extend(LostRange::of(id, &table));
                     continue;
@@ -394,7 +399,9 @@ fn find(
                 let stream = file.annotation.hint.stream;
                 let handle = TableHandle::new(store, id, table, stream, memory)?;
                 segments.extend(placed.into_iter().map(|one| {
-                    let (table, size, span) = (Arc::clone(&handle), one.size, one.span);
+                    // A part is not larger than the whole.
+                    let size = ByteCount(one.size.0.min(file.size));
+                    let (table, span) = (Arc::clone(&handle), one.span);
                     (one.place, Segment { table, span, size })
                 }));
             }
