@@ -24,6 +24,7 @@ mod mistakes;
 mod named_files;
 mod offload;
 mod options;
+mod open_files;
 mod program;
 mod store;
 mod tree;

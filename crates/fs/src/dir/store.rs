@@ -35,6 +35,9 @@ pub struct DirOptions {
 }
 
 /// A store in a plain directory; see the [module](super).
+///
+/// It has a file for each table, and opens and closes them as it needs them: all directories of a
+/// process together use at most half of the descriptors that it may have.
 pub struct DirStore(Arc<Volume>);
 
 impl DirStore {
