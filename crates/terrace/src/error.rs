@@ -18,6 +18,9 @@ use terrace_zone::{DeviceError, GeometryError};
 use crate::ErrorKind;
 use crate::error_kind::Kinds;
 
+/// The most key spaces that an error names.
+const NAMES_MAX: usize = 16;
+
 /// An error of whatever a user of the library calls.
 ///
 /// Its text has the value expected, the value found, and the place; and advice, where there is
@@ -54,9 +57,10 @@ impl Error {
     }
 
     /// There is no key space of this name.
-    pub(crate) fn unknown_key_space(name: &str, known: Vec<String>) -> Self {
-        let name = name.into();
-        Self::new(ErrorKind::UnknownKeySpace, Misuse::UnknownKeySpace { name, known })
+    pub(crate) fn unknown_key_space(name: &str, mut known: Vec<String>) -> Self {
+        let (name, more) = (name.into(), known.len().saturating_sub(NAMES_MAX));
+        known.truncate(NAMES_MAX);
+        Self::new(ErrorKind::UnknownKeySpace, Misuse::UnknownKeySpace { name, known, more })
     }
 
     /// A key space was dropped, and a handle of it is used.
@@ -194,11 +198,12 @@ enum Misuse {
     )]
     OtherStore { name: String },
     #[error(
-        "the key space {name:?}: expected one of {}, found none of this name; \
+        "the key space {name:?}: expected one of {}{}, found none of this name; \
          `create_key_space` makes it",
-        known.join(", ")
+        known.join(", "),
+        if *more > 0 { format!(" and {more} more") } else { String::new() }
     )]
-    UnknownKeySpace { name: String, known: Vec<String> },
+    UnknownKeySpace { name: String, known: Vec<String>, more: usize },
     #[error(
         "the key space {name:?}: expected one that exists, found that it was dropped; \
          `create_key_space` makes a new one of this name"

@@ -111,3 +111,62 @@ fn an_ingest_learns_with_its_next_key_that_its_key_space_was_dropped() {
         unknown(ingest.finish().unwrap_err());
     });
 }
+
+/// With these names a page lists nine key spaces, and the store's own annotation as many besides
+/// the default one.
+fn long_name(number: u64) -> String {
+    format!("{number:0200}")
+}
+
+/// A change of the list by number: one that makes a key space on a page with room, one on a new
+/// page; one that drops a key space of the annotation, and one of a page.
+fn change(engine: &Engine, number: u64, spaces: u64) -> Result<(), Error> {
+    match number % 3 {
+        0 => engine.create_key_space(&long_name(spaces)).map(|_| ()),
+        1 => engine.drop_key_space(&long_name(3)).map(|_| ()),
+        _ => engine.drop_key_space(&long_name(spaces - 1)).map(|_| ()),
+    }
+}
+
+#[test]
+fn a_change_of_a_list_in_pages_that_is_cut_short_has_happened_or_not() {
+    let (mut kept, mut changed) = (0, 0);
+    for nth in 0..72 {
+        runner::simulate(nth, || {
+            // The last page is full, has one key space, or has room.
+            let spaces = [36, 37, 40][nth as usize / 3 % 3];
+            let store = model::slow_store(nth);
+            let engine = open(&store);
+            for number in 0..spaces {
+                engine.create_key_space(&long_name(number)).unwrap();
+            }
+            let before = engine.key_spaces();
+            store.fail_at(store.operations() + nth / 24, Failure::Sticky);
+            let result = change(&engine, nth, spaces);
+            let mode = [CrashMode::DropUnsynced, CrashMode::KeepUnsynced][nth as usize % 2];
+            let survivor = store.crash(mode, &mut Random::seeded(nth));
+            let engine = try_open(&survivor).unwrap();
+            if engine.key_spaces() == before {
+                assert!(result.is_err());
+                kept += 1;
+                change(&engine, nth, spaces).unwrap();
+            } else {
+                changed += 1;
+            }
+            let after = engine.key_spaces();
+            let is_new = |id: KeySpaceId| before.iter().all(|(other, _)| *other != id);
+            let made = after.iter().filter(|(id, _)| is_new(*id)).count();
+            let gone = before.len() + made - after.len();
+            assert_eq!((made, gone), if nth % 3 == 0 { (1, 0) } else { (0, 1) });
+            // No id comes back, and the list can be filled and emptied.
+            let next = engine.create_key_space("next").unwrap();
+            assert!(before.iter().chain(&after).all(|(id, _)| *id < next));
+            for (_, name) in engine.key_spaces().into_iter().skip(1) {
+                assert!(engine.drop_key_space(&name).unwrap());
+            }
+            drop(engine);
+            assert_eq!(try_open(&survivor).unwrap().key_spaces().len(), 1);
+        });
+    }
+    assert!(kept > 10 && changed > 10, "{kept} kept, {changed} changed");
+}

@@ -69,6 +69,8 @@ fn a_copy_has_all_key_spaces_and_takes_more() {
         assert_eq!(space.get(b"key").unwrap().as_deref(), Some(&599_u32.to_be_bytes()[..]));
         let error = copy.key_space(&name(300)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnknownKeySpace);
+        let text = error.to_string();
+        assert!(text.contains(" and 585 more, found none") && text.len() < 1000, "{text}");
     };
     check(&copy);
     check(&reopened(copy, &target));
