@@ -89,6 +89,32 @@ pub enum Error {
         /// The batch's size.
         got: ByteCount,
     },
+    /// The range deletes of a batch would take more memory than all memtables may.
+    #[error(
+        "range deletes of a batch: expected to take at most {max} in memory, of a budget of \
+         {budget}, found {got}; write them in several batches, or allow more memory"
+    )]
+    RangesOverMemory {
+        /// The share of memtables.
+        max: ByteCount,
+        /// The memory budget.
+        budget: ByteCount,
+        /// The memory that the range deletes would take, at least.
+        got: ByteCount,
+    },
+    /// Open scans and cursors hold as much memory as they may.
+    #[error(
+        "scans and cursors: expected to hold at most {max} together, found {open} that hold {got}; \
+         drop some of them, or allow more memory"
+    )]
+    TooManyScans {
+        /// The limit, a part of the memory budget.
+        max: ByteCount,
+        /// Memory that they hold.
+        got: ByteCount,
+        /// How many are open.
+        open: u64,
+    },
     /// A key of an ingest is not behind the one before.
     #[error(
         "a key of an ingest: expected one behind {last:?}, in order and each once, found {got:?}"

@@ -21,7 +21,7 @@
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost
-//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners'
+//! first: write lane (the lock of [`EmptyRanges`] is taken within it), flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners'
 //! locks are not held together with these, except with that of [`Lifecycle`].
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ use crate::lifetime::Written;
 use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
-use crate::reading::Readers;
+use crate::reading::{EmptyRanges, Readers};
 use crate::tree::{EndedSnapshot, LostRange, Tree};
 use crate::writing::{Gathering, PreallocatedLogs, WriteLane};
 
@@ -69,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) written_before: Written,
     /// Readers that hold views for long.
     pub(crate) readers: Readers,
+    /// Ranges of keys that readers found empty.
+    pub(crate) empty_ranges: EmptyRanges,
     pub(crate) ahead: PreallocatedLogs,
     pub(crate) gathering: Gathering,
     /// Ranges of which tables were lost with their device before the opening.

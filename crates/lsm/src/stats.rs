@@ -116,6 +116,13 @@ pub struct Stats {
     pub tables_searched_by_level: Vec<u64>,
     /// Scans begun.
     pub scans: u64,
+    /// Entries that scans and cursors passed without showing them: deleted, hidden by a range
+    /// delete, overwritten, or newer than the reader.
+    #[serde(default)]
+    pub scan_entries_passed: u64,
+    /// How often these skipped a range that an earlier one had found empty.
+    #[serde(default)]
+    pub scan_ranges_skipped: u64,
     /// Memtables flushed.
     pub flushes: u64,
     /// Merges.
@@ -182,6 +189,8 @@ impl Shared {
             tables_searched: searched.iter().sum(),
             tables_searched_by_level: searched,
             scans: counters.scans.get(),
+            scan_entries_passed: counters.scan_entries_passed.get(),
+            scan_ranges_skipped: counters.scan_ranges_skipped.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
             workers: self.workers.count() as u64,

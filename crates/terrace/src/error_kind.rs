@@ -33,7 +33,8 @@ pub enum ErrorKind {
     /// An option is out of its range, or does not fit the store. Nothing was written.
     Option,
     /// A key, a value or a batch is larger than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX),
-    /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
+    /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX);
+    /// or range deletes of a batch, or open scans and cursors, take more memory than they may.
     TooLarge,
     /// A key of an ingest is not behind the one before.
     OutOfOrder,
@@ -95,7 +96,9 @@ impl Kinds {
             EngineError::Unsupported { .. } => ErrorKind::Unsupported,
             EngineError::KeyTooLong { .. }
             | EngineError::ValueTooLong { .. }
-            | EngineError::BatchTooLarge { .. } => ErrorKind::TooLarge,
+            | EngineError::BatchTooLarge { .. }
+            | EngineError::RangesOverMemory { .. }
+            | EngineError::TooManyScans { .. } => ErrorKind::TooLarge,
             EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
             EngineError::UnfinishedCopy => ErrorKind::UnfinishedCopy,

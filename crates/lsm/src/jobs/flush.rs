@@ -72,6 +72,8 @@ impl Shared {
         let snapshots = self.tree.snapshots();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
+        let ranges = ranges.counted_by(&self.memory.jobs);
+        drop(tombstones);
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);

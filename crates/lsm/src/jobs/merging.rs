@@ -300,6 +300,7 @@ impl Shared {
         let snapshots = self.tree.snapshots();
         let elision = TombstoneElision::of(&version, &job.merge, subcompaction);
         let ranges = JobRanges::new(&tombstones, &snapshots, || elision.spans());
+        let ranges = ranges.counted_by(&self.memory.jobs);
         let (source, short) = self.subcompaction_source(job, load, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
         Ok((Rewrite::new(merge, snapshots, ranges, elision, routes, source), short))

@@ -6,7 +6,7 @@
 //! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
 //! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
 //! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |
-//! | reads | what is left; open tables have up to 3/4 of it, and the block cache what they leave |
+//! | reads | what is left; positions of scans have up to 1/2 of it, open tables up to 3/4 of the remainder, and the block cache what these leave |
 //!
 //! - `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not
 //!   below [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most
@@ -22,7 +22,7 @@
 //! Threads: any number. No call here waits for memory: it tells its caller how much there is.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
@@ -30,9 +30,11 @@ use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
 use super::cache::BlockCache;
 use super::resident::Clock;
+use crate::Error;
 use crate::limits;
 use crate::options::EngineOptions;
 use crate::table::Walk;
+use crate::writing::Batch;
 
 /// Bytes that the store below is reckoned to hold for a table that is being written: two writes on
 /// their way, together of `io_size` bytes, each twice, because a write that fails is repeated
@@ -62,6 +64,8 @@ const BATCH_COUNTED_MIN: u64 = 64 << 10;
 pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
 /// The same for scans: enough for a hundred long ones.
 const SCANS_MAX: u64 = 16;
+/// Scans and cursors may hold this much in any case.
+const POSITIONS_MIN: u64 = 256 << 10;
 /// Sizes of other reads, as parts of the size that jobs move at once (`io_size`). `JOB_PART`: the
 /// least that a job reads, and the part of an index that it reads at once, because some of the
 /// job's data lies behind it. `SCAN_PART`: the reads of a long scan, about a disk's track.
@@ -141,7 +145,8 @@ pub struct MemoryStats {
     pub cache: u64,
     /// Read-ahead and tables being written of jobs.
     pub jobs: u64,
-    /// Read-ahead of scans, and large blocks that they or their values are of.
+    /// Open scans and cursors with their blocks, read-ahead of scans, and large blocks that they or
+    /// their values are of; ranges that are known to be empty.
     pub scans: u64,
 }
 
@@ -160,6 +165,10 @@ pub(crate) struct Memory {
     batches: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
+    /// What open scans and cursors take besides.
+    positions: MemoryGauge,
+    /// Bytes of these for which tables and cache make room.
+    positions_balanced: AtomicU64,
     tables: MemoryGauge,
     cached: MemoryGauge,
     pub(crate) parts: Clock,
@@ -186,6 +195,8 @@ impl Memory {
             batches: whole.part("batches"),
             jobs: whole.part("jobs"),
             scans: whole.part("scans"),
+            positions: whole.part("positions"),
+            positions_balanced: AtomicU64::new(0),
             parts: Clock::new(tables.clone(), shares.tables()),
             cache: BlockCache::new(shares.reads, block_size, cached.clone()),
             cache_size: Mutex::new(shares.reads),
@@ -197,13 +208,55 @@ impl Memory {
 
     /// Gives the cache what open tables leave, after they have come to take more or less.
     pub(crate) fn balance(&self) {
-        let left = self.shares.reads.0.saturating_sub(self.tables.used().0);
-        let left = ByteCount(left.max(self.shares.reads.0 / 4));
+        let reads = self.shares.reads.0;
+        let positions = self.positions_balanced.load(Ordering::Relaxed).min(reads / 2);
+        let reads = reads - positions;
+        let left = reads.saturating_sub(self.tables.used().0);
+        let left = ByteCount(left.max(reads / 4));
         let mut size = self.cache_size.lock();
         // By coarse steps: each goes through all shards.
         if left.0.abs_diff(size.0) > self.shares.reads.0 / 32 {
             *size = left;
             self.cache.resize(left);
+        }
+    }
+
+    /// Counts a scan or a cursor that begins; an error if all of them hold more than they may.
+    pub(crate) fn begin_position(
+        &self,
+        bytes: usize,
+        open: impl FnOnce() -> u64,
+    ) -> Result<MemoryLease, Error> {
+        let max = ByteCount((self.shares.reads.0 / 2).max(POSITIONS_MIN));
+        let got = self.positions.used();
+        if got > max {
+            return Err(Error::TooManyScans { max, got, open: open() });
+        }
+        let lease = self.positions.lease(bytes);
+        self.balance_positions();
+        Ok(lease)
+    }
+
+    /// The gauge that counts what scans and cursors take, their read-ahead aside.
+    pub(crate) fn positions(&self) -> &MemoryGauge {
+        &self.positions
+    }
+
+    /// Whether scans and cursors take so much that each is to give back its own, but for its key
+    /// and its value.
+    pub(crate) fn positions_are_short(&self) -> bool {
+        self.positions.used().0 > (self.shares.reads.0 / 4).max(POSITIONS_MIN / 2)
+    }
+
+    /// Lets tables and cache make room for scans and cursors, or take the room back, by coarse
+    /// steps.
+    pub(crate) fn balance_positions(&self) {
+        let (used, before) = (&self.positions.used(), &self.positions_balanced);
+        if used.0.abs_diff(before.load(Ordering::Relaxed)) > self.shares.reads.0 / 32 {
+            before.store(used.0, Ordering::Relaxed);
+            let reads = self.shares.reads.0 - used.0.min(self.shares.reads.0 / 2);
+            self.parts.resize(ByteCount(reads - reads / 4));
+            self.balance();
         }
     }
 
@@ -217,6 +270,14 @@ impl Memory {
     /// Counts a batch of so many bytes, if it is large.
     pub(crate) fn batch(&self, bytes: ByteCount) -> Option<MemoryLease> {
         (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
+    }
+
+    /// An error if the range deletes of a batch would take more than all memtables may: what a range
+    /// delete takes in memory is many times its own bytes.
+    pub(crate) fn check_ranges(&self, batch: &Batch) -> Result<(), Error> {
+        let (max, got) = (self.shares.memtables, ByteCount(batch.ranges_memory() as u64));
+        let (budget, fits) = (self.budget, got <= max);
+        if fits { Ok(()) } else { Err(Error::RangesOverMemory { max, budget, got }) }
     }
 
     /// Whether memtables would be more than they may be together, with so much more.
@@ -313,7 +374,7 @@ impl Memory {
             tables: self.tables.used().0,
             cache: self.cached.used().0,
             jobs: self.jobs.used().0,
-            scans: self.scans.used().0,
+            scans: self.scans.used().0 + self.positions.used().0,
         }
     }
 }

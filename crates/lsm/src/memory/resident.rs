@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwapOption, Guard};
@@ -126,7 +126,7 @@ struct Listed {
 /// All parts that are in their slots.
 pub(crate) struct Clock {
     gauge: MemoryGauge,
-    limit: ByteCount,
+    limit: AtomicU64,
     hand: Mutex<Hand>,
 }
 
@@ -140,7 +140,18 @@ impl Clock {
     /// A clock that keeps about this many bytes.
     pub(crate) fn new(gauge: MemoryGauge, limit: ByteCount) -> Self {
         let hand = Hand { listed: VecDeque::new(), sweep_at: SWEEP_FIRST };
-        Self { gauge, limit, hand: Mutex::new(hand) }
+        Self { gauge, limit: AtomicU64::new(limit.0), hand: Mutex::new(hand) }
+    }
+
+    /// From now on keeps about this many bytes.
+    pub(crate) fn resize(&self, limit: ByteCount) {
+        if self.limit.swap(limit.0, Ordering::Relaxed) > limit.0 {
+            self.go_round(None);
+        }
+    }
+
+    fn limit(&self) -> ByteCount {
+        ByteCount(self.limit.load(Ordering::Relaxed))
     }
 
     /// Counts a part of so many bytes.
@@ -177,7 +188,7 @@ impl Clock {
             hand.sweep_at = SWEEP_FIRST.max(2 * hand.listed.len());
         }
         for _ in 0..2 * hand.listed.len() {
-            if self.gauge.used() <= self.limit {
+            if self.gauge.used() <= self.limit() {
                 break;
             }
             let Some(listed) = hand.listed.pop_front() else { break };
@@ -193,7 +204,7 @@ impl Clock {
 
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Clock({} of {})", self.gauge.used(), self.limit)
+        write!(f, "Clock({} of {})", self.gauge.used(), self.limit())
     }
 }
 

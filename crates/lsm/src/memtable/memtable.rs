@@ -103,10 +103,10 @@ impl Memtable {
     /// Adds a batch's entries. One caller at a time, batches in order.
     pub(crate) fn insert(&self, batch: &FrozenBatch) {
         debug_assert!(batch.first() >= self.end(), "batches in order");
-        let (bytes, mut range_bytes) = (batch.bytes(), 0);
+        let (bytes, mut ranges) = (batch.bytes(), Vec::new());
         self.tree.insert(batch.entries().filter_map(|(sequence, entry)| {
             if entry.kind == Kind::RangeDelete {
-                range_bytes += self.ranges.insert(RangeTombstone::of(batch, sequence, &entry));
+                ranges.push(RangeTombstone::of(batch, sequence, &entry));
                 return None;
             }
             Some(NewEntry {
@@ -116,10 +116,10 @@ impl Memtable {
                 value: &bytes[entry.value],
             })
         }));
-        if range_bytes > 0 {
-            let range_bytes =
-                self.range_bytes.fetch_add(range_bytes, Ordering::Relaxed) + range_bytes;
-            self.range_lease.lock().resize(range_bytes);
+        if !ranges.is_empty() {
+            let bytes = self.ranges.insert(ranges);
+            let bytes = self.range_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            self.range_lease.lock().resize(bytes);
         }
         self.end.store(batch.end().0, Ordering::Release);
     }
@@ -135,7 +135,7 @@ impl Memtable {
 
     /// The entries in it, range tombstones included.
     pub(crate) fn len(&self) -> usize {
-        self.tree.len() + self.ranges.iter().count()
+        self.tree.len() + self.ranges.len()
     }
 
     pub(crate) fn ranges(&self) -> &MemoryRanges {

@@ -24,8 +24,7 @@
 //!   flushes memtables that may hold its keys first.)
 //! - A memtable may hold entries that readers do not see yet: a reader passes over entries that are
 //!   newer than the sequence it reads at.
-//! - A memtable counts its memory in the engine's budget. The memory of range tombstones is an
-//!   estimate.
+//! - A memtable counts its memory in the engine's budget, range tombstones included.
 //!
 //! # Threads
 //! One thread at a time inserts. Any number of readers walk through the same memtable meanwhile,

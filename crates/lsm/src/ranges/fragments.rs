@@ -11,11 +11,12 @@
 //!
 //! Values that do not change: any number of threads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
+use super::skyline::shared_bytes;
 use super::{CoverRange, RangeSummary, RangeTombstone};
 
 /// A range of keys with the same tombstones over all of them.
@@ -38,12 +39,24 @@ impl Fragment {
         self.span.start.len() + self.span.end.len() + 9 + self.sequences.len() * 8
     }
 
+    /// The memory that it takes besides its keys.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + (self.sequences.capacity() * 8 + 8).next_multiple_of(16).max(32)
+    }
+
     /// The part of it within a range.
     pub(crate) fn within(&self, span: &Span) -> Self {
         let start = (&self.span.start).max(&span.start).clone();
         let end = (&self.span.end).min(&span.end).clone();
         Self { span: Span { start, end }, sequences: self.sequences.clone() }
     }
+}
+
+/// A bound of a tombstone. Of one key, ends come before beginnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Edge {
+    End,
+    Begin,
 }
 
 /// Fragments in order, without overlap.
@@ -61,16 +74,19 @@ impl Fragments {
     /// Cuts tombstones of any order into fragments. Of the tombstones over a key that the same
     /// readers see - between two of the `snapshots`, which grow - only the newest is kept.
     pub(crate) fn of(tombstones: &[RangeTombstone], snapshots: &[SeqNo]) -> Self {
-        let mut bounds: BTreeMap<&Key, (Vec<SeqNo>, Vec<SeqNo>)> = BTreeMap::new();
+        // Where each begins and where it ends, in the order of keys.
+        let mut bounds: Vec<(&Key, Edge, SeqNo)> = Vec::with_capacity(2 * tombstones.len());
         for RangeTombstone { span, sequence } in tombstones {
-            bounds.entry(&span.start).or_default().0.push(*sequence);
-            bounds.entry(&span.end).or_default().1.push(*sequence);
+            bounds.push((&span.start, Edge::Begin, *sequence));
+            bounds.push((&span.end, Edge::End, *sequence));
         }
+        bounds.sort_unstable();
         let mut fragments: Vec<Fragment> = Vec::new();
-        // The tombstones over the keys before the bound. A sequence may begin where it ends.
+        // The tombstones over the keys before the bound.
         let mut open: BTreeSet<SeqNo> = BTreeSet::new();
         let mut from: Option<&Key> = None;
-        for (bound, (begin, end)) in bounds {
+        for of_key in bounds.chunk_by(|(one, ..), (other, ..)| one == other) {
+            let bound = of_key[0].0;
             if let Some(start) = from.filter(|_| !open.is_empty()) {
                 let sequences = newest_seen(&open, snapshots);
                 let span = Span { start: start.clone(), end: bound.clone() };
@@ -81,10 +97,13 @@ impl Fragments {
                     _ => fragments.push(Fragment { span, sequences }),
                 }
             }
-            for sequence in &end {
-                open.remove(sequence);
+            // A sequence may begin where it ends: ends come first.
+            for (_, edge, sequence) in of_key {
+                match edge {
+                    Edge::End => open.remove(sequence),
+                    Edge::Begin => open.insert(*sequence),
+                };
             }
-            open.extend(begin);
             from = Some(bound);
         }
         Self(fragments)
@@ -102,9 +121,10 @@ impl Fragments {
         self.0
     }
 
-    /// About the bytes that they take in a table.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.iter().map(Fragment::bytes).sum()
+    /// The memory that they take, with keys of their own.
+    pub(crate) fn memory(&self) -> usize {
+        let keys = |span: &Span| shared_bytes(span.start.len()) + shared_bytes(span.end.len());
+        self.0.iter().map(|fragment| fragment.memory() + keys(&fragment.span)).sum()
     }
 
     /// Summary of the fragments, which needs no look at them later; `None` when there are none.
@@ -164,7 +184,7 @@ pub(crate) fn unite(mut spans: Vec<Span>) -> Vec<Span> {
 
 /// The newest open tombstone that each group of readers sees, newest first.
 fn newest_seen(open: &BTreeSet<SeqNo>, snapshots: &[SeqNo]) -> Vec<SeqNo> {
-    let mut kept = Vec::new();
+    let mut kept = Vec::with_capacity(1);
     let mut next = open.last().copied();
     while let Some(newest) = next {
         kept.push(newest);

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::SeqNo;
+use terrace_env::{MemoryGauge, MemoryLease, SeqNo};
 use terrace_policy::{Key, Span};
 
 use super::{Fragment, Fragments, RangeTombstone, unite};
@@ -28,12 +28,14 @@ pub(crate) struct JobRanges {
     /// All tombstones of the inputs, and how far the job has come.
     covers: Vec<Fragment>,
     at: usize,
-    /// Fragments that go into tables, and how far the job has come.
-    kept: Vec<Fragment>,
+    /// Fragments that go into tables; `None`: those of `covers`. How far the job has come.
+    kept: Option<Vec<Fragment>>,
     next: usize,
     /// How many of `kept` have been counted into the table that is being filled, and their bytes.
     counted: usize,
     counted_bytes: usize,
+    /// Counts its memory, if a gauge does.
+    _memory: Option<MemoryLease>,
 }
 
 impl JobRanges {
@@ -48,23 +50,33 @@ impl JobRanges {
         }
         let covers = Fragments::of(tombstones, snapshots).into_vec();
         let below = below().map(unite);
-        let kept = match &below {
-            Some(below) => what_is_needed(&covers, snapshots, below),
-            None => covers.clone(),
-        };
+        let kept = below.as_ref().map(|below| what_is_needed(&covers, snapshots, below));
         let snapshots = snapshots.to_vec();
         Self { snapshots, below, covers, kept, ..Self::default() }
     }
 
+    /// The same, with its memory counted by a gauge.
+    pub(crate) fn counted_by(self, gauge: &MemoryGauge) -> Self {
+        // The keys are those of the memtable or of open tables, which count them.
+        let kept = self.kept.iter().flatten();
+        let bytes = self.covers.iter().chain(kept).map(Fragment::memory).sum();
+        Self { _memory: Some(gauge.lease(bytes)), ..self }
+    }
+
+    fn kept(&self) -> &[Fragment] {
+        self.kept.as_deref().unwrap_or(&self.covers)
+    }
+
     /// Whether none is left to go into tables.
     pub(crate) fn is_done(&self) -> bool {
-        self.next == self.kept.len()
+        self.next == self.kept().len()
     }
 
     /// The bytes of those that go into tables, and of the largest of them.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let bytes = |fragment: &Fragment| fragment.bytes() as u64;
-        (self.kept.iter().map(bytes).sum(), self.kept.iter().map(bytes).max().unwrap_or(0))
+        let kept = self.kept();
+        (kept.iter().map(bytes).sum(), kept.iter().map(bytes).max().unwrap_or(0))
     }
 
     /// Whether nobody sees an entry any more. Keys come in order.
@@ -122,7 +134,7 @@ impl JobRanges {
 
     /// Whether the table that is being filled would take any that begin before a key.
     pub(crate) fn begin_before(&self, full_key: &[u8]) -> bool {
-        self.kept.get(self.next).is_some_and(|fragment| &fragment.span.start[..] < full_key)
+        self.kept().get(self.next).is_some_and(|fragment| &fragment.span.start[..] < full_key)
     }
 
     /// The bytes of those that begin before the place that the job has come to, and that the table
@@ -133,13 +145,13 @@ impl JobRanges {
 
     /// Where the next one begins that is not yet counted into the table being filled.
     pub(crate) fn next_start(&self) -> Option<&Key> {
-        self.kept.get(self.counted.max(self.next)).map(|fragment| &fragment.span.start)
+        self.kept().get(self.counted.max(self.next)).map(|fragment| &fragment.span.start)
     }
 
     /// Counts it into the table being filled.
     pub(crate) fn count_next(&mut self) {
         self.counted = self.counted.max(self.next);
-        self.counted_bytes += self.kept[self.counted].bytes();
+        self.counted_bytes += self.kept()[self.counted].bytes();
         self.counted += 1;
     }
 
@@ -147,7 +159,9 @@ impl JobRanges {
     pub(crate) fn take_until(&mut self, end: Option<&[u8]>) -> Vec<Fragment> {
         let mut taken = Vec::new();
         self.counted_bytes = 0;
-        while let Some(fragment) = self.kept.get_mut(self.next) {
+        // Of a fragment that is cut only keys behind the cut are asked for, so `covers` can share it.
+        let kept = self.kept.as_mut().unwrap_or(&mut self.covers);
+        while let Some(fragment) = kept.get_mut(self.next) {
             match end {
                 Some(end) if *end <= fragment.span.start[..] => break,
                 Some(end) if *end < fragment.span.end[..] => {

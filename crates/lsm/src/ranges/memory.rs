@@ -1,11 +1,16 @@
 //! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence number sees
 //! them.
 //!
-//! - Each tombstone must be newer than those before. Nothing is removed.
-//! - Each tombstone is stored with the [`Skyline`] of all tombstones up to it. A reader finds the
+//! - Tombstones come by batches, each newer than those before. Nothing is removed. No reader has a
+//!   sequence number within a batch.
+//! - A batch is stored with the [`Skyline`] of all tombstones up to its last. A reader finds the
 //!   skyline of its sequence number, whatever is added meanwhile.
-//! - Tombstones lie in buckets, each twice as large as the one before, so that nothing moves once
-//!   it is stored. The memory that a tombstone takes is an estimate.
+//! - Batches lie in buckets, each twice as large as the one before, so that nothing moves once it
+//!   is stored.
+//! - Memory is counted as it is held: tombstones and their keys, the buckets, and the nodes of
+//!   skylines. A tombstone in a batch of its own costs the nodes on the way to the two ends of its
+//!   range, some 2 KiB where there are ten thousand; one of a large batch costs [`TOMBSTONE_BYTES`]
+//!   and its keys.
 //!
 //! Threads: one writer at a time adds. Any number of readers look meanwhile, without a lock.
 
@@ -14,21 +19,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrace_env::SeqNo;
 
+use super::skyline::{NODE_BYTES, shared_bytes};
 use super::{RangeTombstone, Skyline};
 
 /// The size of the first bucket.
 const BUCKET_FIRST: usize = 16;
-/// More than a batch's 32-bit count of entries needs.
+/// More than there are sequence numbers in memory.
 const BUCKETS: usize = 32;
-/// Bytes that a tombstone takes besides its keys: copied nodes on the way to the two ends of its
-/// range, some fifteen deep where there are ten thousand.
-pub(crate) const TOMBSTONE_BYTES: usize = 2048;
+/// Least bytes of memory that a tombstone takes, besides the bytes of its two keys.
+pub(crate) const TOMBSTONE_BYTES: usize =
+    size_of::<RangeTombstone>() + NODE_BYTES + 2 * (2 * size_of::<usize>() + 8);
 
-/// A tombstone, and what is seen from its sequence on.
+/// The tombstones of a batch, and what is seen from the last of them on.
 #[derive(Debug)]
 struct Moment {
-    tombstone: RangeTombstone,
+    tombstones: Box<[RangeTombstone]>,
     skyline: Skyline,
+}
+
+impl Moment {
+    /// Whether a reader of a sequence sees the batch.
+    fn is_seen(&self, sequence: SeqNo) -> bool {
+        self.tombstones.last().is_some_and(|last| last.sequence <= sequence)
+    }
 }
 
 type Bucket = OnceLock<Box<[OnceLock<Moment>]>>;
@@ -37,34 +50,47 @@ type Bucket = OnceLock<Box<[OnceLock<Moment>]>>;
 #[derive(Debug, Default)]
 pub(crate) struct MemoryRanges {
     buckets: [Bucket; BUCKETS],
+    /// Number of batches.
+    batches: AtomicUsize,
+    /// Number of tombstones.
     count: AtomicUsize,
 }
 
 impl MemoryRanges {
-    /// Adds a tombstone that is newer than all others; returns about the memory it takes. One
-    /// caller at a time.
-    pub(crate) fn insert(&self, tombstone: RangeTombstone) -> usize {
-        let count = self.count.load(Ordering::Relaxed);
-        let newest = count.checked_sub(1).map(|last| self.moment(last));
-        let before = newest.map_or_else(Skyline::default, |moment| moment.skyline.clone());
-        debug_assert!(newest.is_none_or(|last| last.tombstone.sequence < tombstone.sequence));
-        let bytes = TOMBSTONE_BYTES + tombstone.bytes();
-        let skyline = before.painted(&tombstone);
-        let (bucket, slot) = place(count);
-        let slots = self.buckets[bucket]
-            .get_or_init(|| (0..BUCKET_FIRST << bucket).map(|_| OnceLock::new()).collect());
-        let filled = slots[slot].set(Moment { tombstone, skyline });
+    /// Adds the tombstones of a batch, at least one, which are newer than all others and in order;
+    /// returns the memory that they take. One caller at a time.
+    pub(crate) fn insert(&self, tombstones: Vec<RangeTombstone>) -> usize {
+        let batches = self.batches.load(Ordering::Relaxed);
+        let newest = batches.checked_sub(1).map(|last| self.moment(last));
+        let mut skyline = newest.map_or_else(Skyline::default, |moment| moment.skyline.clone());
+        debug_assert!(newest.is_none_or(|newest| newest.is_seen(tombstones[0].sequence)));
+        tombstones.iter().for_each(|tombstone| skyline.paint(tombstone));
+        let keys = tombstones.iter().map(|RangeTombstone { span, .. }| {
+            shared_bytes(span.start.len()) + shared_bytes(span.end.len())
+        });
+        let mut bytes = keys.sum::<usize>()
+            + tombstones.len() * size_of::<RangeTombstone>()
+            + skyline.own_nodes() * NODE_BYTES;
+        let (bucket, slot) = place(batches);
+        let slots = self.buckets[bucket].get_or_init(|| {
+            bytes += (BUCKET_FIRST << bucket) * size_of::<OnceLock<Moment>>();
+            (0..BUCKET_FIRST << bucket).map(|_| OnceLock::new()).collect()
+        });
+        let count = self.len() + tombstones.len();
+        let filled = slots[slot].set(Moment { tombstones: tombstones.into(), skyline });
         assert!(filled.is_ok(), "range tombstones are added by one writer at a time");
-        self.count.store(count + 1, Ordering::Release);
+        self.count.store(count, Ordering::Relaxed);
+        self.batches.store(batches + 1, Ordering::Release);
         bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+        self.batches.load(Ordering::Acquire) == 0
     }
 
+    /// The number of tombstones.
     pub(crate) fn len(&self) -> usize {
-        self.count.load(Ordering::Acquire)
+        self.count.load(Ordering::Relaxed)
     }
 
     /// The tombstones that a reader of a sequence sees.
@@ -79,18 +105,19 @@ impl MemoryRanges {
 
     /// All of them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RangeTombstone> {
-        (0..self.len()).map(|index| &self.moment(index).tombstone)
+        let batches = self.batches.load(Ordering::Acquire);
+        (0..batches).flat_map(|index| &self.moment(index).tombstones)
     }
 
     fn seen(&self, sequence: SeqNo) -> Option<&Moment> {
-        let (mut seen, mut end) = (0, self.len());
+        let (mut seen, mut end) = (0, self.batches.load(Ordering::Acquire));
         // Mostly the newest.
-        if end > 0 && self.moment(end - 1).tombstone.sequence <= sequence {
+        if end > 0 && self.moment(end - 1).is_seen(sequence) {
             return Some(self.moment(end - 1));
         }
         while seen < end {
             let middle = seen + (end - seen) / 2;
-            if self.moment(middle).tombstone.sequence <= sequence {
+            if self.moment(middle).is_seen(sequence) {
                 seen = middle + 1;
             } else {
                 end = middle;
@@ -129,7 +156,8 @@ mod tests {
         assert_eq!(ranges.cover(b"k", SeqNo::MAX), None);
         for number in 1..=100u8 {
             let span = Span::new([0], [number]);
-            ranges.insert(RangeTombstone { span, sequence: SeqNo(u64::from(number) * 10) });
+            let sequence = SeqNo(u64::from(number) * 10);
+            ranges.insert(vec![RangeTombstone { span, sequence }]);
         }
         for key in 0..110u8 {
             for at in 0..1100 {
@@ -139,5 +167,24 @@ mod tests {
             }
         }
         assert_eq!((ranges.len(), ranges.iter().count()), (100, 100));
+    }
+
+    #[test]
+    fn tombstones_of_a_batch_take_memory_in_proportion_to_the_batch() {
+        let of = |first: u64, count: u64| -> Vec<RangeTombstone> {
+            let span = |number: u64| Span::new(number.to_be_bytes(), (number + 1).to_be_bytes());
+            let of = |n| RangeTombstone { span: span(n), sequence: SeqNo(n + 1) };
+            (first..first + count).map(of).collect()
+        };
+        let (ranges, count) = (MemoryRanges::default(), 20_000);
+        let bytes = ranges.insert(of(0, count));
+        let least = count as usize * (TOMBSTONE_BYTES + 16);
+        assert!((least..least + least / 8).contains(&bytes), "{bytes} of at least {least}");
+        // Alone, each copies its way through the others.
+        let alone: usize = (count..count + 100).map(|n| ranges.insert(of(n, 1))).sum();
+        assert!((50_000..400_000).contains(&alone), "{alone}");
+        assert_eq!((ranges.len(), ranges.iter().count()), (20_100, 20_100));
+        assert_eq!(ranges.cover(&7u64.to_be_bytes(), SeqNo(count)), Some(SeqNo(8)));
+        assert_eq!(ranges.cover(&7u64.to_be_bytes(), SeqNo(count - 1)), None);
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! # Threads
 //! [`MemoryRanges`] has one writer at a time and any number of readers that take no lock.
-//! [`Skyline`] and [`Fragments`] do not change. A [`Coverage`] belongs to one reader, a
+//! A [`Skyline`] that readers have and [`Fragments`] do not change. A [`Coverage`] belongs to one reader, a
 //! [`JobRanges`] to one job.
 
 mod coverage;
@@ -32,6 +32,6 @@ mod tombstone;
 pub(crate) use coverage::Coverage;
 pub(crate) use fragments::{Fragment, Fragments, unite};
 pub(crate) use job::JobRanges;
-pub(crate) use memory::MemoryRanges;
+pub(crate) use memory::{MemoryRanges, TOMBSTONE_BYTES};
 pub(crate) use skyline::Skyline;
 pub(crate) use tombstone::{CoverRange, RangeSummary, RangeTombstone};

@@ -1,11 +1,11 @@
-//! [`Skyline`]: which range tombstone is the newest over a key, for all keys, as a value that does
-//! not change.
+//! [`Skyline`]: which range tombstone is the newest over a key, for all keys.
 //!
 //! - Tombstones must be added in the order of their sequence numbers. So a new one hides all others
 //!   in its range: it is *painted* over them. A skyline is a row of key ranges with one sequence
 //!   number each.
-//! - The row is a treap that shares nodes with the rows before it. Painting makes a new skyline and
-//!   copies the paths to the two ends of the range. So a skyline can be kept for each tombstone.
+//! - The row is a treap. [`Skyline::paint`] changes nodes that no other skyline has, and copies
+//!   the others on the paths to the two ends of the range. So a clone, which shares all nodes, stays
+//!   as it is, and a batch of tombstones copies each node at most once.
 //! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
 //! Any number of threads; no locks and no I/O.
@@ -19,7 +19,7 @@ use super::{CoverRange, RangeTombstone};
 
 type Link = Option<Arc<Node>>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Node {
     span: Span,
     sequence: SeqNo,
@@ -29,16 +29,17 @@ struct Node {
     right: Link,
 }
 
-impl Node {
-    fn with(&self, left: Link, right: Link) -> Link {
-        let Self { span, sequence, weight, .. } = self;
-        let (span, sequence, weight) = (span.clone(), *sequence, *weight);
-        Some(Arc::new(Self { span, sequence, weight, left, right }))
-    }
+/// Bytes of memory that a node takes, besides the keys: it shares those of its tombstones.
+pub(super) const NODE_BYTES: usize = shared_bytes(size_of::<Node>());
 
-    fn leaf(span: Span, sequence: SeqNo, weight: u64) -> Link {
-        Some(Arc::new(Self { span, sequence, weight, left: None, right: None }))
-    }
+/// Bytes of memory of a shared allocation: two counts come before the value, and an allocator
+/// rounds up to 16 bytes, of which 8 are its own.
+pub(super) const fn shared_bytes(bytes: usize) -> usize {
+    (bytes + 2 * size_of::<usize>() + 8).next_multiple_of(16)
+}
+
+fn leaf(span: Span, sequence: SeqNo, weight: u64) -> Link {
+    Some(Arc::new(Node { span, sequence, weight, left: None, right: None }))
 }
 
 /// Range tombstones as seen at one moment.
@@ -52,13 +53,23 @@ impl Skyline {
         self.root.is_none()
     }
 
-    /// With a tombstone that is newer than all in it.
-    pub(crate) fn painted(&self, tombstone: &RangeTombstone) -> Self {
+    /// Adds a tombstone that is newer than all in it.
+    pub(crate) fn paint(&mut self, tombstone: &RangeTombstone) {
         let RangeTombstone { span, sequence } = tombstone;
-        let (left, rest) = split(&self.root, &span.start, scramble(sequence.0 * 3));
-        let (_, right) = split(&rest, &span.end, scramble(sequence.0 * 3 + 1));
-        let new = Node::leaf(span.clone(), *sequence, scramble(sequence.0 * 3 + 2));
-        Self { root: merge(&merge(&left, &new), &right) }
+        let (left, rest) = split(self.root.take(), &span.start, scramble(sequence.0 * 3));
+        let (_, right) = split(rest, &span.end, scramble(sequence.0 * 3 + 1));
+        let new = leaf(span.clone(), *sequence, scramble(sequence.0 * 3 + 2));
+        self.root = merge(merge(left, new), right);
+    }
+
+    /// The number of nodes that no other skyline has, where the skylines that this one came from
+    /// are kept.
+    pub(super) fn own_nodes(&self) -> usize {
+        fn count(link: &Link) -> usize {
+            let own = link.as_ref().filter(|node| Arc::strong_count(node) == 1);
+            own.map_or(0, |node| 1 + count(&node.left) + count(&node.right))
+        }
+        count(&self.root)
     }
 
     /// Cover of a key, with the range of keys around it that has the same cover.
@@ -103,31 +114,40 @@ impl Skyline {
 /// Splits a tree at a key: the ranges before it, and the others. The range that the key lies
 /// in is cut in two; the part behind gets a weight of its own, for pieces of equal weight would
 /// make a list of the tree.
-fn split(link: &Link, key: &Key, weight: u64) -> (Link, Link) {
-    let Some(node) = link else { return (None, None) };
+fn split(link: Link, key: &Key, weight: u64) -> (Link, Link) {
+    let Some(mut shared) = link else { return (None, None) };
+    let node = Arc::make_mut(&mut shared);
     if node.span.end <= *key {
-        let (left, right) = split(&node.right, key, weight);
-        return (node.with(node.left.clone(), left), right);
+        let (left, right) = split(node.right.take(), key, weight);
+        node.right = left;
+        return (Some(shared), right);
     }
     if node.span.start >= *key {
-        let (left, right) = split(&node.left, key, weight);
-        return (left, node.with(right, node.right.clone()));
+        let (left, right) = split(node.left.take(), key, weight);
+        node.left = right;
+        return (left, Some(shared));
     }
-    let before = Span { start: node.span.start.clone(), end: key.clone() };
     let behind = Span { start: key.clone(), end: node.span.end.clone() };
-    let before = Node::leaf(before, node.sequence, node.weight);
-    let behind = Node::leaf(behind, node.sequence, weight);
-    (merge(&node.left, &before), merge(&behind, &node.right))
+    let behind = leaf(behind, node.sequence, weight);
+    node.span.end = key.clone();
+    let (left, right) = (node.left.take(), node.right.take());
+    (merge(left, Some(shared)), merge(behind, right))
 }
 
 /// Both rows, of which the first lies before the second.
-fn merge(left: &Link, right: &Link) -> Link {
-    match (left, right) {
-        (None, link) | (link, None) => link.clone(),
-        (Some(first), Some(second)) if first.weight >= second.weight => {
-            first.with(first.left.clone(), merge(&first.right, right))
-        }
-        (Some(_), Some(second)) => second.with(merge(left, &second.left), second.right.clone()),
+fn merge(left: Link, right: Link) -> Link {
+    let (mut first, mut second) = match (left, right) {
+        (None, link) | (link, None) => return link,
+        (Some(first), Some(second)) => (first, second),
+    };
+    if first.weight >= second.weight {
+        let node = Arc::make_mut(&mut first);
+        node.right = merge(node.right.take(), Some(second));
+        Some(first)
+    } else {
+        let node = Arc::make_mut(&mut second);
+        node.left = merge(Some(first), node.left.take());
+        Some(second)
     }
 }
 
@@ -162,7 +182,8 @@ mod tests {
                 let end = random.random_range(start + 1..40);
                 let (skyline, mut covers) = moments.last().cloned().expect("a moment");
                 covers[usize::from(start)..usize::from(end)].fill(Some(SeqNo(sequence)));
-                let painted = skyline.painted(&tombstone(start, end, sequence));
+                let mut painted = skyline.clone();
+                painted.paint(&tombstone(start, end, sequence));
                 moments.push((painted, covers));
             }
             for (skyline, covers) in &moments {
@@ -181,13 +202,31 @@ mod tests {
     #[test]
     fn the_tree_stays_flat_and_the_row_short() {
         let mut cut_off = Skyline::default();
-        let mut pieces = Skyline::default().painted(&tombstone(0, 60_000, 1));
+        let mut pieces = Skyline::default();
+        pieces.paint(&tombstone(0, 60_000, 1));
         for sequence in 2..20_000u64 {
-            cut_off = cut_off.painted(&tombstone(0, sequence as u16, sequence));
+            cut_off.paint(&tombstone(0, sequence as u16, sequence));
             let start = (sequence * 3) as u16;
-            pieces = pieces.painted(&tombstone(start, start + 1, sequence));
+            pieces.paint(&tombstone(start, start + 1, sequence));
         }
         assert_eq!(depth(&cut_off.root), 1);
         assert!(depth(&pieces.root) < 80, "{}", depth(&pieces.root));
+    }
+
+    #[test]
+    fn own_nodes_are_those_that_were_made_since_the_skyline_was_shared() {
+        let mut skyline = Skyline::default();
+        for sequence in 1..=1000u64 {
+            let start = (sequence * 2) as u16;
+            skyline.paint(&tombstone(start, start + 1, sequence));
+        }
+        assert_eq!(skyline.own_nodes(), 1000, "none is copied while no other skyline has it");
+        let before = skyline.clone();
+        assert_eq!((before.own_nodes(), skyline.own_nodes()), (0, 0));
+        skyline.paint(&tombstone(1000, 1003, 1001));
+        let copied = skyline.own_nodes();
+        assert!((1..80).contains(&copied), "{copied}");
+        drop(skyline);
+        assert_eq!(before.own_nodes(), 1000);
     }
 }

@@ -34,11 +34,6 @@ impl RangeTombstone {
         };
         Self { span: Span::new(start, end), sequence }
     }
-
-    /// About the bytes that it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        self.span.start.len() + self.span.end.len() + size_of::<Self>()
-    }
 }
 
 /// Summary of a table's range tombstones, without a look at them.

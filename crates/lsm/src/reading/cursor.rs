@@ -2,14 +2,15 @@
 //! that it was made for.
 //!
 //! - It holds memtables and files, so a cursor that is kept for long keeps space from coming free.
+//! - A cursor of a client counts its memory. It takes little until its first move. If scans and
+//!   cursors together hold much, it gives back all but its key and its value after each move, and
+//!   the next move begins with a search.
 //! - Of each key the newest visible version decides. The key is not shown if that version is a
 //!   delete, or if a range tombstone hides it.
-//! - Forward, the newest version of a key comes first, and the others are passed over. Backward, it
-//!   comes last: the cursor keeps its value while the merge goes on to the next smaller key.
 //! - To change direction, the merge seeks to the key from the other side.
-//! - After [`LEAP_AFTER`] entries in a row that range tombstones hide, the sources skip to the end
-//!   of the hidden range (backward: to its start). A source that may have something newer than the
-//!   tombstone on the way skips less, or nothing.
+//! - How it finds a visible key is in `finding`; how it gives memory back, in `origin`.
+//! - A cursor of a client skips ranges that are known to be empty, and remembers those that it
+//!   finds ([`Stretch`]).
 //! - After an error a cursor stands nowhere. A step from there begins at an end of the range.
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device. Once the engine is
@@ -19,26 +20,20 @@ use bytes::Bytes;
 use std::sync::Arc;
 use terrace_env::SeqNo;
 
+use origin::{Origin, merge_of};
+
 use super::closed::Closed;
-use super::merge::{Merge, Source};
+use super::merge::Merge;
 use super::readers::Reading;
-use super::run_cursor::RunCursor;
 use super::search::Samples;
+use super::stretch::Stretch;
 use crate::Error;
 use crate::bounds::Bounds;
-use crate::cost;
-use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
-use crate::memtable::MemoryCursor;
+use crate::key::{self, KeySpaceId, SPACE_BYTES};
 use crate::ranges::Coverage;
-use crate::table::Walk;
+use crate::shared::Shared;
 use crate::tree::Run;
 use crate::tree::View;
-
-/// How many entries are gone through between two charges of processor time.
-const CHARGE_ENTRIES: u32 = 64;
-/// After how many hidden entries in a row the sources leap to the end of what hides them: a leap
-/// costs each of them a search, as much as some ten steps.
-const LEAP_AFTER: u32 = 8;
 
 /// Walks the keys of a range, in both directions, as they were when it was made.
 ///
@@ -51,6 +46,14 @@ pub struct Cursor {
     coverage: Option<Box<Coverage>>,
     /// How many hidden entries it has come over in a row.
     hidden: u32,
+    /// Versions in a row that do not count.
+    versions: u32,
+    /// Whether `merge` and `coverage` are there.
+    is_open: bool,
+    /// What it opens again after it gave that back.
+    origin: Option<Origin>,
+    /// The entries passed without showing one, where it skips empty ranges.
+    stretch: Option<Stretch>,
     closed: Closed,
     /// Sees entries up to this.
     sequence: SeqNo,
@@ -78,12 +81,31 @@ enum Standing {
     Forward,
     /// On a key behind the merge's entry.
     Backward,
+    /// On a key whose value it has, without a merge.
+    Detached,
 }
 
 impl Cursor {
-    pub(crate) fn new(view: &View, sequence: SeqNo, space: KeySpaceId, bounds: &Bounds) -> Self {
-        let runs = || view.version.places().map(|(_, run)| run);
-        Self::over(view, runs, sequence, space, bounds)
+    /// A client's cursor, which skips ranges that are known to be empty.
+    pub(super) fn of_client(
+        shared: &Arc<Shared>,
+        view: &Arc<View>,
+        sequence: SeqNo,
+        space: KeySpaceId,
+        bounds: &Bounds,
+    ) -> Self {
+        let (shared, view) = (Arc::clone(shared), Arc::clone(view));
+        let stretch = Some(Stretch::new(&shared, sequence));
+        let (merge, closed) = (Merge::new(Vec::new()), view.closed.clone());
+        let memory = shared.memory.positions().lease(0);
+        let origin = Some(Origin { shared, view, memory, is_new: true });
+        let is_open = false;
+        Self {
+            stretch,
+            origin,
+            is_open,
+            ..Self::with(merge, None, closed, sequence, space, bounds)
+        }
     }
 
     /// A cursor over the memtables and these runs, from the newest to the oldest.
@@ -94,16 +116,29 @@ impl Cursor {
         space: KeySpaceId,
         bounds: &Bounds,
     ) -> Self {
-        let memory = |table| Source::Memory(MemoryCursor::new(Arc::clone(table)));
-        let run = |run: &Arc<_>| Source::Run(Box::new(RunCursor::new(Arc::clone(run), Walk::Scan)));
-        let memtables = view.memtables().filter(|table| !table.is_empty()).map(memory);
+        let merge = merge_of(view, runs());
         let coverage = Coverage::of(view.memtables(), runs(), sequence);
+        Self::with(merge, coverage, view.closed.clone(), sequence, space, bounds)
+    }
+
+    fn with(
+        merge: Merge,
+        coverage: Option<Box<Coverage>>,
+        closed: Closed,
+        sequence: SeqNo,
+        space: KeySpaceId,
+        bounds: &Bounds,
+    ) -> Self {
         let (start, end) = bounds.full_keys(space);
         Self {
-            merge: Merge::new(memtables.chain(runs().map(run)).collect()),
+            merge,
             coverage,
             hidden: 0,
-            closed: view.closed.clone(),
+            versions: 0,
+            is_open: true,
+            origin: None,
+            stretch: None,
+            closed,
             sequence,
             space,
             start,
@@ -158,7 +193,9 @@ impl Cursor {
     pub fn next(&mut self) -> Result<bool, Error> {
         self.moved(|cursor| match cursor.standing {
             Standing::Nowhere => cursor.start_forward(&cursor.start.clone()),
-            Standing::Backward => cursor.start_forward(&key::successor(&cursor.full_key)),
+            Standing::Backward | Standing::Detached => {
+                cursor.start_forward(&key::successor(&cursor.full_key))
+            }
             Standing::Forward => {
                 cursor.standing = Standing::Nowhere;
                 cursor.merge.next()?;
@@ -171,7 +208,9 @@ impl Cursor {
     pub fn prev(&mut self) -> Result<bool, Error> {
         self.moved(|cursor| match cursor.standing {
             Standing::Nowhere => cursor.start_backward(cursor.end.clone()),
-            Standing::Forward => cursor.start_backward(Some(cursor.full_key.clone())),
+            Standing::Forward | Standing::Detached => {
+                cursor.start_backward(Some(cursor.full_key.clone()))
+            }
             Standing::Backward => {
                 cursor.standing = Standing::Nowhere;
                 cursor.find_backward()
@@ -203,7 +242,7 @@ impl Cursor {
     pub fn value(&self) -> Bytes {
         match self.standing {
             Standing::Forward => self.merge.value(),
-            Standing::Backward => self.value.clone(),
+            Standing::Backward | Standing::Detached => self.value.clone(),
             Standing::Nowhere => panic!("the cursor stands on no key"),
         }
     }
@@ -236,6 +275,9 @@ impl Cursor {
         if self.samples.is_some() && matches!(moved, Ok(true)) {
             self.pass_sample();
         }
+        if moved.is_ok() && self.origin.is_some() {
+            self.count_memory();
+        }
         moved.map_err(|error| {
             self.standing = Standing::Nowhere;
             self.closed.explain(error)
@@ -248,132 +290,6 @@ impl Cursor {
             samples.pass(&self.full_key, bytes);
         }
     }
-
-    /// Moves to the first visible key at or behind a full key.
-    fn start_forward(&mut self, from: &[u8]) -> Result<bool, Error> {
-        self.standing = Standing::Nowhere;
-        self.merge.seek(&key::internal_key(from, Trailer::NEWEST))?;
-        self.find_forward(false)
-    }
-
-    /// Moves to the last visible key before a full key, or of all.
-    fn start_backward(&mut self, before: Option<Vec<u8>>) -> Result<bool, Error> {
-        self.standing = Standing::Nowhere;
-        match before {
-            Some(before) => self.merge.seek_before(&key::internal_key(&before, Trailer::NEWEST))?,
-            None => self.merge.seek_to_last()?,
-        }
-        self.find_backward()
-    }
-
-    /// Goes on to a visible key; `decided`: `full_key` is done with.
-    fn find_forward(&mut self, mut decided: bool) -> Result<bool, Error> {
-        while let Some(found) = self.merge.key() {
-            let (full_key, trailer) = key::split(found);
-            if self.end.as_ref().is_some_and(|end| full_key >= &end[..]) {
-                break;
-            }
-            self.uncharged += 1;
-            let same = decided && full_key == self.full_key;
-            if !same && trailer.sequence() <= self.sequence {
-                self.full_key.clear();
-                self.full_key.extend_from_slice(full_key);
-                decided = true;
-                let hidden = match &mut self.coverage {
-                    Some(coverage) => coverage.hides(full_key, trailer.sequence())?,
-                    None => false,
-                };
-                if trailer.kind() == Some(Kind::Put) && !hidden {
-                    self.hidden = 0;
-                    self.merge.ready()?;
-                    return Ok(self.arrive(Standing::Forward));
-                }
-                if hidden && self.leap_forward()? {
-                    continue;
-                }
-            }
-            self.merge.next()?;
-        }
-        Ok(self.arrive(Standing::Nowhere))
-    }
-
-    /// Goes back to a visible key.
-    fn find_backward(&mut self) -> Result<bool, Error> {
-        // The newest version so far of the key in `full_key`, once one is visible.
-        let mut newest: Option<Trailer> = None;
-        let is_put =
-            |version: Option<Trailer>| version.is_some_and(|v| v.kind() == Some(Kind::Put));
-        while let Some(found) = self.merge.key() {
-            let (full_key, trailer) = key::split(found);
-            if full_key < &self.start[..] {
-                break;
-            }
-            if newest.is_some() && full_key != self.full_key {
-                if is_put(newest) {
-                    break;
-                }
-                newest = None;
-            }
-            self.uncharged += 1;
-            let visible = trailer.sequence() <= self.sequence;
-            let hidden = match &mut self.coverage {
-                Some(coverage) if visible => coverage.hides(full_key, trailer.sequence())?,
-                _ => false,
-            };
-            if visible && !hidden {
-                self.hidden = 0;
-                if newest.is_none() {
-                    self.full_key.clear();
-                    self.full_key.extend_from_slice(full_key);
-                }
-                newest = Some(trailer);
-                if is_put(newest) {
-                    self.merge.ready()?;
-                    self.value = self.merge.value();
-                }
-            }
-            if !(hidden && newest.is_none() && self.leap_backward()?) {
-                self.merge.prev()?;
-            }
-        }
-        Ok(self.arrive(if is_put(newest) { Standing::Backward } else { Standing::Nowhere }))
-    }
-
-    /// Where many entries in a row were hidden, goes on to behind what hides them, in the sources
-    /// in which everything on the way is older. Whether the merge was moved.
-    fn leap_forward(&mut self) -> Result<bool, Error> {
-        self.hidden += 1;
-        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
-        let Some((cover, _, until)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
-            return Ok(false);
-        };
-        self.hidden = 0;
-        self.merge.leap(cover, until)?;
-        Ok(true)
-    }
-
-    /// The same backward.
-    fn leap_backward(&mut self) -> Result<bool, Error> {
-        self.hidden += 1;
-        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
-        let Some((cover, from, _)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
-            return Ok(false);
-        };
-        self.hidden = 0;
-        self.merge.leap_back(cover, from)?;
-        Ok(true)
-    }
-
-    fn arrive(&mut self, standing: Standing) -> bool {
-        self.standing = standing;
-        if standing != Standing::Backward {
-            self.value = Bytes::new();
-        }
-        if standing == Standing::Nowhere || self.uncharged >= CHARGE_ENTRIES {
-            cost::charge_scan(std::mem::take(&mut self.uncharged));
-        }
-        self.is_on_key()
-    }
 }
 
 impl std::fmt::Debug for Cursor {
@@ -381,3 +297,6 @@ impl std::fmt::Debug for Cursor {
         write!(f, "Cursor({:?}, at {})", self.standing, self.full_key.escape_ascii())
     }
 }
+
+mod finding;
+mod origin;

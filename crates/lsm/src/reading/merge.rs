@@ -1,7 +1,8 @@
 //! [`Merge`]: merges sorted sources, memtables and runs, into one order, forward or backward.
 //!
 //! - It shows all entries of its sources, also deletes and overwritten ones, and does not apply
-//!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides.
+//!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides, or
+//!   [`skip`](Merge::skip_to) over what it needs not see.
 //! - The sources are given from the newest to the oldest, and lie in a binary heap by their
 //!   internal keys (by key, the newest entry first).
 //! - A seek over several runs submits the first read of data in each run before it waits for one of
@@ -199,6 +200,24 @@ impl Merge {
         })
     }
 
+    /// Goes on to the first entry at or behind `target`, an internal key.
+    pub(crate) fn skip_to(&mut self, target: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::compare(key, target).is_lt() => source.seek(target),
+            _ => Ok(()),
+        })
+    }
+
+    /// Goes back to the last entry before `target`, an internal key.
+    pub(crate) fn skip_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::compare(key, target).is_ge() => source.seek_before(target),
+            _ => Ok(()),
+        })
+    }
+
     fn leap_each(
         &mut self,
         leap: impl FnMut(&mut Source) -> Result<(), Error>,
@@ -267,6 +286,16 @@ impl Merge {
             Source::Memory(cursor) => cursor.value_slice(),
             Source::Run(cursor) => cursor.value_slice(),
         }
+    }
+
+    /// About the memory that it takes, the bytes aside that leases of its sources count.
+    pub(crate) fn memory(&self) -> usize {
+        let of = |source: &Source| match source {
+            Source::Memory(_) => 0,
+            Source::Run(cursor) => cursor.memory(),
+        };
+        let each = size_of::<Source>() + size_of::<usize>();
+        self.sources.len() * each + self.sources.iter().map(of).sum::<usize>()
     }
 
     /// Submits the first read of each run, if there are several, before the first is waited for.

@@ -10,6 +10,8 @@
 //! | how do memtables and runs become one order | `merge` |
 //! | how is a run walked, table by table | `run_cursor` |
 //! | how are tables read that lie one behind the other | `run_cursor::joint` |
+//! | which ranges are known to hold nothing visible | `empty_ranges` |
+//! | what does a cursor pass without showing it | `stretch` |
 //! | who reads at length, and may keep space from coming free | `readers` |
 //! | what do readers find once the engine is closed | `closed` |
 //! | what can still be read when tables are damaged | `salvage` |
@@ -25,6 +27,10 @@
 //! # Range reads
 //! A cursor merges its sources by a heap: one per memtable that is not empty, and one per run. Of
 //! each key, the newest visible version decides; deletes and range tombstones hide what is older.
+//!
+//! After some entries in a row that show nothing, a cursor asks for the empty ranges that earlier
+//! readers found, and skips to the end of one. Where a key has many versions, it searches for the
+//! one that counts.
 //!
 //! # Invariants
 //! - A read of the newest writes takes the view first and the newest visible sequence afterwards.
@@ -46,6 +52,7 @@
 
 mod closed;
 mod cursor;
+mod empty_ranges;
 pub(crate) mod merge;
 mod multi_get;
 mod readers;
@@ -56,6 +63,7 @@ mod salvage;
 mod scan;
 mod search;
 mod snapshot;
+mod stretch;
 pub(crate) mod verify;
 
 pub use cursor::Cursor;
@@ -66,6 +74,7 @@ pub use snapshot::Snapshot;
 pub use verify::Verified;
 
 pub(crate) use closed::Closed;
+pub(crate) use empty_ranges::EmptyRanges;
 pub(crate) use merge::{Merge, Source};
 pub(crate) use readers::Readers;
 pub(crate) use run_cursor::RunCursor;

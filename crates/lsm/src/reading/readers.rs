@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use terrace_env::store::{LogSpace, SpaceInfo};
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, SeqNo, Time, runner};
+use terrace_env::{ByteCount, MemoryLease, SeqNo, Time, runner};
 
 /// Kind of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -121,11 +121,26 @@ struct Listed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readers(Arc<Mutex<Listed>>);
 
+/// About the memory that a reader takes in the list.
+pub(super) const READING_BYTES: usize = 64;
+
 /// A reader's place in the list, which ends with it.
 #[derive(Debug)]
 pub(crate) struct Reading {
     readers: Readers,
     id: u64,
+    /// Counts its memory.
+    _memory: Option<MemoryLease>,
+}
+
+impl Reading {
+    /// The same, counted by a lease.
+    pub(super) fn counted(self, memory: MemoryLease) -> Self {
+        // A reading has a drop of its own, so it is changed in place.
+        let mut reading = self;
+        reading._memory = Some(memory);
+        reading
+    }
 }
 
 impl Readers {
@@ -137,7 +152,13 @@ impl Readers {
         listed.next += 1;
         listed.readers.insert(id, (kind, sequence, now));
         drop(listed);
-        Reading { readers: self.clone(), id }
+        Reading { readers: self.clone(), id, _memory: None }
+    }
+
+    /// How many scans and cursors there are.
+    pub(crate) fn walks(&self) -> u64 {
+        let is_walk = |kind| matches!(kind, ReaderKind::Scan | ReaderKind::Cursor);
+        self.0.lock().readers.values().filter(|(kind, ..)| is_walk(*kind)).count() as u64
     }
 
     /// Those there are, by kind.

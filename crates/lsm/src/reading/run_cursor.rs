@@ -226,6 +226,11 @@ impl RunCursor {
         self.settle_back()
     }
 
+    /// About the memory that it takes, the bytes aside that a lease of its own counts.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.cursor.as_ref().map_or(0, GlobalSequenceCursor::uncounted)
+    }
+
     /// See [`TableCursor::park`](crate::table::TableCursor::park).
     pub(crate) fn park(&mut self) {
         if let Some(cursor) = &mut self.cursor {

@@ -2,6 +2,7 @@
 //!
 //! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
 //!   their memtables and files until it is dropped, also after its end.
+//! - It takes little memory until its first move ([`Cursor`] says what it holds afterwards).
 //! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
 //!   other, so no entry is returned twice.
 //! - When one end finds no further entry, or fails, the whole scan has ended: the other end returns
@@ -13,14 +14,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::SeqNo;
+use terrace_env::{MemoryLease, SeqNo};
 
 use super::cursor::Cursor;
-use super::readers::Reading;
+use super::readers::{READING_BYTES, Reading};
 use super::search::Samples;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::key::KeySpaceId;
+use crate::shared::Shared;
 use crate::tree::View;
 
 /// An ordered scan. Ends after the first error, which is [`Error::Closed`] once the store is
@@ -38,10 +40,11 @@ pub struct Scan {
     sequence: SeqNo,
     space: KeySpaceId,
     bounds: Bounds,
-    front: Option<Cursor>,
-    back: Option<Cursor>,
+    front: Option<Box<Cursor>>,
+    back: Option<Box<Cursor>>,
     last: Last,
     samples: Option<Samples>,
+    shared: Arc<Shared>,
     /// Lists it until it ends.
     _reading: Reading,
 }
@@ -59,7 +62,11 @@ enum Last {
 }
 
 impl Scan {
+    /// About the bytes that it takes before its first move.
+    pub(super) const BYTES: usize = size_of::<Self>() + READING_BYTES + 64;
+
     pub(super) fn new(
+        shared: &Arc<Shared>,
         view: Arc<View>,
         reading: Reading,
         sequence: SeqNo,
@@ -68,8 +75,13 @@ impl Scan {
         samples: Option<Samples>,
     ) -> Self {
         let (front, back, last) = (None, None, Last::Opened);
-        let (bounds, _reading) = (bounds.clone(), reading);
-        Self { view, sequence, space, bounds, front, back, last, samples, _reading }
+        let (bounds, shared, _reading) = (bounds.clone(), Arc::clone(shared), reading);
+        Self { view, sequence, space, bounds, front, back, last, samples, shared, _reading }
+    }
+
+    /// The same, counted by a lease.
+    pub(super) fn counted(self, memory: MemoryLease) -> Self {
+        Self { _reading: self._reading.counted(memory), ..self }
     }
 
     /// Goes on from the front to the next key; `false` at the end.
@@ -113,8 +125,8 @@ impl Scan {
     #[must_use]
     pub fn key(&self) -> &[u8] {
         let cursor = match self.last {
-            Last::Front | Last::GivenFront => self.front.as_ref(),
-            Last::Back | Last::GivenBack => self.back.as_ref(),
+            Last::Front | Last::GivenFront => self.front.as_deref(),
+            Last::Back | Last::GivenBack => self.back.as_deref(),
             Last::Opened | Last::Ended => None,
         };
         cursor.expect("the scan stands on no entry").key()
@@ -129,17 +141,18 @@ impl Scan {
     #[must_use]
     pub fn value(&self) -> Bytes {
         let cursor = match self.last {
-            Last::Front => self.front.as_ref(),
-            Last::Back => self.back.as_ref(),
+            Last::Front => self.front.as_deref(),
+            Last::Back => self.back.as_deref(),
             Last::GivenFront | Last::GivenBack => panic!("the iterator has given the value away"),
             Last::Opened | Last::Ended => None,
         };
         cursor.expect("the scan stands on no entry").value()
     }
 
-    fn open(&self) -> Cursor {
-        let cursor = Cursor::new(&self.view, self.sequence, self.space, &self.bounds);
-        cursor.sampled(self.samples.clone())
+    fn open(&self) -> Box<Cursor> {
+        let (shared, view) = (&self.shared, &self.view);
+        let cursor = Cursor::of_client(shared, view, self.sequence, self.space, &self.bounds);
+        Box::new(cursor.sampled(self.samples.clone()))
     }
 
     fn open_front(&mut self) -> &mut Cursor {

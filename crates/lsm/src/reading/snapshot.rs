@@ -7,7 +7,7 @@
 //! - A read of the newest writes takes the view first and the sequence number afterwards. So it
 //!   sees every write that had returned before the read began. A read of one key may miss what
 //!   becomes visible between the two: a put in a new memtable, or an ingest. Such a write is
-//!   concurrent with the read. A read of several keys must not miss an ingest and see a later put;
+//!   concurrent with the read. A read of several keys must not miss any write up to its sequence;
 //!   it takes both anew if the tree has changed between the two.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use terrace_env::SeqNo;
 
 use super::cursor::Cursor;
-use super::readers::{ReaderKind, Reading};
+use super::readers::{READING_BYTES, ReaderKind, Reading};
 use super::scan::Scan;
 use super::search::{Samples, Search};
 use crate::bounds::Bounds;
@@ -205,9 +205,11 @@ impl Shared {
         view.closed.check()?;
         view.spaces.check_read(space)?;
         self.note_scan();
+        let memory = self.memory.begin_position(Scan::BYTES, || self.readers.walks())?;
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         let samples = Samples::new(self, &view.version);
-        Ok(Scan::new(view, reading, sequence, space, bounds, samples))
+        let scan = Scan::new(self, view, reading, sequence, space, bounds, samples);
+        Ok(scan.counted(memory))
     }
 
     pub(crate) fn cursor(
@@ -216,12 +218,15 @@ impl Shared {
         bounds: &Bounds,
         at: Option<SeqNo>,
     ) -> Result<Cursor, Error> {
-        let (view, sequence) = self.tree.glance_at(at);
+        let (view, sequence) = self.tree.view_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
         self.note_scan();
+        let mut memory = self.memory.begin_position(0, || self.readers.walks())?;
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
-        let cursor = Cursor::new(&view, sequence, space, bounds);
+        memory.resize(READING_BYTES);
+        let reading = reading.counted(memory);
+        let cursor = Cursor::of_client(self, &view, sequence, space, bounds);
         Ok(cursor.sampled(Samples::new(self, &view.version)).listed(reading))
     }
 }

@@ -263,6 +263,14 @@ impl TableCursor {
         self.data.as_ref().expect("a cursor that stands on an entry").value_slice()
     }
 
+    /// Bytes of the block that it holds and nothing else counts, about.
+    pub(crate) fn uncounted(&self) -> usize {
+        let contents = self.data.as_ref().map_or(0, |data| data.contents().len());
+        let apart = self.data.as_ref().is_some_and(|data| !self.ahead.holds(data.contents()));
+        let block = if apart && contents < MAPPED_MIN { contents } else { 0 };
+        block + self.ahead.uncounted()
+    }
+
     fn data_mut(&mut self) -> &mut BlockCursor {
         self.data.as_mut().expect("a cursor with a block")
     }

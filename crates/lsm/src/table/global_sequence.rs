@@ -153,6 +153,11 @@ impl GlobalSequenceCursor {
         Ok(())
     }
 
+    /// See [`TableCursor::uncounted`].
+    pub(crate) fn uncounted(&self) -> usize {
+        self.table.uncounted() + self.key.capacity()
+    }
+
     /// See [`TableCursor::park`].
     pub(crate) fn park(&mut self) {
         self.table.park();

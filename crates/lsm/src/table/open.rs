@@ -51,7 +51,7 @@ impl Outline {
     pub(super) fn bytes(&self) -> usize {
         self.top.as_ref().map_or(0, Index::bytes)
             + size_of_val(&*self.partitions)
-            + self.ranges.bytes()
+            + self.ranges.memory()
             + self.properties.smallest.len()
             + self.properties.largest.len()
     }

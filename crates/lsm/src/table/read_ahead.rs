@@ -202,6 +202,11 @@ impl ReadAhead {
         self.divided = None;
     }
 
+    /// Bytes in memory that no lease counts.
+    pub(super) fn uncounted(&self) -> usize {
+        if self.section.counted() == 0 { self.section.bytes().len() } else { 0 }
+    }
+
     /// Whether the bytes lie in the section.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
         self.section.bytes().as_ptr_range().contains(&bytes.as_ptr())

@@ -63,7 +63,7 @@ use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable, Memtable};
 use crate::options::EngineOptions;
 use crate::reading::Closed;
-use crate::reading::Readers;
+use crate::reading::{EmptyRanges, Readers};
 use crate::shared::Shared;
 use crate::writing::FrozenBatch;
 use crate::writing::Gathering;
@@ -172,6 +172,7 @@ impl Shared {
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&list, record.next_space), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
+        let empty_ranges = EmptyRanges::new(memory.positions(), options.memory);
         let view = View { active, immutable, version, spaces, closed };
         let shared = Self {
             store,
@@ -193,6 +194,7 @@ impl Shared {
             lifetime_at_open,
             written_before,
             readers: Readers::default(),
+            empty_ranges,
             ahead: PreallocatedLogs::default(),
             gathering: Gathering::default(),
             lost,

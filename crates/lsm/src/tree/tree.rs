@@ -18,9 +18,11 @@
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
 //!   that had returned before it began. It may miss what becomes visible between the two.
-//! - A reader of several keys takes both again if the tree has got another version in between
-//!   ([`Tree::view_at`]). The reason: an ingest does not change memtables. A put that follows it
-//!   goes to the memtable that the reader has, and the reader would see the put and not the ingest.
+//! - A reader of several keys takes both again if the tree has got another version or another
+//!   active memtable in between ([`Tree::view_at`]). So its view has all writes up to its sequence.
+//!   Two reasons: an ingest does not change memtables. A put that follows it goes to the memtable
+//!   that the reader has, and the reader would see the put and not the ingest. And a reader that
+//!   finds no entry in a range must know that there is none at its sequence.
 //! - An ingest becomes visible under the lock under which its version does. So a job that finds its
 //!   entries drops no older one that a snapshot, or a read by a later view, still has to see.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
@@ -126,21 +128,13 @@ impl Tree {
         }
     }
 
-    /// The same, with the view for one look.
-    pub(crate) fn glance_at(&self, snapshot: Option<SeqNo>) -> (Guard<Arc<View>>, SeqNo) {
-        loop {
-            let view = self.glance();
-            if let Some(sequence) = snapshot.or_else(|| self.visible_in(&view)) {
-                return (view, sequence);
-            }
-        }
-    }
-
-    /// The newest sequence that readers see, if the view has all ingests up to it; `None` if the
-    /// tree has got another version meanwhile.
+    /// The newest sequence that readers see, if the view has all writes up to it; `None` if the
+    /// tree has got another version or another active memtable meanwhile.
     fn visible_in(&self, view: &View) -> Option<SeqNo> {
         let sequence = self.visible();
-        let same = Arc::ptr_eq(&view.version, &self.view.load().version);
+        let now = self.view.load();
+        let same =
+            Arc::ptr_eq(&view.version, &now.version) && Arc::ptr_eq(&view.active, &now.active);
         (same || canary::is_broken(Rule::SequenceOfTheView)).then_some(sequence)
     }
 

@@ -23,6 +23,8 @@ use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
 use crate::key::{
     BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
 };
+use crate::memtable::ENTRY_BYTES;
+use crate::ranges::TOMBSTONE_BYTES;
 use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
@@ -45,7 +47,7 @@ pub struct Batch {
     count: u32,
     puts: u32,
     ranges: u32,
-    /// The key spaces written to: the first, and the others.
+    /// The key spaces written to: the first, and the others, growing.
     space_first: KeySpaceId,
     spaces_other: Vec<KeySpaceId>,
     payload: u64,
@@ -169,8 +171,10 @@ impl Batch {
         self.bytes.put(key);
         if self.count == 0 {
             self.space_first = space;
-        } else if space != self.space_first && !self.spaces_other.contains(&space) {
-            self.spaces_other.push(space);
+        } else if space != self.space_first
+            && let Err(at) = self.spaces_other.binary_search(&space)
+        {
+            self.spaces_other.insert(at, space);
         }
         self.count += 1;
     }
@@ -188,6 +192,17 @@ impl Batch {
     /// Whether a range is deleted.
     pub(crate) fn has_ranges(&self) -> bool {
         self.ranges > 0
+    }
+
+    /// Least bytes that the batch takes in a memtable.
+    pub(crate) fn memory(&self) -> usize {
+        let others = (self.count - self.ranges) as usize;
+        self.bytes.len() + others * ENTRY_BYTES + self.ranges_memory()
+    }
+
+    /// Least bytes that its range deletes take in a memtable, besides their own.
+    pub(crate) fn ranges_memory(&self) -> usize {
+        self.ranges as usize * TOMBSTONE_BYTES
     }
 
     /// The key spaces written to, each once.

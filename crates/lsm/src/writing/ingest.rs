@@ -257,6 +257,11 @@ impl Shared {
         let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
         let spans: Vec<Span> = built.iter().map(span_of).collect();
         let (places, admitted) = self.ingest_places(&spans, on_top)?;
+        if self.empty_ranges.is_watching() {
+            for span in &spans {
+                self.empty_ranges.note_ingest(global_sequence, &span.start, &span.end);
+            }
+        }
         let late = canary::is_broken(Rule::IngestVisibleWithItsTables);
         let mut edit = Edit::of_ingest((!late).then_some(global_sequence));
         let mut written = Vec::new();

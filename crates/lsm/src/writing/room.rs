@@ -33,7 +33,7 @@ use terrace_policy::Pressure;
 use super::log::{self, ActiveLog};
 use crate::Error;
 use crate::jobs::worst_case_of_memtable;
-use crate::memtable::{ENTRY_BYTES, FlushQueueGuard, ImmutableMemtable, Memtable};
+use crate::memtable::{FlushQueueGuard, ImmutableMemtable, Memtable};
 use crate::shared::Shared;
 use crate::tree::LogRecord;
 
@@ -76,16 +76,15 @@ enum Next {
 }
 
 impl Shared {
-    /// Waits until a group of so many bytes and entries may be written. `puts`: whether it is more
-    /// than deletes.
+    /// Waits until a group may be written of so many bytes, which will take at least `memory` in the
+    /// memtable. `puts`: whether it is more than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
-        (bytes, entries): (usize, usize),
+        (bytes, memory): (usize, usize),
         puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
-        let memory = bytes + entries * ENTRY_BYTES;
         let (mut admitted, mut handed_over) = (false, false);
         let mut wait = self.counters.waits.clock();
         loop {

@@ -5,10 +5,13 @@
 //!
 //! - The batches of a group that go to the log are one append: a power cut leaves all of them in
 //!   the log or none. A batch that goes to no log becomes durable when its memtable is flushed.
+//! - Puts are noted for readers that skip empty ranges ([`EmptyRanges`](crate::reading::EmptyRanges))
+//!   before they are visible.
 //! - Before the first range delete of a store is queued, a commit records in the store that it has
 //!   range deletes.
 //!
 //! # Errors
+//! - A batch whose range deletes would take more memory than all memtables may is refused.
 //! - If there is no room for the group, or the append fails, its batches get the error, and are not
 //!   seen. The next opening may still find them in the log. If it was for lack of space, there are
 //!   further tries first: of the append in another log, and of the deletes of the group alone, in
@@ -28,11 +31,12 @@ use terrace_env::SeqNo;
 use terrace_env::sync::{MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitLedger, Waits};
 
-use super::batch::Batch;
+use super::batch::{Batch, Entry, FrozenBatch};
 use super::log::ActiveLog;
 use super::write_lane::{Errand, Pending, Queue};
 use crate::canary::{self, Rule};
 use crate::event::Event;
+use crate::key::{self, Kind};
 use crate::shared::Shared;
 use crate::tree::FEATURE_RANGE_DELETES;
 use crate::{Durability, Error};
@@ -46,6 +50,7 @@ impl Shared {
             return Err(Error::ReadOnly("a write"));
         }
         if batch.has_ranges() {
+            self.memory.check_ranges(&batch)?;
             self.announce(FEATURE_RANGE_DELETES)?;
         }
         if batch.is_empty() && durability <= Durability::Gathered {
@@ -256,18 +261,28 @@ impl Shared {
         }
         let filled = group.iter().filter(|pending| !pending.batch.is_empty());
         let bytes = filled.clone().map(|pending| pending.batch.byte_size().0 as usize).sum();
-        let entries: usize = filled.map(|pending| pending.batch.len()).sum();
+        let memory = filled.map(|pending| pending.batch.memory()).sum();
         let puts = group.iter().any(|pending| !pending.batch.only_deletes());
-        self.make_room(log, (bytes, entries), puts, urgent)?;
+        self.make_room(log, (bytes, memory), puts, urgent)?;
         match append(log, group) {
             Err(error) if error.is_space() => {
                 self.note(error);
                 self.give_up_log(log);
-                self.make_room(log, (bytes, entries), puts, urgent)?;
+                self.make_room(log, (bytes, memory), puts, urgent)?;
                 append(log, group)
             }
             other => other,
         }
+    }
+
+    /// Notes what a batch is about to make visible, for readers that skip empty ranges.
+    fn note_puts(&self, batch: &FrozenBatch, puts: bool) {
+        let bytes = batch.bytes();
+        let entries = puts.then(|| batch.entries()).into_iter().flatten();
+        let puts = entries.filter(|(_, entry)| entry.kind == Kind::Put);
+        let key = |entry: &Entry| key::full_key(entry.space, &bytes[entry.key.clone()]);
+        self.empty_ranges
+            .note(batch.first(), puts.map(|(sequence, entry)| (sequence, key(&entry))));
     }
 
     /// Puts the group's entries into the memtable and lets readers see them.
@@ -289,7 +304,11 @@ impl Shared {
             }
             entries += pending.batch.len() as u64;
             bytes += pending.batch.payload().0;
+            let puts = !pending.batch.only_deletes();
             let frozen = pending.batch.freeze(next);
+            if self.empty_ranges.is_watching() {
+                self.note_puts(&frozen, puts);
+            }
             memtable.insert(&frozen);
             next = frozen.end();
         }

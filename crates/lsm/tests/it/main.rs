@@ -9,6 +9,7 @@
 //! | what survives a power cut, or the end of the process | `crash`, `unlogged`, `durability` |
 //! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
 //! | what happens when a leader panics | `leads` |
+//! | what do readers of a queue pay, and what do they see | `queues` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | what does a decider see of a table's bytes | `histograms` |
@@ -47,6 +48,7 @@ mod model;
 mod moments;
 mod operations;
 mod plans;
+mod queues;
 mod ranges;
 mod rest;
 mod routed;

@@ -2,14 +2,19 @@
 //! it. Writing and compaction keep within it, too, but for what the store holds for the tables that
 //! are being written.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use terrace_env::random::Random;
 use terrace_env::store::{MemoryStore, Store};
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
-    Batch, Bounds, Durability, Engine, EngineOptions, KeySpaceId, MemoryStats, TableOptions,
+    Batch, Bounds, Cursor, Durability, Engine, EngineOptions, Error, KeySpaceId,
+    MemoryStats, Scan, TableOptions,
 };
 use terrace_policy::{Leveled, LeveledOptions};
+
+use crate::walks::Walk;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 const KEYS: u32 = 30_000;
@@ -110,6 +115,186 @@ fn a_store_is_written_and_compacted_within_the_budget_but_for_tables_being_writt
         let writers = 2 * (3 << 20) + (1 << 20);
         assert!(memory.peak <= memory.budget + writers, "{memory:?}");
         assert_eq!((memory.jobs, memory.scans), (0, 0), "{memory:?}");
+        engine.close().unwrap();
+    });
+}
+
+/// A range of a test: its number gives its start and its end.
+type Shape = fn(u32) -> (u32, u32);
+
+/// Ranges side by side, over one another, within one another, and over many before them.
+const SHAPES: [(&str, Shape); 4] = [
+    ("adjacent", |n| (n, n + 1)),
+    ("overlapping", |n| (n, n + 1000)),
+    ("nested", |n| (n, 1_000_000 - n)),
+    ("growing", |n| (500_000 - n, 500_000 + n + 1)),
+];
+
+fn delete_ranges(numbers: std::ops::Range<u32>, shape: Shape, spaces: &[KeySpaceId]) -> Batch {
+    let mut batch = Batch::new();
+    for number in numbers {
+        let (start, end) = shape(number);
+        let bounds = Bounds::from(start.to_be_bytes().to_vec()..end.to_be_bytes().to_vec());
+        batch.delete_range(spaces[number as usize % spaces.len()], &bounds);
+    }
+    batch
+}
+
+fn open_with_room(memory: ByteCount) -> Engine {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let options = EngineOptions { memory, ..EngineOptions::default() };
+    let decider = Leveled::new(LeveledOptions::default());
+    Engine::open(store, Arc::new(decider), options).expect("an engine")
+}
+
+#[test]
+fn a_batch_of_many_range_deletes_takes_some_hundred_bytes_for_each_within_the_budget() {
+    for (name, shape) in SHAPES {
+        runner::simulate(1, || {
+            let engine = open_with_room(ByteCount::mib(64));
+            let spaces: Vec<_> =
+                (0..7).map(|n| engine.create_key_space(&format!("s{n}")).unwrap()).collect();
+            for spaces in [&[SPACE][..], &spaces] {
+                let batch = delete_ranges(0..100_000, shape, spaces);
+                engine.write(batch, Durability::Gathered).unwrap();
+                let memory = engine.stats().memory;
+                assert!(memory.memtables < 320 * 100_000, "{name}: {memory:?}");
+                // Beyond the budget may be the range tombstones of a table while it is in use.
+                let most = memory.budget + memory.budget / 4;
+                assert!(memory.peak <= most, "{name}: {memory:?}");
+                engine.flush().unwrap();
+            }
+            engine.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn single_range_deletes_are_flushed_before_they_exceed_the_budget() {
+    for (name, shape) in SHAPES {
+        runner::simulate(1, || {
+            let engine = open_with_room(ByteCount::mib(16));
+            for number in 0..30_000 {
+                let batch = delete_ranges(number..number + 1, shape, &[SPACE]);
+                engine.write(batch, Durability::Gathered).unwrap();
+            }
+            let memory = engine.stats().memory;
+            assert!(memory.peak <= memory.budget, "{name}: {memory:?}");
+            engine.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn range_deletes_that_cannot_fit_are_refused_with_the_limit_and_the_memory_they_would_take() {
+    runner::simulate(1, || {
+        let engine = open_with_room(ByteCount::mib(4));
+        let refused = delete_ranges(0..100_000, SHAPES[0].1, &[SPACE]);
+        match engine.write(refused, Durability::Gathered) {
+            Err(Error::RangesOverMemory { max, budget, got }) => {
+                assert!(max < budget && budget == ByteCount::mib(4) && got > max);
+            }
+            other => panic!("{other:?}"),
+        }
+        engine.write(delete_ranges(0..5000, SHAPES[0].1, &[SPACE]), Durability::Gathered).unwrap();
+        let memory = engine.stats().memory;
+        assert!(memory.peak <= memory.budget, "{memory:?}");
+        engine.close().unwrap();
+    });
+}
+
+/// An engine with entries of 100 bytes in several runs and in a memtable, in the order of numbers.
+fn with_runs(memory: ByteCount, count: u32) -> Engine {
+    let engine = open_with_room(memory);
+    for part in 0..4 {
+        let mut batch = Batch::new();
+        for number in (part..count).step_by(4) {
+            batch.put(SPACE, &number.to_be_bytes(), &[number as u8; 100]);
+        }
+        engine.write(batch, Durability::Gathered).unwrap();
+        if part < 3 {
+            engine.flush().unwrap();
+        }
+    }
+    engine
+}
+
+/// Opens scans, one for each number, until one is refused; each has returned its first entry.
+fn hold_scans(engine: &Engine, numbers: std::ops::Range<u32>) -> Vec<Scan> {
+    let mut scans: Vec<Scan> = Vec::new();
+    for number in numbers {
+        match engine.scan(SPACE, &Bounds::starting_at(&number.to_be_bytes())) {
+            Ok(mut scan) => {
+                assert_eq!(&scan.next().unwrap().unwrap().0[..], number.to_be_bytes());
+                scans.push(scan);
+            }
+            Err(Error::TooManyScans { max, got, open }) => {
+                assert!(got > max && open == scans.len() as u64, "{got} of {max}, {open} open");
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    scans
+}
+
+#[test]
+fn open_scans_are_counted_and_twenty_thousand_of_them_stay_within_the_budget() {
+    for (mib, least) in [(320, 20_000), (64, 2000), (16, 300)] {
+        runner::simulate(1, || {
+            let engine = with_runs(ByteCount::mib(mib), 24_000);
+            let before = engine.stats().memory;
+            let scans = hold_scans(&engine, 0..20_000);
+            assert!(scans.len() >= least, "{} scans in {mib} MiB", scans.len());
+            let memory = engine.stats().memory;
+            assert!(memory.scans >= 300 * scans.len() as u64, "{memory:?}");
+            assert!(memory.peak <= memory.budget, "{memory:?}");
+            // Each goes on where it stands, whatever it gave back.
+            for (number, mut scan) in scans.into_iter().enumerate() {
+                let (key, value) = scan.next().unwrap().unwrap();
+                let expected = number as u32 + 1;
+                assert_eq!(key[..], expected.to_be_bytes()[..]);
+                assert_eq!(value[..], [expected as u8; 100][..]);
+            }
+            let after = engine.stats().memory;
+            assert_eq!(after.scans, before.scans, "{after:?}");
+            assert!(after.peak <= after.budget, "{after:?}");
+            engine.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_scan_that_was_not_moved_holds_little() {
+    runner::simulate(1, || {
+        let engine = with_runs(ByteCount::mib(64), 1000);
+        let scans: Vec<_> = (0..100).map(|_| engine.scan(SPACE, &Bounds::all()).unwrap()).collect();
+        let held = engine.stats().memory.scans;
+        assert!((100 * 200..100 * 600).contains(&held), "{held} bytes by 100 scans");
+        drop(scans);
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn cursors_that_gave_their_memory_back_walk_as_before() {
+    runner::simulate(1, || {
+        let (engine, count) = (with_runs(ByteCount::mib(4), 600), 600u32);
+        let held: BTreeMap<Vec<u8>, Vec<u8>> =
+            (0..count).map(|n| (n.to_be_bytes().to_vec(), vec![n as u8; 100])).collect();
+        let scans = hold_scans(&engine, 0..100);
+        assert!(scans.len() > 50, "{} scans", scans.len());
+        let mut random = Random::seeded(5);
+        for _ in 0..5 {
+            let cursor: Cursor = engine.cursor(SPACE, &Bounds::all()).unwrap();
+            let mut walk = Walk::new(cursor, held.clone());
+            for number in 0..400u32 {
+                walk.step(&mut random, &(number * 7 % count).to_be_bytes());
+            }
+        }
+        let memory = engine.stats().memory;
+        assert!(memory.scans > 128 << 10, "scans hold so much that each gives back: {memory:?}");
+        drop(scans);
         engine.close().unwrap();
     });
 }

@@ -144,6 +144,12 @@ type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Writes keys over and over, so that older runs have older versions; what there is at last.
 fn fill(engine: &Engine, random: &mut Random) -> Held {
     let mut held = Held::new();
+    // Keys in front of all others, which a damaged table of the newest ones does not reach.
+    for number in 0..20 {
+        let (key, value) = (format!("a-{number:02}").into_bytes(), vec![7; 40]);
+        held.insert(key.clone(), value.clone());
+        engine.write(batch(&[(SPACE, key, Some(value))]), Durability::Gathered).unwrap();
+    }
     for number in 0..1500u32 {
         let key = format!("key-{:03}", random.random_range(0..400)).into_bytes();
         let change = if number % 100 == 99 {

@@ -1,0 +1,499 @@
+//! [`EmptyRanges`]: ranges of keys in which readers found no visible entry, so that later readers
+//! skip their tombstones. A queue whose oldest entry is read and deleted again and again needs
+//! this: without it each read goes over the tombstones of all entries before.
+//!
+//! # Why a skip is sound
+//! A range is remembered with the sequence of the reader that found it empty, its *seen* sequence.
+//! What is visible at a sequence does not depend on the view, if the view has all writes up to the
+//! sequence ([`Tree::view_at`](crate::tree::Tree::view_at)): flushes and compactions change
+//! nothing. So the range is empty for each reader of a sequence `r`, not below *seen*, unless
+//! something was put into the range by a write after *seen*, up to `r`. Deletes, range deletes and
+//! drops of key spaces make nothing visible. That leaves puts and ingests:
+//!
+//! 1. A writer notes each put here before the put is visible, and the key is cut out of its range.
+//!    A reader takes its sequence first, and looks here afterwards, under the same lock. So each put
+//!    that the reader has to see has been cut out.
+//! 2. A range is only remembered if no put newer than its reader lies in it, by the list of recent
+//!    puts ([`State::recent`]). If the list does not reach back to the reader, the range is not
+//!    remembered.
+//! 3. Writers note puts only while *watching* is on. It is turned on under the lock of the write
+//!    lane. If no writer leads then, everything written is visible, and all later puts are noted.
+//!    Else the first group that notes anything says from which sequence on puts are noted. A reader
+//!    of an earlier state cannot have its range remembered.
+//!
+//! # Costs
+//! While watching is off, a group of writes costs one relaxed load, and a reader none. Watching
+//! ends when more puts were noted than it would cost to find the ranges again, and none was used.
+//! Neighbours are joined only if the older one is not much larger, so that a reader that is a
+//! little older than the newest range can use most of the others; a stretch of n entries is so
+//! held in about log n ranges. Ranges that a snapshot lies between are not joined. Memory is
+//! limited: the ranges that were used longest ago are forgotten.
+//!
+//! In memory only: a store that was just opened knows none. Threads: any. One lock, which is held
+//! for a look or a change.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, MemoryGauge, MemoryLease, SeqNo};
+
+use crate::key;
+
+/// The most puts in the list of recent ones.
+const RECENT_MAX: usize = 4096;
+/// Bytes that a range or a recent put takes besides its keys.
+const ITEM_BYTES: usize = 128;
+/// Watching does not end before this number of puts.
+const UNUSED_MIN: u64 = 10_000;
+/// A range is joined to an older neighbour of up to this many times its weight.
+const JOIN_FACTOR: u64 = 2;
+/// Bounds of the memory that all of this may take: a part of the budget.
+const MEMORY_PART: u64 = 128;
+const MEMORY: std::ops::RangeInclusive<u64> = 64 << 10..=4 << 20;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct EmptyRanges {
+    watching: AtomicBool,
+    state: Mutex<State>,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Puts of this sequence and of later ones are noted; `None`: none is yet.
+    since: Option<SeqNo>,
+    /// The newest puts, and the newest sequence that was dropped from the list.
+    recent: VecDeque<Put>,
+    dropped: SeqNo,
+    /// By their first keys; they do not overlap.
+    ranges: BTreeMap<Vec<u8>, EmptyRange>,
+    /// Bytes of `recent`, and of `ranges`, and the weight of these.
+    recent_bytes: usize,
+    range_bytes: usize,
+    weight: u64,
+    lease: MemoryLease,
+    /// Grows with each use of a range.
+    clock: u64,
+    /// Puts noted since a range was used last.
+    unused: u64,
+}
+
+/// Keys that were put: from the first up to and without the second.
+#[derive(Debug)]
+struct Put {
+    from: Vec<u8>,
+    until: Vec<u8>,
+    sequence: SeqNo,
+}
+
+#[derive(Clone, Debug)]
+struct EmptyRange {
+    until: Vec<u8>,
+    seen: SeqNo,
+    /// About the number of entries in it.
+    weight: u64,
+    /// When it was used last.
+    used: u64,
+}
+
+/// A range that a reader found empty.
+pub(crate) struct Found<'a> {
+    pub(crate) from: &'a [u8],
+    pub(crate) until: &'a [u8],
+    /// Sequence of the reader.
+    pub(crate) at: SeqNo,
+    /// Number of entries that the reader went over.
+    pub(crate) weight: u64,
+}
+
+impl EmptyRanges {
+    /// None is known; `gauge` counts their memory, of a budget for all of the engine.
+    pub(crate) fn new(gauge: &MemoryGauge, budget: ByteCount) -> Self {
+        let bytes_max = (budget.0 / MEMORY_PART).clamp(*MEMORY.start(), *MEMORY.end()) as usize;
+        let state = State {
+            since: None,
+            recent: VecDeque::new(),
+            dropped: SeqNo(0),
+            ranges: BTreeMap::new(),
+            recent_bytes: 0,
+            range_bytes: 0,
+            weight: 0,
+            lease: gauge.lease(0),
+            clock: 0,
+            unused: 0,
+        };
+        Self { watching: AtomicBool::new(false), state: Mutex::new(state), bytes_max }
+    }
+
+    /// Whether writers must note puts.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.watching.load(Ordering::Relaxed)
+    }
+
+    /// From now on writers must note puts. `visible`: the newest sequence, if no writer leads. The
+    /// caller holds the lock of the write lane.
+    pub(crate) fn watch(&self, visible: Option<SeqNo>) {
+        let mut state = self.state.lock();
+        if !self.watching.swap(true, Ordering::Relaxed) {
+            state.since = visible.map(SeqNo::next);
+            state.unused = 0;
+        }
+    }
+
+    /// Notes the entries of a batch that is about to be visible: its first sequence, and the full
+    /// keys of its puts with their sequences.
+    pub(crate) fn note(&self, first: SeqNo, puts: impl Iterator<Item = (SeqNo, Vec<u8>)>) {
+        let ranges = puts.map(|(sequence, key)| {
+            let until = key::successor(&key);
+            Put { from: key, until, sequence }
+        });
+        self.note_ranges(first, ranges);
+    }
+
+    /// Notes an ingest, between two keys, that is about to be visible.
+    pub(crate) fn note_ingest(&self, sequence: SeqNo, from: &[u8], until: &[u8]) {
+        let put = Put { from: from.to_vec(), until: until.to_vec(), sequence };
+        self.note_ranges(sequence, std::iter::once(put));
+    }
+
+    fn note_ranges(&self, first: SeqNo, puts: impl Iterator<Item = Put>) {
+        let mut state = self.state.lock();
+        // Watching may have ended since the caller looked.
+        if !self.is_watching() {
+            return;
+        }
+        state.since.get_or_insert(first);
+        for put in puts {
+            state.unused += 1;
+            state.cut_out(&put);
+            state.push_recent(put, self.bytes_max / 4);
+        }
+        if state.unused > state.weight.max(UNUSED_MIN) {
+            self.watching.store(false, Ordering::Relaxed);
+            state.forget_all();
+        }
+        state.limit(self.bytes_max);
+    }
+
+    /// The end of what is known to be empty from a full key on, for a reader of a sequence; `None`
+    /// if nothing is.
+    pub(crate) fn end_from(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
+        if !self.is_watching() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let mut end: Option<Vec<u8>> = None;
+        loop {
+            let from = end.as_deref().unwrap_or(full_key);
+            let Some(until) = state.use_range(Bound::Included(from), at, |_, range| {
+                (from < &range.until[..]).then(|| range.until.clone())
+            }) else {
+                return end;
+            };
+            end = Some(until);
+        }
+    }
+
+    /// The start of what is known to be empty up to and without a full key, for a reader of a
+    /// sequence; `None` if nothing is.
+    pub(crate) fn start_before(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
+        if !self.is_watching() {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let mut start: Option<Vec<u8>> = None;
+        loop {
+            let until = start.as_deref().unwrap_or(full_key);
+            let Some(from) = state.use_range(Bound::Excluded(until), at, |from, range| {
+                (until <= &range.until[..]).then(|| from.to_vec())
+            }) else {
+                return start;
+            };
+            start = Some(from);
+        }
+    }
+
+    /// Remembers a range, if nothing can have been put into it since. `snapshots`: the sequences
+    /// that snapshots hold, growing.
+    pub(crate) fn remember(&self, found: &Found<'_>, snapshots: &[SeqNo]) {
+        let mut state = self.state.lock();
+        if found.from < found.until && state.is_still_empty(found) {
+            state.insert(found, snapshots);
+            state.limit(self.bytes_max);
+        }
+    }
+}
+
+/// Whether a snapshot sees one of two moments and not the other.
+fn are_apart(one: SeqNo, other: SeqNo, snapshots: &[SeqNo]) -> bool {
+    let before = |moment| snapshots.partition_point(|snapshot| *snapshot < moment);
+    before(one) != before(other)
+}
+
+impl State {
+    /// Answer of `look` for the last range that begins within the bound, if a reader of the
+    /// sequence may use it.
+    fn use_range<T>(
+        &mut self,
+        first: Bound<&[u8]>,
+        at: SeqNo,
+        look: impl FnOnce(&[u8], &EmptyRange) -> Option<T>,
+    ) -> Option<T> {
+        let before = (Bound::Unbounded, first);
+        let (from, range) = self.ranges.range_mut::<[u8], _>(before).next_back()?;
+        if range.seen > at {
+            return None;
+        }
+        let answer = look(from, range)?;
+        self.clock += 1;
+        self.unused = 0;
+        range.used = self.clock;
+        Some(answer)
+    }
+
+    fn is_still_empty(&self, found: &Found<'_>) -> bool {
+        let is_noted = self.since.is_some_and(|since| since <= found.at.next());
+        let newer = self.recent.iter().rev().take_while(|put| put.sequence > found.at);
+        let mut within =
+            newer.filter(|put| put.from[..] < *found.until && *found.from < put.until[..]);
+        is_noted && self.dropped <= found.at && within.next().is_none()
+    }
+
+    /// Puts a range in, joined with those that it overlaps and with small neighbours. If one that
+    /// it overlaps must not be joined, it is left out.
+    fn insert(&mut self, found: &Found<'_>, snapshots: &[SeqNo]) {
+        let (mut from, mut until) = (found.from.to_vec(), found.until.to_vec());
+        let (mut seen, mut weight) = (found.at, found.weight);
+        let mut joined = Vec::new();
+        let before = (Bound::Unbounded, Bound::Excluded(found.until));
+        for (start, range) in self.ranges.range::<[u8], _>(before).rev() {
+            if range.until <= from {
+                break;
+            }
+            if are_apart(range.seen, found.at, snapshots) {
+                return;
+            }
+            joined.push(start.clone());
+        }
+        for start in joined {
+            let range = self.remove(&start).expect("a range that was found");
+            (seen, weight) = (seen.max(range.seen), weight + range.weight);
+            until = until.max(range.until);
+            from = from.min(start);
+        }
+        loop {
+            let before = (Bound::Unbounded, Bound::Excluded(&from[..]));
+            let left = self.ranges.range::<[u8], _>(before).next_back();
+            let left = left.filter(|(_, range)| range.until == from);
+            let right = self.ranges.get_key_value(&until[..]);
+            let is_small = |(_, range): &(&Vec<u8>, &EmptyRange)| {
+                range.weight <= JOIN_FACTOR * weight && !are_apart(range.seen, seen, snapshots)
+            };
+            let neighbour = left.filter(is_small).or(right.filter(is_small));
+            let Some(start) = neighbour.map(|(start, _)| start.clone()) else { break };
+            let range = self.remove(&start).expect("a range that was found");
+            (seen, weight) = (seen.max(range.seen), weight + range.weight);
+            until = until.max(range.until);
+            from = from.min(start);
+        }
+        self.clock += 1;
+        self.unused = 0;
+        let range = EmptyRange { until, seen, weight, used: self.clock };
+        self.add(from, range);
+    }
+
+    /// Takes the keys of a put out of the ranges.
+    fn cut_out(&mut self, put: &Put) {
+        loop {
+            let before = (Bound::Unbounded, Bound::Excluded(&put.until[..]));
+            let last = self.ranges.range::<[u8], _>(before).next_back();
+            let Some((start, _)) = last.filter(|(_, range)| range.until > put.from) else { return };
+            let start = start.clone();
+            let range = self.remove(&start).expect("a range that was found");
+            let part = EmptyRange { weight: range.weight / 2, ..range.clone() };
+            if put.until < range.until {
+                self.add(put.until.clone(), part.clone());
+            }
+            if start < put.from {
+                self.add(start, EmptyRange { until: put.from.clone(), ..part });
+            }
+        }
+    }
+
+    /// Puts into the list of recent puts, which drops the oldest ones above so many bytes.
+    fn push_recent(&mut self, put: Put, bytes_max: usize) {
+        self.recent_bytes += put.bytes();
+        self.recent.push_back(put);
+        while self.recent_bytes > bytes_max || self.recent.len() > RECENT_MAX {
+            let Some(put) = self.recent.pop_front() else { return };
+            self.recent_bytes -= put.bytes();
+            self.dropped = put.sequence;
+        }
+    }
+
+    fn add(&mut self, from: Vec<u8>, range: EmptyRange) {
+        self.range_bytes += range.bytes(&from);
+        self.weight += range.weight;
+        self.ranges.insert(from, range);
+    }
+
+    fn remove(&mut self, from: &[u8]) -> Option<EmptyRange> {
+        let range = self.ranges.remove(from)?;
+        self.range_bytes -= range.bytes(from);
+        self.weight -= range.weight;
+        Some(range)
+    }
+
+    /// Above three quarters of the bytes, forgets the eighth of the ranges that was used longest ago.
+    fn limit(&mut self, bytes_max: usize) {
+        while self.range_bytes > bytes_max - bytes_max / 4 {
+            let mut used: Vec<u64> = self.ranges.values().map(|range| range.used).collect();
+            let (_, &mut least, _) = used.select_nth_unstable((self.ranges.len() - 1) / 8);
+            let old = self.ranges.iter().filter(|(_, range)| range.used <= least);
+            let old: Vec<Vec<u8>> = old.map(|(from, _)| from.clone()).collect();
+            for from in old {
+                self.remove(&from);
+            }
+        }
+        self.lease.resize(self.recent_bytes + self.range_bytes);
+    }
+
+    fn forget_all(&mut self) {
+        (self.since, self.dropped, self.unused) = (None, SeqNo(0), 0);
+        (self.recent_bytes, self.range_bytes, self.weight) = (0, 0, 0);
+        self.recent = VecDeque::new();
+        self.ranges.clear();
+    }
+}
+
+impl Put {
+    fn bytes(&self) -> usize {
+        ITEM_BYTES + self.from.len() + self.until.len()
+    }
+}
+
+impl EmptyRange {
+    fn bytes(&self, from: &[u8]) -> usize {
+        ITEM_BYTES + from.len() + self.until.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: ByteCount = ByteCount::mib(64);
+
+    fn ranges(visible: u64) -> EmptyRanges {
+        let ranges = EmptyRanges::new(&MemoryGauge::new("test"), BUDGET);
+        ranges.watch(Some(SeqNo(visible)));
+        ranges
+    }
+
+    fn find(ranges: &EmptyRanges, (from, until): (&str, &str), at: u64, snapshots: &[u64]) {
+        let snapshots: Vec<_> = snapshots.iter().copied().map(SeqNo).collect();
+        let (from, until) = (from.as_bytes(), until.as_bytes());
+        ranges.remember(&Found { from, until, at: SeqNo(at), weight: 100 }, &snapshots);
+    }
+
+    fn put(ranges: &EmptyRanges, key: &str, sequence: u64) {
+        let put = (SeqNo(sequence), key.as_bytes().to_vec());
+        ranges.note(SeqNo(sequence), std::iter::once(put));
+    }
+
+    fn ends(ranges: &EmptyRanges, key: &str, at: u64) -> (Option<String>, Option<String>) {
+        let text = |key: Option<Vec<u8>>| key.map(|key| String::from_utf8(key).unwrap());
+        let (key, at) = (key.as_bytes(), SeqNo(at));
+        (text(ranges.end_from(key, at)), text(ranges.start_before(key, at)))
+    }
+
+    fn both(from: &str, until: &str) -> (Option<String>, Option<String>) {
+        (Some(until.to_owned()), Some(from.to_owned()))
+    }
+
+    #[test]
+    fn a_range_serves_readers_of_its_sequence_and_later_ones_until_a_key_is_put_into_it() {
+        let ranges = ranges(10);
+        find(&ranges, ("b", "m"), 10, &[]);
+        assert_eq!(ends(&ranges, "c", 10), both("b", "m"));
+        assert_eq!(ends(&ranges, "c", 99), both("b", "m"));
+        assert_eq!(ends(&ranges, "c", 9), (None, None), "a reader from before");
+        assert_eq!(ends(&ranges, "b", 10), (Some("m".into()), None));
+        assert_eq!(ends(&ranges, "m", 10), (None, Some("b".into())));
+        put(&ranges, "f", 11);
+        assert_eq!(ends(&ranges, "c", 11), both("b", "f"));
+        assert_eq!(ends(&ranges, "g", 11), both("f\0", "m"));
+        assert_eq!(ends(&ranges, "f", 11), (None, Some("b".into())));
+        ranges.note_ingest(SeqNo(12), b"a", b"h");
+        assert_eq!(ends(&ranges, "c", 12), (None, None));
+        assert_eq!(ends(&ranges, "i", 12), both("h", "m"));
+    }
+
+    #[test]
+    fn a_range_is_not_remembered_if_a_newer_put_may_lie_in_it() {
+        let ranges = ranges(10);
+        put(&ranges, "f", 12);
+        find(&ranges, ("b", "m"), 11, &[]);
+        assert_eq!(ends(&ranges, "c", 12), (None, None), "a put that the reader did not see");
+        find(&ranges, ("g", "m"), 11, &[]);
+        assert_eq!(ends(&ranges, "h", 12), both("g", "m"));
+        find(&ranges, ("p", "z"), 9, &[]);
+        assert_eq!(ends(&ranges, "q", 12), (None, None), "puts were not noted then");
+        let count = 2 * RECENT_MAX as u64;
+        (0..count).for_each(|n| put(&ranges, "a", 13 + n));
+        find(&ranges, ("p", "z"), 13, &[]);
+        assert_eq!(ends(&ranges, "q", 13 + count), (None, None), "puts were forgotten since");
+    }
+
+    #[test]
+    fn a_group_that_is_written_while_watching_begins_decides_from_when_on() {
+        let ranges = EmptyRanges::new(&MemoryGauge::new("test"), BUDGET);
+        ranges.watch(None);
+        find(&ranges, ("b", "m"), 10, &[]);
+        assert_eq!(ends(&ranges, "c", 10), (None, None));
+        put(&ranges, "x", 12);
+        find(&ranges, ("b", "m"), 10, &[]);
+        assert_eq!(ends(&ranges, "c", 12), (None, None), "11 may be a put that was not noted");
+        find(&ranges, ("b", "m"), 11, &[]);
+        assert_eq!(ends(&ranges, "c", 12), both("b", "m"));
+    }
+
+    #[test]
+    fn neighbours_are_joined_unless_a_snapshot_lies_between() {
+        let ranges = ranges(10);
+        find(&ranges, ("b", "f"), 10, &[]);
+        find(&ranges, ("f", "m"), 12, &[11]);
+        assert_eq!(ends(&ranges, "c", 11), (Some("f".into()), Some("b".into())));
+        assert_eq!(ends(&ranges, "c", 12), both("b", "m"), "one after the other");
+        find(&ranges, ("m", "z"), 13, &[]);
+        assert_eq!(ends(&ranges, "c", 12), (None, None), "joined, and so newer than this reader");
+        assert_eq!(ends(&ranges, "c", 13), both("b", "z"));
+    }
+
+    #[test]
+    fn memory_is_limited_and_ranges_in_use_stay() {
+        let ranges = ranges(10);
+        find(&ranges, ("a", "b"), 10, &[]);
+        for number in 0..100_000 {
+            let (from, until) = (format!("n{number:06}"), format!("n{number:06}5"));
+            find(&ranges, (&from, &until), 10, &[]);
+            if number % 50 == 0 {
+                assert_eq!(ends(&ranges, "a", 10).0.as_deref(), Some("b"));
+            }
+            assert!(ranges.state.lock().lease.bytes() <= (64 << 20) / MEMORY_PART);
+        }
+    }
+
+    #[test]
+    fn watching_ends_when_nothing_is_used_for_long() {
+        let ranges = ranges(10);
+        find(&ranges, ("b", "m"), 10, &[]);
+        (0..=UNUSED_MIN).for_each(|n| put(&ranges, "x", 11 + n));
+        assert!(!ranges.is_watching());
+        assert_eq!(ends(&ranges, "c", 99_999), (None, None));
+        assert_eq!(ranges.state.lock().lease.bytes(), 0);
+    }
+}
