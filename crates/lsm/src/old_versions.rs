@@ -33,8 +33,8 @@ pub(crate) struct HeldBy {
 }
 
 impl HeldBy {
-    /// The snapshots that see something of sequence `from`, and not what has replaced it at `until`;
-    /// `None` if there is none. `snapshots`: all that are alive, growing.
+    /// The snapshots that see an entry of sequence `from`, and not the one that has replaced it at
+    /// `until`; `None` if there is none. `snapshots`: all that are alive, growing.
     pub(crate) fn between(snapshots: &[SeqNo], from: SeqNo, until: SeqNo) -> Option<Self> {
         let seen = snapshots.partition_point(|snapshot| *snapshot < from);
         let behind = snapshots.partition_point(|snapshot| *snapshot < until);

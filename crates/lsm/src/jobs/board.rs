@@ -6,9 +6,10 @@
 //! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
 //!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
-//!    that kept tables or old versions in them (a *keeper*). A decider that heeds the load is also asked again when the load counts many
-//!    more scans than then: twice as many and [`SCANS_PER_LOOK`] more; and one that counts vain
-//!    searches, when a table becomes due for them ([`Seeks`](super::Seeks)).
+//!    that kept tables or old versions in them (a *keeper*). A decider that heeds the load is also
+//!    asked again when the load counts many more scans than then: twice as many and
+//!    [`SCANS_PER_LOOK`] more; and one that counts vain searches, when a table becomes due for them
+//!    ([`Seeks`](super::Seeks)).
 //! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
 //!    or while a client waits for all jobs.
 //!

@@ -4,8 +4,8 @@
 //!
 //! - Segments that range tombstones cover are dropped before the decider is asked
 //!   ([`super::delete_only`]). If any were dropped, the task ends with that.
-//! - What only snapshots kept is dropped by [rewrites in place](super::in_place): if the decider has
-//!   nothing to do, and before it is asked if space is short.
+//! - [Rewrites in place](super::in_place) drop what only snapshots kept: if the decider has nothing
+//!   to do, and before it is asked if space is short.
 //! - If the shape of the tree needs nothing, the decider is asked what to do about the table that
 //!   reads have searched in vain ([`super::seeks`]).
 //! - With the option `reclaim_first`, an actor waits until the store's reclaim rests, before it

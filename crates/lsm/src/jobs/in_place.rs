@@ -3,20 +3,20 @@
 //! ended. No decider sees such garbage: it lies in one run, next to the entries that replaced it.
 //! So it is chosen here, in the same way under every system.
 //!
-//! | asked | when | which tables are due |
+//! | why | when | which tables are due |
 //! |---|---|---|
-//! | for the shape of the tree | the decider has nothing to do | at least an eighth can be dropped; not in level 0, whose runs are merged soon |
-//! | at rest | the decider has nothing to do | the same, in every level |
-//! | for lack of space | before the decider | the same, in every level |
-//! | for lack of space | the decider has nothing to do | at least a 64th, in every level |
-//! | by a client, for a range | each key of the range is in one run | all of the range of which anything can be dropped |
+//! | shape of the tree | the decider has nothing to do | an eighth is droppable, from level 1 on |
+//! | rest | the same | an eighth is droppable |
+//! | lack of space | before the decider | an eighth is droppable |
+//! | lack of space | the decider has nothing to do | a 64th is droppable |
+//! | a client asks | each key of its range is in one run | anything is droppable, in the range |
 //!
-//! A client's range also takes tables with tombstones that hide nothing, whether a snapshot kept them or
-//! not: no snapshot is older than the table's newest entry, and nothing older lies below.
-//!
+//! - Level 0 waits for rest, because its runs are merged soon.
+//! - A client's range also takes tables with tombstones that hide nothing, whether a snapshot kept
+//!   them or not: no snapshot is older than the table's newest entry, and nothing older lies below.
 //! - The table with the largest part to drop goes first, with up to [`TABLES_MAX`] due ones in all,
 //!   as they follow it in its run. What they leave becomes fewer tables.
-//! - A rewrite drops all that was counted as droppable, so that its outputs are not due again before
+//! - A rewrite drops all that was counted as droppable. So its outputs are not due again before
 //!   another snapshot ends.
 //! - The decider's state stays as it was.
 //!

@@ -23,7 +23,7 @@ use crate::old_versions::HeldBy;
 #[derive(Debug, Default)]
 pub(crate) struct JobRanges {
     snapshots: Vec<SeqNo>,
-    /// What lies below the inputs, in key order and apart; `None`: anything may.
+    /// Ranges below the inputs that may hold older entries, in key order and apart; `None`: any.
     below: Option<Vec<Span>>,
     /// All tombstones of the inputs, and how far the job has come.
     covers: Vec<Fragment>,

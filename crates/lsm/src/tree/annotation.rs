@@ -32,7 +32,7 @@ use crate::table::Properties;
 /// The versions of logs and of tables.
 const VERSION_LOG: u8 = 1;
 const VERSION_TABLE: u8 = 4;
-/// That of a table with old versions.
+/// The version of tables with old versions.
 const VERSION_TABLE_OLD: u8 = 5;
 /// The parts that a table's annotation has beside those of every table: bits.
 const PART_RANGES: u8 = 1;

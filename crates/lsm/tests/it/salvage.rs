@@ -144,12 +144,6 @@ type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Writes keys over and over, so that older runs have older versions; what there is at last.
 fn fill(engine: &Engine, random: &mut Random) -> Held {
     let mut held = Held::new();
-    // Keys in front of all others, which a damaged table of the newest ones does not reach.
-    for number in 0..20 {
-        let (key, value) = (format!("a-{number:02}").into_bytes(), vec![7; 40]);
-        held.insert(key.clone(), value.clone());
-        engine.write(batch(&[(SPACE, key, Some(value))]), Durability::Gathered).unwrap();
-    }
     for number in 0..1500u32 {
         let key = format!("key-{:03}", random.random_range(0..400)).into_bytes();
         let change = if number % 100 == 99 {
@@ -160,7 +154,9 @@ fn fill(engine: &Engine, random: &mut Random) -> Held {
             held.remove(&key);
             Change::Key((SPACE, key, None))
         } else {
-            let value = format!("{number:040}").into_bytes();
+            // Values that do not compress: no table holds most keys.
+            let mut value = vec![0; 60];
+            random.fill(&mut value[..]);
             held.insert(key.clone(), value.clone());
             Change::Key((SPACE, key, Some(value)))
         };

@@ -1,5 +1,5 @@
-//! What only a snapshot kept goes once the snapshot has ended, under every system: at rest the
-//! space comes back, a manual compaction leaves nothing of it, and a full store takes puts again.
+//! Old versions that only a snapshot kept go once the snapshot has ended, under every system: at
+//! rest the space comes back, a manual compaction leaves none, and a full store takes puts again.
 //! Nothing is written anew before, or twice. Simulated; rows run side by side.
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn seen(snapshot: &Snapshot) -> Contents {
     scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// What the tables hold.
+/// Contents of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tables {
     bytes: u64,
