@@ -12,6 +12,11 @@
 #include <string.h>
 
 /**
+ * The `filter_bits` of a store without filters.
+ */
+#define TERRACE_NO_FILTERS 255
+
+/**
  * Result of a call. `terrace_error_message` has the text of an error.
  */
 enum TerraceCode
@@ -207,6 +212,39 @@ enum TerraceFileKind
 typedef enum TerraceFileKind TerraceFileKind;
 #else
 typedef uint32_t TerraceFileKind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How blocks of tables are compressed.
+ */
+enum TerraceCompression
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * As the store remembers it.
+   */
+  TERRACE_COMPRESSION_UNCHANGED = 0,
+  /**
+   * Not at all.
+   */
+  TERRACE_COMPRESSION_NONE = 1,
+  /**
+   * By LZ4.
+   */
+  TERRACE_COMPRESSION_LZ4 = 2,
+  /**
+   * By Zstandard: smaller, and it takes three times the processor time.
+   */
+  TERRACE_COMPRESSION_ZSTD = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum TerraceCompression TerraceCompression;
+#else
+typedef uint32_t TerraceCompression;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -504,6 +542,31 @@ typedef struct {
    */
   size_t len;
 } TerraceBuffer;
+
+/**
+ * How a store makes its tables. In a change, 0 leaves an option as it is; a store that is asked
+ * has 0 in none.
+ */
+typedef struct {
+  /**
+   * A `TerraceCompression`: of all levels of tables but the last.
+   */
+  uint32_t compression;
+  /**
+   * A `TerraceCompression`: of the last level, which holds most of the data. To be given if and
+   * only if `compression` is.
+   */
+  uint32_t compression_last;
+  /**
+   * Bits for a key of the filters that tell absent keys without a read, at most 32;
+   * `TERRACE_NO_FILTERS` for none.
+   */
+  uint32_t filter_bits;
+  /**
+   * Bytes of the blocks that tables are read by, at most 1 MiB.
+   */
+  uint32_t block_size;
+} TerraceTableOptions;
 
 /**
  * Requests to the medium, and their bytes, since the file system was mounted.
@@ -895,6 +958,19 @@ TerraceCode terrace_store_sync(const TerraceStore *store);
  * Writes everything that is only in memory and log into tables, and waits for it.
  */
 TerraceCode terrace_store_flush(const TerraceStore *store);
+
+/**
+ * Tells how the store makes its tables: the remembered values, and the defaults of those that were
+ * never stated.
+ */
+TerraceCode terrace_store_table_options(const TerraceStore *store, TerraceTableOptions *options);
+
+/**
+ * Changes how the store makes its tables, now and whenever it is opened again. The change is
+ * durable when this returns. Tables that are there stay as they are until they are compacted.
+ */
+TerraceCode terrace_store_set_table_options(const TerraceStore *store,
+                                            const TerraceTableOptions *options);
 
 /**
  * Tells what was read from the medium and written to it.

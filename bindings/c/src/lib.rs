@@ -4,7 +4,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`image`] | emulated drives in files, and formatting them |
-//! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`], [`table_options`] | the key-value store |
+//! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
+//! | [`table_options`] | how a store makes its tables |
 //! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
 //! | [`pending_read`] | reads that are begun and waited for later |
 //! | [`code`], [`failure`] | errors: a code that is returned, and a message for each thread |

@@ -80,8 +80,8 @@ pub struct EngineOptions {
     pub gather_time: Duration,
     /// The size of the tables that a flush writes.
     pub table_size: ByteCount,
-    /// What the opening states of the options that shape tables. The store remembers them, has the
-    /// others as it remembers them, and is not opened for writing with one that differs.
+    /// Options that shape tables, as far as the opening states them. The store remembers them, has
+    /// the others as it remembers them, and is not opened for writing with one that differs.
     pub tables: TableOptions,
     /// Memory budget of the engine in all: memtables, blocks, indexes and filters of open tables,
     /// buffers of jobs and scans.

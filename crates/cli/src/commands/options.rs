@@ -1,5 +1,5 @@
-//! `terrace options STORE`: shows the options that shape a store's tables, or changes those that are
-//! given. The store remembers them. New tables are made with them; a table that is there keeps its
+//! `terrace options STORE`: shows the options that shape a store's tables, or changes those that
+//! are given. The store remembers them. New tables are made with them; a table that is there keeps its
 //! form until a merge takes it.
 //!
 //! [`Tables`] is the same options as `format` takes them.
@@ -56,7 +56,7 @@ impl Tables {
     }
 }
 
-/// What a store remembers, as it is printed.
+/// Options that a store remembers, as they are printed.
 #[derive(Serialize)]
 pub(crate) struct Remembered {
     compression: LevelCompression,

@@ -69,8 +69,8 @@ impl LevelCompression {
 /// A text that names no compression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "expected `none`, `lz4`, `zstd`, `mixed`, or two of the first three with a comma between them, for \
-     the upper levels and for the last, found `{0}`"
+    "expected `none`, `lz4`, `zstd`, `mixed`, or two of the first three with a comma between them, \
+     for the upper levels and for the last, found `{0}`"
 )]
 pub struct ParseCompressionError(String);
 

@@ -8,9 +8,9 @@
 //! 3. If the store was last open under another system (a named set of policies), the tree is taken
 //!    as it is, and the state that the old compaction policy had stored is dropped. If only
 //!    parameters of the system differ, the state is kept.
-//! 4. The options that shape tables are those that the store remembers, and for the others those
-//!    that the opening states, which are remembered from then on. An opening for writing that states
-//!    another value than the remembered one fails.
+//! 4. Options that shape tables have the values that the store remembers. If the store remembers
+//!    none, and the opening states one, that is remembered from then on. An opening for writing
+//!    fails if it states another value than the remembered one.
 //! 5. The logs are replayed. If a log has noted the length of the log before it, and that log is
 //!    there with another length, the opening fails.
 //! 6. The opening chooses the log in which writing goes on: the last log that has entries which are

@@ -5,8 +5,8 @@
 //! - The range is in the key space `default` unless `--space` is given. `--space` alone means all
 //!   keys of that space.
 //! - `--space` is looked up among the names in the annotations of the store and of its pages of
-//!   key spaces. If it is not found there, or they cannot be read, it is taken for an id. A text that is neither is an
-//!   error (exit code 5).
+//!   key spaces. If it is not found there, or they cannot be read, it is taken for an id. A text
+//!   that is neither is an error (exit code 5).
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
