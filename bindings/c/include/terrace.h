@@ -415,6 +415,14 @@ typedef struct {
    * 1 if it is finished, else 0.
    */
   uint32_t finished;
+  /**
+   * A `TerraceFileKind`.
+   */
+  uint32_t kind;
+  /**
+   * Its expected lifetime; 0 if nothing is known.
+   */
+  uint32_t lifetime;
 } TerraceFileInfo;
 
 /**
@@ -749,14 +757,16 @@ TerraceCode terrace_fs_create(const TerraceFs *fs,
                               TerraceWriter **writer);
 
 /**
- * Opens a file for further appends, behind what it has. A file that is not finished goes on as it
- * is; of one that is finished a copy is made, which takes the name. To be freed by
- * `terrace_writer_finish` or `terrace_writer_close`.
+ * Opens a file for further appends, after what it has. A file that is not finished goes on as it
+ * is. Of one that is finished a copy is made, which takes all its names, when the first bytes are
+ * appended. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
  */
 TerraceCode terrace_fs_append_to(const TerraceFs *fs, TerraceSlice name, TerraceWriter **writer);
 
 /**
- * Cuts a file, which nobody is writing, to its first `size` bytes, durably. It is finished then.
+ * Cuts a file without a writer to its first `size` bytes, durably, under all its names. It is
+ * finished then. Nothing is copied. Whole blocks of the rest come free; those of a log do so with
+ * its last name.
  */
 TerraceCode terrace_fs_truncate(const TerraceFs *fs, TerraceSlice name, uint64_t size);
 
@@ -765,6 +775,17 @@ TerraceCode terrace_fs_truncate(const TerraceFs *fs, TerraceSlice name, uint64_t
  * may be null.
  */
 TerraceCode terrace_fs_stat(const TerraceFs *fs, TerraceSlice name, TerraceFileInfo *info);
+
+/**
+ * Says anew how long a file is expected to live, durably. Its bytes stay where they are.
+ */
+TerraceCode terrace_fs_set_lifetime(const TerraceFs *fs, TerraceSlice name, uint32_t lifetime);
+
+/**
+ * Tells in `*bytes` how long all logs and clients' files of a lifetime are together. Each file
+ * counts once, however many names it has; tables do not count.
+ */
+TerraceCode terrace_fs_bytes_of_lifetime(const TerraceFs *fs, uint32_t lifetime, uint64_t *bytes);
 
 /**
  * Gives the file of name `from` the name `to` instead, durably. A file that had that name loses
@@ -988,6 +1009,13 @@ TerraceSlice terrace_value_bytes(const TerraceValue *value);
 void terrace_value_free(TerraceValue *value);
 
 /**
+ * Says anew, before the first append, how long the file is expected to live, and how urgent it is:
+ * see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it is
+ * finished elsewhere. For a file that was finished before, the call does nothing.
+ */
+TerraceCode terrace_writer_place(TerraceWriter *writer, uint32_t lifetime, uint32_t urgent);
+
+/**
  * Appends bytes. They can be read at once, and are durable after a sync or the finish.
  */
 TerraceCode terrace_writer_append(TerraceWriter *writer, TerraceSlice bytes);
@@ -1002,6 +1030,13 @@ TerraceCode terrace_writer_write_out(TerraceWriter *writer);
  * Makes everything durable that was appended so far.
  */
 TerraceCode terrace_writer_sync(TerraceWriter *writer);
+
+/**
+ * Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if it
+ * is shorter. If that changes its length, the file is finished then; an append after that makes a
+ * copy, as after `terrace_fs_append_to`.
+ */
+TerraceCode terrace_writer_truncate(TerraceWriter *writer, uint64_t size);
 
 /**
  * How many bytes the file has, those appended included; 0 for null.

@@ -4,7 +4,9 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::fs::{Access, DirOptions, DirStore, NamedFiles, NewFile, SpaceParts, modified};
+use terrace::fs::{
+    Access, DirOptions, DirStore, NamedFiles, NamedWriter, NewFile, SpaceParts, modified,
+};
 use terrace::{ByteCount, CachePolicy, ErrorKind, Fs, Store};
 use terrace_env::Claim;
 use terrace_env::store::{FileInfo, FileKind, PlacementHint, Rank};
@@ -118,7 +120,7 @@ pub struct TerraceFileOptions {
 const LIFETIME_MAX: u32 = 200;
 
 impl TerraceFileOptions {
-    fn file(&self) -> Result<NewFile, Failure> {
+    pub(crate) fn file(&self) -> Result<NewFile, Failure> {
         const KINDS: [FileKind; 3] = [FileKind::Client, FileKind::Log, FileKind::Table];
         let Some(kind) = KINDS.get(self.kind as usize).copied() else {
             let found = self.kind;
@@ -161,6 +163,10 @@ pub struct TerraceFileInfo {
     pub links: u32,
     /// 1 if it is finished, else 0.
     pub finished: u32,
+    /// A `TerraceFileKind`.
+    pub kind: u32,
+    /// Its expected lifetime; 0 if nothing is known.
+    pub lifetime: u32,
 }
 
 impl TerraceFileInfo {
@@ -171,6 +177,12 @@ impl TerraceFileInfo {
             modified: modified(&info.annotation),
             links: info.names.len() as u32,
             finished: info.sealed.into(),
+            kind: match info.kind {
+                FileKind::Client => TerraceFileKind::Client,
+                FileKind::Log => TerraceFileKind::Log,
+                FileKind::Table => TerraceFileKind::Table,
+            } as u32,
+            lifetime: info.annotation.hint.level.map_or(0, |level| u32::from(level) + 1),
         }
     }
 }
@@ -235,15 +247,14 @@ pub extern "C" fn terrace_fs_create(
         let out = clear(writer, "writer")?;
         let files = &given(fs, "fs")?.files;
         let file = options.copied().unwrap_or_default().file()?;
-        let writer = files.create(name.text("name")?, &file)?;
-        hand_over(out, TerraceWriter::new(files, writer, file.hint));
+        hand_over(out, TerraceWriter(NamedWriter::create(files, name.text("name")?, &file)?));
         Ok(())
     })
 }
 
-/// Opens a file for further appends, behind what it has. A file that is not finished goes on as it
-/// is; of one that is finished a copy is made, which takes the name. To be freed by
-/// `terrace_writer_finish` or `terrace_writer_close`.
+/// Opens a file for further appends, after what it has. A file that is not finished goes on as it
+/// is. Of one that is finished a copy is made, which takes all its names, when the first bytes are
+/// appended. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_append_to(
     fs: Option<&TerraceFs>,
@@ -252,15 +263,15 @@ pub extern "C" fn terrace_fs_append_to(
 ) -> TerraceCode {
     guard(|| {
         let out = clear(writer, "writer")?;
-        let (files, name) = (&given(fs, "fs")?.files, name.text("name")?);
-        let hint = files.find(name)?.annotation.hint;
-        let writer = files.append_to(name)?;
-        hand_over(out, TerraceWriter::new(files, writer, hint));
+        let files = &given(fs, "fs")?.files;
+        hand_over(out, TerraceWriter(NamedWriter::append_to(files, name.text("name")?)?));
         Ok(())
     })
 }
 
-/// Cuts a file, which nobody is writing, to its first `size` bytes, durably. It is finished then.
+/// Cuts a file without a writer to its first `size` bytes, durably, under all its names. It is
+/// finished then. Nothing is copied. Whole blocks of the rest come free; those of a log do so with
+/// its last name.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_truncate(
     fs: Option<&TerraceFs>,
@@ -283,6 +294,36 @@ pub extern "C" fn terrace_fs_stat(
         if let Some(info) = info {
             info.write(TerraceFileInfo::of(&found));
         }
+        Ok(())
+    })
+}
+
+/// Says anew how long a file is expected to live, durably. Its bytes stay where they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_set_lifetime(
+    fs: Option<&TerraceFs>,
+    name: TerraceSlice<'_>,
+    lifetime: u32,
+) -> TerraceCode {
+    guard(|| {
+        let file = TerraceFileOptions { lifetime, ..TerraceFileOptions::default() }.file()?;
+        Ok(names(fs)?.set_hint_of(name.text("name")?, file.hint)?)
+    })
+}
+
+/// Tells in `*bytes` how long all logs and clients' files of a lifetime are together. Each file
+/// counts once, however many names it has; tables do not count.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_fs_bytes_of_lifetime(
+    fs: Option<&TerraceFs>,
+    lifetime: u32,
+    bytes: Option<&mut MaybeUninit<u64>>,
+) -> TerraceCode {
+    guard(|| {
+        let bytes = given(bytes, "bytes")?;
+        bytes.write(0);
+        let file = TerraceFileOptions { lifetime, ..TerraceFileOptions::default() }.file()?;
+        bytes.write(names(fs)?.bytes_on(file.hint.level));
         Ok(())
     })
 }

@@ -1,29 +1,29 @@
 //! [`TerraceWriter`]: the only writer of a file.
 
-use std::sync::Arc;
-
-use terrace::fs::NamedFiles;
-use terrace_env::store::{FileWriter, PlacementHint};
+use terrace::fs::NamedWriter;
 
 use crate::TerraceCode;
 use crate::failure::{given, guard};
+use crate::fs::TerraceFileOptions;
 use crate::slice::TerraceSlice;
 
 /// The only writer of a file.
-pub struct TerraceWriter {
-    files: Arc<NamedFiles>,
-    writer: Box<dyn FileWriter>,
-    hint: PlacementHint,
-}
+pub struct TerraceWriter(pub(crate) NamedWriter);
 
-impl TerraceWriter {
-    pub(crate) fn new(
-        files: &Arc<NamedFiles>,
-        writer: Box<dyn FileWriter>,
-        hint: PlacementHint,
-    ) -> Self {
-        Self { files: Arc::clone(files), writer, hint }
-    }
+/// Says anew, before the first append, how long the file is expected to live, and how urgent it is:
+/// see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it is
+/// finished elsewhere. For a file that was finished before, the call does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_writer_place(
+    writer: Option<&mut TerraceWriter>,
+    lifetime: u32,
+    urgent: u32,
+) -> TerraceCode {
+    guard(|| {
+        let file =
+            TerraceFileOptions { lifetime, urgent, ..TerraceFileOptions::default() }.file()?;
+        Ok(given(writer, "writer")?.0.place(file.hint, file.rank)?)
+    })
 }
 
 /// Appends bytes. They can be read at once, and are durable after a sync or the finish.
@@ -32,26 +32,37 @@ pub extern "C" fn terrace_writer_append(
     writer: Option<&mut TerraceWriter>,
     bytes: TerraceSlice<'_>,
 ) -> TerraceCode {
-    guard(|| Ok(given(writer, "writer")?.writer.append(bytes.bytes("bytes")?)?))
+    guard(|| Ok(given(writer, "writer")?.0.append(bytes.bytes("bytes")?)?))
 }
 
 /// Hands the appended bytes of a log to the medium without making them durable: they survive the
 /// end of the process, but not a power cut. Does nothing for other files.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_write_out(writer: Option<&mut TerraceWriter>) -> TerraceCode {
-    guard(|| Ok(given(writer, "writer")?.writer.write_out()?))
+    guard(|| Ok(given(writer, "writer")?.0.write_out()?))
 }
 
 /// Makes everything durable that was appended so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_sync(writer: Option<&mut TerraceWriter>) -> TerraceCode {
-    guard(|| Ok(given(writer, "writer")?.writer.sync()?))
+    guard(|| Ok(given(writer, "writer")?.0.sync()?))
+}
+
+/// Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if it
+/// is shorter. If that changes its length, the file is finished then; an append after that makes a
+/// copy, as after `terrace_fs_append_to`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_writer_truncate(
+    writer: Option<&mut TerraceWriter>,
+    size: u64,
+) -> TerraceCode {
+    guard(|| Ok(given(writer, "writer")?.0.truncate(size)?))
 }
 
 /// How many bytes the file has, those appended included; 0 for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_size(writer: Option<&TerraceWriter>) -> u64 {
-    writer.map_or(0, |writer| writer.writer.len())
+    writer.map_or(0, |writer| writer.0.size())
 }
 
 /// Makes everything durable, ends the file, which takes no more bytes, and frees the handle, be it
@@ -64,8 +75,7 @@ pub extern "C" fn terrace_writer_finish(
 ) -> TerraceCode {
     guard(|| {
         let Some(mut writer) = writer else { return Ok(()) };
-        let TerraceWriter { files, writer, hint } = &mut *writer;
-        Ok(files.seal(&mut **writer, *hint, modified)?)
+        Ok(writer.0.finish(modified)?)
     })
 }
 

@@ -7,9 +7,12 @@
 //! mounted as long as somebody else holds it.
 //!
 //! [`NamedFiles`] are files with names on a store of files, for programs that were written for an
-//! ordinary file system. A [`Replacement`] puts other files in the place of all of them.
+//! ordinary file system, and a [`NamedWriter`] writes one of them. A [`Replacement`] puts other files
+//! in the place of all of them.
 
-pub use crate::named_files::{NamedFiles, NewFile, modified};
+pub use crate::named_annotation::modified;
+pub use crate::named_files::{NamedFiles, NewFile};
+pub use crate::named_writer::NamedWriter;
 pub use crate::replacement::Replacement;
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::superblock::Role;

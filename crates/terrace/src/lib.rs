@@ -111,6 +111,7 @@
 mod batch;
 mod below;
 mod cursor;
+mod cut_reader;
 mod db;
 pub mod device;
 mod error;
@@ -121,9 +122,11 @@ mod ingest;
 mod key_space;
 pub mod limits;
 mod name_turns;
+mod named_annotation;
 mod named_files;
 #[cfg(test)]
 mod named_files_tests;
+mod named_writer;
 mod opening;
 mod options;
 mod replacement;

@@ -5,11 +5,15 @@
 //! it:
 //! - *Creation* under a name that is taken: the new file takes the name in the transaction that
 //!   makes it. The old one goes with its last name.
-//! - *Appending* to a sealed file, and *truncation*: the bytes are copied to a new file, which then
-//!   takes the name. If there are further names, they keep the old file. The copy is a client's
-//!   file where the original was a log.
-//! - *Time of modification*: eight bytes, little-endian, in the file's annotation; the caller gives
-//!   the number.
+//! - *Appending* to a sealed file: the bytes are copied to a new file, which then takes all names of
+//!   the old one. The copy is a client's file where the original was a log. A
+//!   [`NamedWriter`](crate::fs::NamedWriter) copies when the first bytes are appended.
+//! - *Truncation*: the file is sealed, its annotation gets the new length, and the blocks after that
+//!   are given back. Nothing is copied. The blocks of a log come back with its last name.
+//! - *Time of modification*, in the file's annotation; the caller gives the number.
+//!
+//! The store below tells the length that a file had before it was cut: sizes, readers and lists are
+//! to be had from here.
 //!
 //! A file that is [created](NamedFiles::create) is visible under its name at once, empty. One that
 //! is [begun](NamedFiles::begin) is visible when it is published, whole.
@@ -30,7 +34,9 @@ use terrace_fs::Access;
 use terrace_lsm::remembered_system;
 
 use crate::Error;
-use crate::name_turns::NameTurns;
+use crate::cut_reader::CutReader;
+use crate::name_turns::{NameTurn, NameTurns};
+use crate::named_annotation::{annotation, as_named, cut_annotation, modified};
 use crate::replacement::Replacement;
 
 /// Bytes that are copied at a time.
@@ -71,15 +77,6 @@ fn no_file(name: &str) -> StoreError {
     StoreError::NameNotFound(name.to_owned())
 }
 
-/// The time of modification in an annotation; 0 if there is none.
-pub fn modified(annotation: &Annotation) -> u64 {
-    annotation.opaque.as_slice().try_into().map_or(0, u64::from_le_bytes)
-}
-
-fn annotation(hint: PlacementHint, modified: u64) -> Annotation {
-    Annotation { hint, opaque: modified.to_le_bytes().to_vec() }
-}
-
 impl NamedFiles {
     /// Of this store. Nothing keeps others from changing its files: see [`claim`](Self::claim).
     #[must_use]
@@ -114,8 +111,29 @@ impl NamedFiles {
 
     /// The file of this name.
     pub fn find(&self, name: &str) -> Result<FileInfo, StoreError> {
-        let info = self.store.lookup(name).and_then(|id| self.store.info(id));
+        let info = self.store.lookup(name).and_then(|id| self.info(id));
         info.ok_or_else(|| no_file(name))
+    }
+
+    /// What is known of a file.
+    #[must_use]
+    pub fn info(&self, id: FileId) -> Option<FileInfo> {
+        self.store.info(id).map(as_named)
+    }
+
+    /// All files, those without names included.
+    #[must_use]
+    pub fn all(&self) -> Vec<FileInfo> {
+        self.store.list().into_iter().map(as_named).collect()
+    }
+
+    /// The bytes of the files with this level of [`PlacementHint`], tables not counted. A file
+    /// counts once, however many names it has.
+    #[must_use]
+    pub fn bytes_on(&self, level: Option<u8>) -> u64 {
+        let on =
+            |info: &FileInfo| info.kind != FileKind::Table && info.annotation.hint.level == level;
+        self.all().iter().filter(|info| on(info)).map(|info| info.size).sum()
     }
 
     /// Begins a file that nobody finds before it is published ([`publish`](Self::publish)). It is
@@ -221,47 +239,134 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// A writer at the end of a file.
+    /// A writer at the end of a file. Of a sealed one a copy is made at once.
     pub fn append_to(&self, name: &str) -> Result<Box<dyn FileWriter>, StoreError> {
-        let _turn = self.turns.take([name]);
-        let info = self.find(name)?;
-        if !info.sealed {
-            return self.store.reopen(info.id);
+        self.on_file_of(name, |id| self.append_to_file(id))
+    }
+
+    /// Carries out a call for the file of a name, and once more for the next one if another call
+    /// has put that in its place meanwhile.
+    fn on_file_of<T>(
+        &self,
+        name: &str,
+        call: impl Fn(FileId) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        loop {
+            let id = self.find(name)?.id;
+            match call(id) {
+                Err(StoreError::NotFound(gone)) if gone == id => {}
+                result => return result,
+            }
         }
-        let writer = self.copy(&info, info.size, FileKind::Client)?;
+    }
+
+    /// The same for a file of any name.
+    pub(crate) fn append_to_file(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        let (_turn, info) = self.turn_of(id)?;
+        if !info.sealed {
+            return self.store.reopen(id);
+        }
+        let writer = self.copy(&info, FileKind::Client)?;
         let mut transaction = Transaction::new();
-        transaction.create(writer.id(), (*info.annotation).clone());
-        self.commit_named(transaction, writer.id(), &[name])?;
+        let new = annotation(info.annotation.hint, modified(&info.annotation));
+        transaction.create(writer.id(), new);
+        let names: Vec<&str> = info.names.iter().map(String::as_str).collect();
+        self.commit_named(transaction, writer.id(), &names)?;
         Ok(writer)
     }
 
-    /// Cuts a file to its first `size` bytes. It is sealed then.
+    /// A turn for all names of a file, and what is known of it then.
+    fn turn_of(&self, id: FileId) -> Result<(NameTurn<'_>, FileInfo), StoreError> {
+        let find = || self.info(id).ok_or(StoreError::NotFound(id));
+        let mut info = find()?;
+        loop {
+            let turn = self.turns.take(info.names.iter().map(String::as_str));
+            let then = find()?;
+            if then.names == info.names {
+                return Ok((turn, then));
+            }
+            drop(turn);
+            info = then;
+        }
+    }
+
+    /// Cuts a file to its first `size` bytes, under all its names. It is sealed then.
     pub fn truncate(&self, name: &str, size: u64) -> Result<(), StoreError> {
-        let _turn = self.turns.take([name]);
-        let info = self.find(name)?;
-        // Holds off other writers until the new file has the name.
-        let _former = if info.sealed { None } else { Some(self.store.reopen(info.id)?) };
-        if size > info.size {
-            let found = info.size;
+        self.on_file_of(name, |id| self.truncate_file(id, size))
+    }
+
+    /// The same for a file of any name.
+    pub(crate) fn truncate_file(&self, id: FileId, size: u64) -> Result<(), StoreError> {
+        let (_turn, info) = self.turn_of(id)?;
+        if !info.sealed {
+            let mut writer = self.store.reopen(id)?;
+            return self.cut(Some(&mut *writer), &info, size);
+        }
+        if size == info.size { Ok(()) } else { self.cut(None, &info, size) }
+    }
+
+    /// Ends a file that is being written with its first `size` bytes.
+    pub(crate) fn finish_cut(
+        &self,
+        writer: &mut dyn FileWriter,
+        hint: PlacementHint,
+        size: u64,
+    ) -> Result<(), StoreError> {
+        let (_turn, mut info) = self.turn_of(writer.id())?;
+        info.size = writer.len();
+        info.annotation = Arc::new(annotation(hint, modified(&info.annotation)));
+        self.cut(Some(writer), &info, size)
+    }
+
+    /// Cuts a file, whose turn the caller has; if it has a writer, it is sealed.
+    fn cut(
+        &self,
+        writer: Option<&mut dyn FileWriter>,
+        info: &FileInfo,
+        size: u64,
+    ) -> Result<(), StoreError> {
+        let (id, found) = (info.id, info.size);
+        if size > found {
+            let name = info.names.first().map_or("", String::as_str);
             return Err(StoreError::Invalid(format!(
                 "{name:?}: expected at least {size} bytes to keep, found a file of {found}"
             )));
         }
-        let kind = if info.kind == FileKind::Log { FileKind::Client } else { info.kind };
-        let mut writer = self.copy(&info, size, kind)?;
-        writer.finish()?;
+        let annotation = cut_annotation(&info.annotation, size);
         let mut transaction = Transaction::new();
-        transaction.seal(writer.id(), (*info.annotation).clone());
-        self.commit_named(transaction, writer.id(), &[name])
+        let end = match writer {
+            Some(writer) => {
+                writer.finish()?;
+                transaction.seal(id, annotation);
+                writer.len()
+            }
+            None => {
+                transaction.annotate(id, annotation);
+                self.store.info(id).ok_or(StoreError::NotFound(id))?.size
+            }
+        };
+        transaction.trim(id, size, end);
+        self.store.commit(transaction)
     }
 
-    /// A new file with the first `size` bytes of another one, which are on the medium.
-    fn copy(
-        &self,
-        from: &FileInfo,
-        size: u64,
-        kind: FileKind,
-    ) -> Result<Box<dyn FileWriter>, StoreError> {
+    /// Says anew which files a file is placed with; bytes that are written stay where they are.
+    pub(crate) fn set_hint(&self, id: FileId, hint: PlacementHint) -> Result<(), StoreError> {
+        let (_turn, info) = self.turn_of(id)?;
+        let mut transaction = Transaction::new();
+        let annotation = Annotation { hint, ..(*info.annotation).clone() };
+        transaction.annotate(id, annotation);
+        self.store.commit(transaction)
+    }
+
+    /// The same for the file of a name. Nothing happens if it has that hint.
+    pub fn set_hint_of(&self, name: &str, hint: PlacementHint) -> Result<(), StoreError> {
+        let info = self.find(name)?;
+        if info.annotation.hint == hint { Ok(()) } else { self.set_hint(info.id, hint) }
+    }
+
+    /// A new file with the bytes of another one, which are on the medium.
+    fn copy(&self, from: &FileInfo, kind: FileKind) -> Result<Box<dyn FileWriter>, StoreError> {
+        let size = from.size;
         let hint = from.annotation.hint;
         let new = NewFile { kind, hint, size: None, rank: Rank::Log, modified: 0 };
         let mut writer = self.begin(&new)?;
@@ -280,7 +385,18 @@ impl NamedFiles {
 
     /// A reader of a file.
     pub fn open(&self, name: &str) -> Result<Arc<dyn FileReader>, StoreError> {
-        self.store.open(self.find(name)?.id)
+        self.open_file(self.find(name)?.id)
+    }
+
+    /// A reader of a file, whether it has a name or not.
+    pub fn open_file(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let whole = self.store.open(id)?;
+        Ok(match self.info(id) {
+            Some(info) if info.sealed && info.size < whole.len() => {
+                Arc::new(CutReader { whole, size: info.size })
+            }
+            _ => whole,
+        })
     }
 
     /// Gives the file of a name another one; the file that had that one loses it.
@@ -345,7 +461,7 @@ impl NamedFiles {
     /// Files with a name that begins with `prefix`, in the order of these names.
     pub fn list(&self, prefix: &str) -> Vec<(String, FileInfo)> {
         let mut found = Vec::new();
-        for info in self.store.list() {
+        for info in self.all() {
             let names = info.names.iter().filter(|name| name.starts_with(prefix));
             found.extend(names.map(|name| (name.clone(), info.clone())));
         }

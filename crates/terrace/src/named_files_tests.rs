@@ -7,7 +7,9 @@ use terrace_env::store::{FileKind, Latency, MemoryStore, PlacementHint, Rank, St
 use terrace_env::{Cause, runner, test_seeds};
 use terrace_fs::Access;
 
-use crate::named_files::{NamedFiles, NewFile, modified};
+use crate::named_annotation::modified;
+use crate::named_files::{NamedFiles, NewFile};
+use crate::named_writer::NamedWriter;
 use crate::{Db, ErrorKind, Options};
 
 const NEW: NewFile = NewFile {
@@ -67,12 +69,108 @@ fn a_sealed_file_can_be_appended_to_and_cut() {
     writer.append(b"8").unwrap();
     files.seal(&mut *writer, NEW.hint, 9).unwrap();
     assert_eq!(read(&files, "a"), b"12345678");
-    assert_eq!(read(&files, "b"), b"12345", "the other name keeps the old file");
+    assert_eq!(read(&files, "b"), b"12345678", "it is the same file");
     files.truncate("a", 2).unwrap();
-    assert_eq!(read(&files, "a"), b"12");
+    assert_eq!((read(&files, "a"), read(&files, "b")), (b"12".into(), b"12".into()));
     assert!(files.truncate("a", 3).is_err());
     files.truncate("a", 0).unwrap();
     assert_eq!(read(&files, "a"), b"");
+}
+
+/// Bytes that all writes to the store have come to.
+fn written(files: &NamedFiles) -> u64 {
+    files.store().io().written_bytes.iter().sum()
+}
+
+#[test]
+fn a_file_that_is_cut_piece_by_piece_is_not_copied_and_gives_its_blocks_back() {
+    const PIECE: usize = 3 * 4096;
+    for kind in [FileKind::Client, FileKind::Table, FileKind::Log] {
+        let files = files();
+        let bytes: Vec<u8> = (0..8 * PIECE).map(|at| (at / 7) as u8).collect();
+        let mut writer = files.create("a", &NewFile { kind, ..NEW }).unwrap();
+        writer.append(&bytes).unwrap();
+        files.seal(&mut *writer, NEW.hint, 9).unwrap();
+        let (before, whole) = (written(&files), files.open("a").unwrap());
+        for pieces in (0..8).rev() {
+            files.truncate("a", (pieces * PIECE) as u64).unwrap();
+            assert_eq!(read(&files, "a"), bytes[..pieces * PIECE], "{kind:?}");
+            assert_eq!(files.list("")[0].1.size, (pieces * PIECE) as u64);
+            let live = files.store().space().live.0;
+            assert!(kind == FileKind::Log || live == (pieces * PIECE) as u64, "{live} live bytes");
+        }
+        assert_eq!(written(&files), before, "{kind:?}");
+        assert_eq!(modified(&files.find("a").unwrap().annotation), 9);
+        assert_eq!(whole.len(), 8 * PIECE as u64, "an open reader keeps the old length");
+    }
+}
+
+#[test]
+fn a_finished_file_is_copied_by_the_first_append_and_not_before() {
+    let files = Arc::new(files());
+    write(&files, "a", b"12345");
+    files.link("a", "b").unwrap();
+    let (before, id) = (written(&files), files.find("a").unwrap().id);
+    let mut writer = NamedWriter::append_to(&files, "a").unwrap();
+    writer.append(b"").unwrap();
+    writer.sync().unwrap();
+    writer.truncate(5).unwrap();
+    writer.truncate(4).unwrap();
+    assert!(writer.truncate(5).is_err(), "a file is not made longer");
+    assert_eq!((written(&files), writer.size()), (before, 4));
+    assert_eq!(files.find("a").unwrap().id, id);
+    files.rename("a", "c").unwrap();
+    writer.append(b"67").unwrap();
+    writer.finish(11).unwrap();
+    writer.finish(12).unwrap();
+    assert_eq!((read(&files, "b"), read(&files, "c")), (b"123467".into(), b"123467".into()));
+    assert_eq!((written(&files), files.store().list().len()), (before + 6, 1));
+    assert_eq!(modified(&files.find("b").unwrap().annotation), 11);
+    let mut writer = NamedWriter::append_to(&files, "b").unwrap();
+    files.remove_all(["b", "c"]).unwrap();
+    assert!(writer.append(b"8").is_err(), "the file is gone");
+    writer.finish(13).unwrap();
+}
+
+#[test]
+fn a_file_that_is_being_written_is_cut_by_its_writer() {
+    for kind in [FileKind::Client, FileKind::Table, FileKind::Log] {
+        let files = Arc::new(files());
+        let mut writer = NamedWriter::create(&files, "a", &NewFile { kind, ..NEW }).unwrap();
+        writer.append(&[1; 9000]).unwrap();
+        writer.truncate(9000).unwrap();
+        assert!(!files.find("a").unwrap().sealed, "nothing was cut");
+        writer.truncate(5000).unwrap();
+        assert_eq!((writer.size(), read(&files, "a")), (5000, vec![1; 5000]));
+        writer.append(&[2; 10]).unwrap();
+        writer.sync().unwrap();
+        writer.finish(3).unwrap();
+        let expected = [vec![1; 5000], vec![2; 10]].concat();
+        assert_eq!(read(&files, "a"), expected, "{kind:?}: no byte comes back");
+    }
+}
+
+#[test]
+fn logs_of_a_lifetime_count_once_and_until_they_are_placed_elsewhere() {
+    let files = Arc::new(files());
+    let hint = PlacementHint { level: Some(0), stream: 0 };
+    let new = NewFile { kind: FileKind::Log, hint, ..NEW };
+    let log = |name: &str| NamedWriter::create(&files, name, &new).unwrap();
+    let mut copy = log("copy");
+    copy.place(PlacementHint::default(), Rank::Log).unwrap();
+    copy.append(&[1; 100]).unwrap();
+    assert_eq!(files.bytes_on(Some(0)), 0);
+    let mut live = log("live");
+    live.append(&[1; 10]).unwrap();
+    assert!(live.place(PlacementHint::default(), Rank::Log).is_err(), "there are bytes in it");
+    files.link("live", "further").unwrap();
+    assert_eq!(files.bytes_on(Some(0)), 10, "before it is synced, and one file by two names");
+    live.finish(1).unwrap();
+    assert_eq!(files.bytes_on(Some(0)), 10);
+    files.set_hint_of("further", PlacementHint::default()).unwrap();
+    assert_eq!((files.bytes_on(Some(0)), files.bytes_on(None)), (0, 110));
+    drop(files.create("table", &NewFile { kind: FileKind::Table, ..new }).unwrap());
+    assert_eq!(files.bytes_on(Some(0)), 0);
 }
 
 #[test]

@@ -321,6 +321,11 @@ pub trait FileWriter: Send {
         self.write_out()
     }
 
+    /// Says anew with which files the file lies and whose space it takes, as
+    /// [`CreateOptions`] did. For a file that nothing was appended to: bytes that are written stay
+    /// where they are, and so does room that a log took when it was made.
+    fn place(&mut self, _hint: PlacementHint, _rank: Rank) {}
+
     /// Waits for the writes that are under way, before the caller turns to another file. In a zoned
     /// store, a writer that rests can be made to give its zone to another writer; one whose writes
     /// are under way cannot, and the other one would wait. Promises nothing else.

@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrace_env::store::{FileKind, FileWriter, StoreError};
+use terrace_env::store::{FileKind, FileWriter, PlacementHint, Rank, StoreError};
 use terrace_env::{ByteCount, FileId, IoBuf};
 use terrace_zone::{Completion, DeviceError};
 
@@ -386,6 +386,10 @@ impl FileWriter for DataWriter {
 
     fn write_out(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    fn place(&mut self, hint: PlacementHint, rank: Rank) {
+        (self.ask.hint, self.ask.rank) = (hint, rank);
     }
 
     fn rest(&mut self) -> Result<(), StoreError> {

@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::StoreError;
+use terrace_env::store::{PlacementHint, Rank, StoreError};
 
 use super::OpenFile;
 use crate::BlockAddr;
@@ -49,6 +49,11 @@ impl LogLease {
 
     fn pool(&self) -> Arc<dyn Pool> {
         Arc::clone(self.volume.pools.of_kind(self.file.kind))
+    }
+
+    /// Says anew what the next leases are asked for with.
+    pub(super) fn place_next(&mut self, hint: PlacementHint, rank: Rank) {
+        (self.ask.hint, self.ask.rank) = (hint, rank);
     }
 
     /// Whether so many blocks fit the rest of the lease.

@@ -31,7 +31,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrace_env::store::{FileWriter, StoreError};
+use terrace_env::store::{FileWriter, PlacementHint, Rank, StoreError};
 use terrace_env::{Cause, FileId, IoBuf};
 use terrace_zone::Completion;
 
@@ -437,6 +437,10 @@ impl FileWriter for LogWriter {
     fn write_out(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         self.send_and_settle()
+    }
+
+    fn place(&mut self, hint: PlacementHint, rank: Rank) {
+        self.lease.place_next(hint, rank);
     }
 
     fn begin_write_out(&mut self) -> Result<(), StoreError> {

@@ -93,8 +93,21 @@ impl Client<'_> {
     fn step(&mut self) {
         self.next += 1;
         let mut held = self.allowed.lock().before.clone();
-        match self.random.random_range(0..10) {
+        match self.random.random_range(0..12) {
             0..=4 => self.put(held),
+            10.. if !held.is_empty() => {
+                let name = held.keys().nth(self.next as usize % held.len()).unwrap().clone();
+                let id = self.files.find(&name).unwrap().id;
+                let size = held[&name].0.len();
+                let size = self.random.random_range(0..=size);
+                // Further names are names of the same file.
+                for (name, (bytes, _)) in &mut held {
+                    if self.files.find(name).unwrap().id == id {
+                        bytes.truncate(size);
+                    }
+                }
+                self.call(held, || self.files.truncate(&name, size as u64));
+            }
             5 if !held.is_empty() => {
                 let from = held.keys().nth(self.next as usize % held.len()).unwrap().clone();
                 let to = self.name();

@@ -108,7 +108,7 @@ impl<'a> Copying<'a> {
 
     /// Copies all files.
     fn all(&mut self) -> Result<Manifest, Failure> {
-        let mut all = self.files.store().list();
+        let mut all = self.files.all();
         // What a restore has left that was killed is nobody's file.
         let is_named = |info: &FileInfo| info.names.iter().any(|it| !Replacement::is_staged(it));
         all.retain(is_named);
@@ -213,7 +213,7 @@ impl<'a> Copying<'a> {
         progress: &Progress,
     ) -> Result<u128, Failure> {
         let failure = |error| Failure::path(path, &error);
-        let reader = self.files.store().open(id)?;
+        let reader = self.files.open_file(id)?;
         let mut checksum = Xxh3Default::new();
         let mut chunk = vec![0; CHUNK];
         let mut offset = 0;

@@ -33,7 +33,7 @@ pub(crate) struct Print {
 impl Print {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
         let opened = Opened::view(&self.target)?;
-        let reader = opened.store().open(self.find(&opened)?)?;
+        let reader = opened.files.open_file(self.find(&opened)?)?;
         let mut out = if output.is_json() { Screen::json() } else { Screen::bytes() };
         let mut piece = vec![0; PIECE];
         let mut offset = 0;

@@ -44,7 +44,7 @@ impl Usage {
         let system = self.target.remembered_system(opened.store())?;
         let mut kinds = [Sum::default(); KINDS.len()];
         let mut names = 0;
-        for file in opened.store().list() {
+        for file in opened.files.all() {
             names += file.names.len();
             for (kind, sum) in KINDS.iter().zip(&mut kinds) {
                 if *kind == file.kind {

@@ -1,0 +1,131 @@
+//! [`NamedWriter`]: the writer of a file with names, as programs expect it that were written for an
+//! ordinary file system: it can go on with a finished file, and cut one.
+//!
+//! - A finished file that is opened for appends is not touched until bytes are appended. Then its
+//!   bytes are copied to a new file, which takes all its names and the appended bytes.
+//! - A cut ends the file at the new length, durably and without a copy. An append after it copies.
+//!
+//! Threads: one caller. Calls may wait for the device.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::store::{FileKind, FileWriter, PlacementHint, Rank, StoreError};
+
+use crate::named_files::{NamedFiles, NewFile};
+
+/// See the [module](self).
+pub struct NamedWriter {
+    files: Arc<NamedFiles>,
+    hint: PlacementHint,
+    /// The file is a log: engines ask for the bytes of logs by their lifetimes.
+    is_log: bool,
+    state: State,
+}
+
+enum State {
+    Writing(Box<dyn FileWriter>),
+    /// Finished, and nothing was appended since.
+    Finished(FileId),
+}
+
+impl NamedWriter {
+    /// Makes an empty file and gives it the name.
+    pub fn create(files: &Arc<NamedFiles>, name: &str, new: &NewFile) -> Result<Self, StoreError> {
+        let state = State::Writing(files.create(name, new)?);
+        let is_log = new.kind == FileKind::Log;
+        Ok(Self { files: Arc::clone(files), hint: new.hint, is_log, state })
+    }
+
+    /// A writer at the end of a file.
+    pub fn append_to(files: &Arc<NamedFiles>, name: &str) -> Result<Self, StoreError> {
+        let info = files.find(name)?;
+        let state = match info.sealed {
+            true => State::Finished(info.id),
+            false => State::Writing(files.store().reopen(info.id)?),
+        };
+        let (hint, is_log) = (info.annotation.hint, info.kind == FileKind::Log);
+        Ok(Self { files: Arc::clone(files), hint, is_log, state })
+    }
+
+    /// Says anew, before the first append, with which files the file is placed and whose space it
+    /// takes. Of a log, the first is durable when the call returns; of other files, when they are
+    /// finished.
+    pub fn place(&mut self, hint: PlacementHint, rank: Rank) -> Result<(), StoreError> {
+        let State::Writing(writer) = &mut self.state else { return Ok(()) };
+        if !writer.is_empty() {
+            let found = writer.len();
+            let message = format!("expected an empty file to be placed, found {found} bytes in it");
+            return Err(StoreError::Invalid(message));
+        }
+        writer.place(hint, rank);
+        if self.is_log && hint != self.hint {
+            self.files.set_hint(writer.id(), hint)?;
+        }
+        self.hint = hint;
+        Ok(())
+    }
+
+    /// Appends bytes. They can be read at once, and are durable after a sync or the finish.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if let State::Finished(id) = self.state
+            && !bytes.is_empty()
+        {
+            self.state = State::Writing(self.files.append_to_file(id)?);
+        }
+        match &mut self.state {
+            State::Writing(writer) => writer.append(bytes),
+            State::Finished(_) => Ok(()),
+        }
+    }
+
+    /// Hands the appended bytes of a log to the medium: [`FileWriter::write_out`].
+    pub fn write_out(&mut self) -> Result<(), StoreError> {
+        match &mut self.state {
+            State::Writing(writer) => writer.write_out(),
+            State::Finished(_) => Ok(()),
+        }
+    }
+
+    /// Makes everything durable that was appended so far.
+    pub fn sync(&mut self) -> Result<(), StoreError> {
+        match &mut self.state {
+            State::Writing(writer) => writer.sync(),
+            State::Finished(_) => Ok(()),
+        }
+    }
+
+    /// Cuts the file to its first `size` bytes, durably. If that changes its length, it is finished
+    /// then.
+    pub fn truncate(&mut self, size: u64) -> Result<(), StoreError> {
+        match &mut self.state {
+            State::Writing(writer) if writer.len() == size => Ok(()),
+            State::Writing(writer) => {
+                let id = writer.id();
+                self.files.finish_cut(&mut **writer, self.hint, size)?;
+                self.state = State::Finished(id);
+                Ok(())
+            }
+            State::Finished(id) => self.files.truncate_file(*id, size),
+        }
+    }
+
+    /// How many bytes the file has, those appended included; 0 if it is finished and gone.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match &self.state {
+            State::Writing(writer) => writer.len(),
+            State::Finished(id) => self.files.info(*id).map_or(0, |info| info.size),
+        }
+    }
+
+    /// Makes everything durable and ends the file, with this time of modification if it was being
+    /// written.
+    pub fn finish(&mut self, modified: u64) -> Result<(), StoreError> {
+        if let State::Writing(writer) = &mut self.state {
+            self.files.seal(&mut **writer, self.hint, modified)?;
+            self.state = State::Finished(writer.id());
+        }
+        Ok(())
+    }
+}
