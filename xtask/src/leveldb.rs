@@ -20,7 +20,7 @@ use std::process::Command;
 
 use anyhow::{Context, ensure};
 
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, fresh};
 use crate::random::mixed;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
@@ -30,6 +30,8 @@ use crate::workspace::Workspace;
 const SYNCED: u64 = 100;
 /// Entries of the program that knows nothing of the plug-in.
 const ENTRIES: &str = "2000";
+/// The header with the methods that an Env has.
+const HEADER: &str = "/usr/include/leveldb/env.h";
 /// The longest time until a kill in milliseconds, and the shortest.
 const LIFE_MAX: u64 = 900;
 const LIFE_MIN: u64 = 30;
@@ -78,6 +80,7 @@ impl Tests<'_> {
         };
         let uri = self.0.drive("contract.img", "256MiB", "1MiB")?;
         run("files", &uri)?;
+        step::command(self.0.program("contract").args(["methods", &uri, HEADER]))?;
         run("loads", &uri)?;
         // As much is kept as a compaction of LevelDB takes.
         let uri = self.0.drive("full.img", "64MiB", "1MiB")?;
@@ -215,15 +218,6 @@ impl Tests<'_> {
         eprintln!("killed after {millis} ms: {told} was told of, {left} operations are there");
         Ok(left)
     }
-}
-
-/// An empty directory.
-fn fresh(directory: &Path) -> anyhow::Result<()> {
-    if directory.exists() {
-        std::fs::remove_dir_all(directory)
-            .with_context(|| format!("removing {}", directory.display()))?;
-    }
-    std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))
 }
 
 /// Calls of the system about one image.

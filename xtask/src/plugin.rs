@@ -128,6 +128,15 @@ impl<'a> Plugin<'a> {
     }
 }
 
+/// An empty directory.
+pub(crate) fn fresh(directory: &Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)
+            .with_context(|| format!("removing {}", directory.display()))?;
+    }
+    std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))
+}
+
 /// The number on the last whole line; the line behind it may be cut.
 fn last_number(said: &str) -> anyhow::Result<Option<u64>> {
     let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);

@@ -41,6 +41,9 @@ class FileReader {
   // Begins to read at most `n` bytes; `*pending` is null if that fails.
   Outcome submit(uint64_t offset, size_t n, std::unique_ptr<PendingRead>* pending) const;
 
+  // Bytes of the file now.
+  uint64_t size() const { return terrace_reader_size(reader_); }
+
   const std::string& name() const { return name_; }
 
  private:

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "names.h"
+#include "paths.h"
 
 namespace terrace {
 
@@ -65,15 +66,18 @@ Use use_of(const std::string& name) {
 
 FileWriter::FileWriter(std::shared_ptr<Mount> mount, std::string name)
     : mount_(std::move(mount)), name_(std::move(name)), options_(options_of(name_)),
-      use_(use_of(name_)) {}
+      lifetime_(options_.lifetime), use_(use_of(name_)) {
+  options_.urgent = urgency_of(use_);
+}
 
 Outcome FileWriter::create(const std::shared_ptr<Mount>& mount, const std::string& name,
                            std::unique_ptr<FileWriter>* writer) {
   std::unique_ptr<FileWriter> made(new FileWriter(mount, name));
-  if (made->use_ == Use::kLog) {
-    mount->reserve().log_begins(name, 0);
+  Outcome outcome = expect_no_directory(mount->fs(), name);
+  if (outcome.ok()) {
+    outcome = Outcome::of(
+        terrace_fs_create(mount->fs(), slice_of(name), &made->options_, &made->writer_));
   }
-  Outcome outcome = made->is_table() ? Outcome() : made->begin();
   *writer = outcome.ok() ? std::move(made) : nullptr;
   return outcome;
 }
@@ -86,35 +90,48 @@ Outcome FileWriter::append_to(const std::shared_ptr<Mount>& mount, const std::st
   if (outcome.not_found()) {
     return create(mount, name, writer);
   }
+  found->placed_ = true;
   if (outcome.ok() && found->use_ == Use::kLog) {
-    mount->reserve().log_begins(name, found->size());
+    mount->reserve().log_begins();
   }
   *writer = outcome.ok() ? std::move(found) : nullptr;
   return outcome;
 }
 
-FileWriter::~FileWriter() {
-  if (writer_ != nullptr) {
-    close();
+FileWriter::~FileWriter() { close(); }
+
+void FileWriter::set_lifetime(uint32_t lifetime) {
+  const bool is_log = ends_with(name_, ".log");
+  if (is_log || is_table()) {
+    lifetime_ = lifetime;
+  }
+  if (is_log) {
+    use_ = lifetime == kShortestLifetime ? Use::kLog : Use::kOther;
   }
 }
 
-Outcome FileWriter::begin() {
-  if (closed_) {
-    return Outcome(TERRACE_CODE_INVALID, "expected a file that is open, found a closed one");
-  }
-  if (writer_ != nullptr) {
+Outcome FileWriter::place() {
+  if (placed_) {
     return Outcome();
   }
-  options_.urgent = urgency_of(use_);
-  return Outcome::of(terrace_fs_create(mount_->fs(), slice_of(name_), &options_, &writer_));
+  placed_ = true;
+  if (use_ == Use::kLog) {
+    mount_->reserve().log_begins();
+  }
+  const uint32_t urgent = urgency_of(use_);
+  return urgent == options_.urgent && lifetime_ == options_.lifetime
+             ? Outcome()
+             : Outcome::of(terrace_writer_place(writer_, lifetime_, urgent));
 }
 
 Outcome FileWriter::append(const char* bytes, size_t n) {
-  Outcome outcome = begin();
+  if (writer_ == nullptr) {
+    return Outcome(TERRACE_CODE_INVALID, "expected a file that is open, found a closed one");
+  }
+  Outcome outcome = place();
   if (outcome.ok() && n > allowed_) {
     const uint64_t more = n + mount_->reserve().step();
-    if (!mount_->reserve().allows(use_, name_, size() + n, more)) {
+    if (!mount_->reserve().allows(use_, size() + n, more)) {
       return Outcome(TERRACE_CODE_NO_SPACE,
                      "expected space beside what is kept for the next opening, found none");
     }
@@ -127,24 +144,22 @@ Outcome FileWriter::append(const char* bytes, size_t n) {
   return Outcome::of(terrace_writer_append(writer_, terrace_bytes(bytes, n)));
 }
 
-Outcome FileWriter::flush() {
-  return mount_->writes_logs_out() ? Outcome::of(terrace_writer_write_out(writer_)) : Outcome();
-}
+Outcome FileWriter::flush() { return mount_->writes_logs_out() ? write_out() : Outcome(); }
 
-Outcome FileWriter::sync() {
-  Outcome outcome = begin();
-  return outcome.ok() ? Outcome::of(terrace_writer_sync(writer_)) : outcome;
+Outcome FileWriter::sync() { return Outcome::of(terrace_writer_sync(writer_)); }
+
+Outcome FileWriter::write_out() { return Outcome::of(terrace_writer_write_out(writer_)); }
+
+Outcome FileWriter::truncate(uint64_t size) {
+  return Outcome::of(terrace_writer_truncate(writer_, size));
 }
 
 Outcome FileWriter::close() {
-  if (closed_) {
+  if (writer_ == nullptr) {
     return Outcome();
   }
-  Outcome outcome = begin();
-  closed_ = true;
-  if (outcome.ok()) {
-    outcome = Outcome::of(terrace_writer_finish(writer_, now()));
-  }
+  size_ = size();
+  Outcome outcome = Outcome::of(terrace_writer_finish(writer_, now()));
   writer_ = nullptr;
   return outcome.not_found() ? Outcome() : outcome;
 }

@@ -2,22 +2,21 @@
 //
 // The name decides how it is written. Write-ahead logs and manifests, which are synced often, are
 // logs of Terrace: a sync is one write to the end of a zone. Tables and blobs are written once.
-// Everything else is an ordinary file. A table is made by its first append, when all is known of
-// it. An append fails with `TERRACE_CODE_NO_SPACE` where it would take what the mount keeps.
+// Everything else is an ordinary file. A file exists from the start; a table or a log is placed by
+// its first append, when all is known of it. An append fails with `TERRACE_CODE_NO_SPACE` where it
+// would take what the mount keeps.
 
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "logs.h"
 #include "mount.h"
 #include "outcome.h"
 #include "reserve.h"
 
 namespace terrace {
-
-// The shortest lifetime that a file can be given. The next longer ones follow; 0 is unknown.
-constexpr uint32_t kShortestLifetime = 1;
 
 class FileWriter {
  public:
@@ -26,11 +25,11 @@ class FileWriter {
                         std::unique_ptr<FileWriter>* writer);
 
   // Opens a file for further appends, and makes it if there is none; `*writer` is null if that
-  // fails.
+  // fails. A finished file is copied by the first append, and not before.
   static Outcome append_to(const std::shared_ptr<Mount>& mount, const std::string& name,
                            std::unique_ptr<FileWriter>* writer);
 
-  // Closes the file, if it was made and that has not been done.
+  // Closes the file, if that has not been done.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -44,19 +43,25 @@ class FileWriter {
 
   Outcome sync();
 
+  // Hands the bytes of a log to the drive, durable or not.
+  Outcome write_out();
+
+  // Cuts the file to its first `size` bytes, durably and without a copy; it cannot be made longer.
+  Outcome truncate(uint64_t size);
+
   // Finishes the file. A file that was removed while it was written needs no end. Nothing happens
   // the second time.
   Outcome close();
 
-  // Gives a table a lifetime, before the first append. Other files have one by their names.
-  void set_lifetime(uint32_t lifetime) {
-    options_.lifetime = is_table() ? lifetime : options_.lifetime;
-  }
+  // Gives a table or a log a lifetime, before the first append: 0 where nothing is known. Other
+  // files have one by their names. A log of the shortest one is what an engine has still to flush.
+  void set_lifetime(uint32_t lifetime);
 
   // Says what a table is for, before the first append.
   void set_use(Use use) { use_ = is_table() ? use : use_; }
 
-  uint64_t size() const { return terrace_writer_size(writer_); }
+  // Bytes of the file; once it is closed, those that it had then.
+  uint64_t size() const { return writer_ == nullptr ? size_ : terrace_writer_size(writer_); }
 
   const std::string& name() const { return name_; }
 
@@ -65,16 +70,19 @@ class FileWriter {
 
   bool is_table() const { return options_.kind == TERRACE_FILE_KIND_TABLE; }
 
-  // Makes the file, if that has not been done.
-  Outcome begin();
+  // Gives the file its place, with the first append.
+  Outcome place();
 
   const std::shared_ptr<Mount> mount_;
   const std::string name_;
+  // As it was made.
   TerraceFileOptions options_ = {};
+  uint32_t lifetime_ = 0;
   Use use_ = Use::kOther;
-  // Null before the file is made, and once it is closed.
+  bool placed_ = false;
+  // Null once the file is closed.
   TerraceWriter* writer_ = nullptr;
-  bool closed_ = false;
+  uint64_t size_ = 0;
   // Bytes that may be appended before the reserve is asked again.
   uint64_t allowed_ = 0;
 };

@@ -2,31 +2,13 @@
 
 #include <ctime>
 
+#include "listing.h"
+#include "logs.h"
 #include "names.h"
 
 namespace terrace {
 
 namespace {
-
-// A list that frees itself.
-class Listing {
- public:
-  Listing(const TerraceFs* fs, const std::string& prefix, Outcome* outcome) {
-    *outcome = Outcome::of(terrace_fs_list(fs, slice_of(prefix), &listing_));
-  }
-  ~Listing() { terrace_listing_free(listing_); }
-  Listing(const Listing&) = delete;
-  Listing& operator=(const Listing&) = delete;
-
-  size_t size() const { return terrace_listing_len(listing_); }
-  std::string name(size_t index) const {
-    const TerraceSlice name = terrace_listing_at(listing_, index, nullptr);
-    return std::string(reinterpret_cast<const char*>(name.data), name.len);
-  }
-
- private:
-  TerraceListing* listing_ = nullptr;
-};
 
 // Whether there is a directory of this name, and how many names it has, its own among them.
 Outcome count(const TerraceFs* fs, const std::string& name, bool* exists, size_t* names) {
@@ -39,6 +21,26 @@ Outcome count(const TerraceFs* fs, const std::string& name, bool* exists, size_t
 
 Outcome no_directory() {
   return Outcome(TERRACE_CODE_NOT_FOUND, "expected a directory, found none");
+}
+
+// Moves a directory; `missing` if there is none. One that is in the way must be empty.
+Outcome move_directory(const TerraceFs* fs, const std::string& from, const std::string& to,
+                       const Outcome& missing) {
+  bool exists = false, in_the_way = false;
+  size_t names = 0, others = 0;
+  Outcome counted = count(fs, from, &exists, &names);
+  if (!counted.ok() || !exists) {
+    return counted.ok() ? missing : counted;
+  }
+  counted = count(fs, to, &in_the_way, &others);
+  // An empty directory has its own name at most.
+  const bool marked = stat_file(fs, prefix_of(to), nullptr).ok();
+  if (!counted.ok() || others > (marked ? 1 : 0) || stat_file(fs, to, nullptr).ok()) {
+    return counted.ok() ? Outcome(TERRACE_CODE_EXISTS, to + ": expected no files there, found some")
+                        : counted;
+  }
+  return Outcome::of(
+      terrace_fs_rename_all(fs, slice_of(prefix_of(from)), slice_of(prefix_of(to))));
 }
 
 }  // namespace
@@ -62,8 +64,7 @@ Outcome find_directory(const TerraceFs* fs, const std::string& name, bool* is) {
   return count(fs, name, is, &names);
 }
 
-Outcome children_of(const TerraceFs* fs, const std::string& name,
-                    std::vector<std::string>* children) {
+Outcome children_of(const TerraceFs* fs, const std::string& name, std::vector<Child>* children) {
   children->clear();
   const std::string prefix = prefix_of(name);
   Outcome outcome;
@@ -75,12 +76,25 @@ Outcome children_of(const TerraceFs* fs, const std::string& name,
     return no_directory();
   }
   for (size_t index = 0; index < listing.size(); index++) {
-    const std::string rest = listing.name(index).substr(prefix.size());
-    const std::string child = rest.substr(0, rest.find('/'));
+    TerraceFileInfo info = {};
+    const std::string rest = listing.name(index, &info).substr(prefix.size());
+    const size_t end = rest.find('/');
+    const std::string child = rest.substr(0, end);
     // The names are in order, but `a-b` lies between `a` and `a/c`.
-    if (!child.empty() && (children->empty() || children->back() != child)) {
-      children->push_back(child);
+    if (!child.empty() && (children->empty() || children->back().name != child)) {
+      children->push_back({child, end == std::string::npos ? info.size : 0});
     }
+  }
+  return outcome;
+}
+
+Outcome children_of(const TerraceFs* fs, const std::string& name,
+                    std::vector<std::string>* children) {
+  std::vector<Child> found;
+  const Outcome outcome = children_of(fs, name, &found);
+  children->clear();
+  for (Child& child : found) {
+    children->push_back(std::move(child.name));
   }
   return outcome;
 }
@@ -116,33 +130,40 @@ Outcome remove_directory(const TerraceFs* fs, const std::string& name) {
 }
 
 Outcome remove_file(const TerraceFs* fs, const std::string& name) {
-  return Outcome::of(terrace_fs_remove(fs, slice_of(name)));
+  const Outcome outcome = end_log_with(fs, name);
+  return outcome.ok() ? Outcome::of(terrace_fs_remove(fs, slice_of(name))) : outcome;
+}
+
+Outcome expect_no_directory(const TerraceFs* fs, const std::string& name) {
+  return name == "/" || stat_file(fs, prefix_of(name), nullptr).ok()
+             ? Outcome(TERRACE_CODE_EXISTS, name + ": expected no directory, found one")
+             : Outcome();
+}
+
+Outcome link_file(const TerraceFs* fs, const std::string& name, const std::string& further) {
+  const Outcome outcome = expect_no_directory(fs, further);
+  return outcome.ok() ? Outcome::of(terrace_fs_link(fs, slice_of(name), slice_of(further)))
+                      : outcome;
 }
 
 Outcome move_path(const TerraceFs* fs, const std::string& from, const std::string& to) {
-  Outcome outcome = stat_file(fs, from, nullptr);
-  if (outcome.ok()) {
-    return Outcome::of(terrace_fs_rename(fs, slice_of(from), slice_of(to)));
+  TerraceFileInfo info = {};
+  Outcome outcome = stat_file(fs, from, &info);
+  if (outcome.not_found()) {
+    return move_directory(fs, from, to, outcome);
   }
-  if (!outcome.not_found()) {
+  TerraceFileInfo before = {};
+  if (outcome.ok() && stat_file(fs, to, &before).ok() && before.id == info.id) {
+    // Two names of one file: both stay.
     return outcome;
   }
-  // Perhaps it is a directory. One that is in the way must be empty.
-  bool exists = false, in_the_way = false;
-  size_t names = 0, others = 0;
-  Outcome counted = count(fs, from, &exists, &names);
-  if (!counted.ok() || !exists) {
-    return counted.ok() ? outcome : counted;
+  if (outcome.ok()) {
+    outcome = expect_no_directory(fs, to);
   }
-  counted = count(fs, to, &in_the_way, &others);
-  // An empty directory has its own name at most.
-  const bool marked = stat_file(fs, prefix_of(to), nullptr).ok();
-  if (!counted.ok() || others > (marked ? 1 : 0)) {
-    return counted.ok() ? Outcome(TERRACE_CODE_EXISTS, to + ": expected no files there, found some")
-                        : counted;
+  if (outcome.ok()) {
+    outcome = Outcome::of(terrace_fs_rename(fs, slice_of(from), slice_of(to)));
   }
-  return Outcome::of(
-      terrace_fs_rename_all(fs, slice_of(prefix_of(from)), slice_of(prefix_of(to))));
+  return outcome.ok() ? end_log(fs, to, info) : outcome;
 }
 
 }  // namespace terrace

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "names.h"
-#include "outcome.h"
+#include "logs.h"
 
 namespace terrace {
 
@@ -16,17 +15,15 @@ constexpr uint64_t kStepLeast = 16 << 10, kStepMost = 256 << 10;
 // What is kept of so many bytes once new data was refused.
 uint64_t most_of(uint64_t bytes) { return bytes - bytes / 4; }
 
-// Whether a name is that of a log that is still to be flushed.
-bool is_log(const std::string& name) {
-  return ends_with(name, ".log") && name.find("/archive/") == std::string::npos;
-}
+// Bytes that a table of what logs hold may have.
+uint64_t table_of(uint64_t in_logs) { return in_logs + in_logs / 8 + (64 << 10); }
 
 }  // namespace
 
 Reserve::Reserve(const TerraceFs* fs, uint64_t bytes)
     : fs_(fs), wanted_(bytes), step_(std::clamp(bytes / kSteps, kStepLeast, kStepMost)) {
   kept_ = std::min(wanted_, most_of(available()));
-  count_logs();
+  in_logs_most_ = bytes_in_logs(fs_);
 }
 
 uint64_t Reserve::available() const {
@@ -38,81 +35,55 @@ void Reserve::fit(uint64_t available) {
   kept_ = std::min(wanted_, std::max(kept_, most_of(available)));
 }
 
-bool Reserve::fits(Use use, uint64_t size, uint64_t more) const {
+bool Reserve::fits(Use use, uint64_t size, uint64_t more) {
   const uint64_t left = available();
+  fit(left);
   switch (use) {
     case Use::kSmall:
     case Use::kTable:
       return true;
     case Use::kFlush:
-      return size <= of_logs() || left >= kept_ + more;
+      return left >= kept_ + more || size <= table_of(bytes_in_logs(fs_));
     default:
-      return left >= kept_ + in_logs_ + 2 * more;
+      return fits_new(left, more);
   }
 }
 
-bool Reserve::allows(Use use, const std::string& name, uint64_t size, uint64_t more) {
+bool Reserve::fits_new(uint64_t left, uint64_t more) {
+  const uint64_t needed = kept_ + 2 * more;
+  if (left < needed) {
+    return false;
+  }
+  if (left - needed < in_logs_most_) {
+    in_logs_most_ = bytes_in_logs(fs_);
+    if (left - needed < in_logs_most_) {
+      return false;
+    }
+  }
+  in_logs_most_ += more;
+  return true;
+}
+
+bool Reserve::allows(Use use, uint64_t size, uint64_t more) {
   std::lock_guard<std::mutex> guard(mutex_);
-  fit(available());
-  bool allowed = fits(use, size, more);
-  if (!allowed) {
-    count_logs();
-    allowed = fits(use, size, more);
-  }
-  if (!allowed) {
-    refused_ = true;
-  } else if (use == Use::kLog && is_log(name)) {
-    uint64_t& before = logs_[name];
-    in_logs_ += size + more - before;
-    before = size + more;
-  }
+  const bool allowed = fits(use, size, more);
+  refused_ = refused_ || !allowed;
   return allowed;
 }
 
-void Reserve::log_begins(const std::string& name, uint64_t size) {
+void Reserve::log_begins() {
   std::lock_guard<std::mutex> guard(mutex_);
   if (refused_) {
     kept_ = std::min(kept_, most_of(available()));
     refused_ = false;
   }
-  uint64_t& before = logs_[name];
-  in_logs_ += size - before;
-  before = size;
-}
-
-void Reserve::gone(const std::string& name) {
-  std::lock_guard<std::mutex> guard(mutex_);
-  const auto found = logs_.find(name);
-  if (found != logs_.end()) {
-    in_logs_ -= found->second;
-    logs_.erase(found);
-  }
-}
-
-void Reserve::count_logs() {
-  TerraceListing* listing = nullptr;
-  if (terrace_fs_list(fs_, terrace_none(), &listing) != TERRACE_CODE_OK) {
-    return;
-  }
-  logs_.clear();
-  in_logs_ = 0;
-  for (size_t index = 0; index < terrace_listing_len(listing); index++) {
-    TerraceFileInfo info = {};
-    const TerraceSlice found = terrace_listing_at(listing, index, &info);
-    const std::string name(reinterpret_cast<const char*>(found.data), found.len);
-    if (is_log(name)) {
-      logs_[name] = info.size;
-      in_logs_ += info.size;
-    }
-  }
-  terrace_listing_free(listing);
 }
 
 uint64_t Reserve::free() {
-  const uint64_t left = available();
+  const uint64_t left = available(), in_logs = bytes_in_logs(fs_);
   std::lock_guard<std::mutex> guard(mutex_);
   fit(left);
-  return left - std::min(left, kept_ + in_logs_);
+  return left - std::min(left, kept_ + in_logs);
 }
 
 }  // namespace terrace

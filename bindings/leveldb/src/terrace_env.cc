@@ -59,12 +59,7 @@ Status TerraceEnv::GetChildren(const std::string& path, std::vector<std::string>
 }
 
 Status TerraceEnv::RemoveFile(const std::string& path) {
-  const std::string name = name_of(path);
-  const Outcome outcome = remove_file(mount_->fs(), name);
-  if (outcome.ok()) {
-    mount_->reserve().gone(name);
-  }
-  return status_of(outcome, path);
+  return status_of(remove_file(mount_->fs(), name_of(path)), path);
 }
 
 Status TerraceEnv::CreateDir(const std::string& path) {

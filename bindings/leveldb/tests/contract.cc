@@ -1,6 +1,7 @@
 // A program that holds the plug-in to what LevelDB expects of it:
 //
 //   contract files URI               every call of the Env
+//   contract methods URI HEADER      every virtual method that LevelDB's header has
 //   contract loads URI               fills, overwrites, deletes, compacts; every value is checked
 //   contract full URI                fills the drive until LevelDB is refused; reads, opens again,
 //                                    deletes and writes again
@@ -73,6 +74,8 @@ int main(int count, char** arguments) {
   };
   if (what == "files") {
     files(uri);
+  } else if (what == "methods" && count > 3) {
+    methods(uri, arguments[3]);
   } else if (what == "loads") {
     loads(uri);
   } else if (what == "full") {
@@ -84,7 +87,8 @@ int main(int count, char** arguments) {
   } else if (what == "verify" && count > 4) {
     verify_history(uri, static_cast<uint64_t>(number(3)), number(4));
   } else {
-    std::fprintf(stderr, "usage: contract files|loads|full|synced|write|verify URI [NUMBER...]\n");
+    std::fprintf(stderr, "usage: contract files|loads|full|synced|write|verify URI [NUMBER...]\n"
+                         "       contract methods URI HEADER\n");
     return 2;
   }
   return 0;

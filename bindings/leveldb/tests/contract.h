@@ -34,6 +34,8 @@ std::unique_ptr<leveldb::DB> open(const leveldb::Options& options, const std::st
 
 // Every call of the Env.
 void files(const std::string& uri);
+// Every virtual method in LevelDB's header of the Env.
+void methods(const std::string& uri, const std::string& header);
 // Fills, overwrites, deletes and compacts, and reads everything.
 void loads(const std::string& uri);
 // A drive that gets full.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "logs.h"
 #include "names.h"
 #include "paths.h"
 #include "readable_file.h"
@@ -78,6 +79,7 @@ Status TerraceFileSystem::GetOption(const ConfigOptions& config, const std::stri
       {"live", space.live},
       {"dead", space.dead},
       {"available", space.available},
+      {"in_logs", name == "in_logs" ? bytes_in_logs(mount_->fs()) : 0},
   };
   for (const auto& [known, count] : counts) {
     if (name == known) {
@@ -117,12 +119,13 @@ IOStatus TerraceFileSystem::NewSequentialFile(const std::string& path, const Fil
   return status_of(outcome, path);
 }
 
-IOStatus TerraceFileSystem::NewRandomAccessFile(const std::string& path, const FileOptions&,
+IOStatus TerraceFileSystem::NewRandomAccessFile(const std::string& path,
+                                                const FileOptions& options,
                                                 std::unique_ptr<FSRandomAccessFile>* file,
                                                 IODebugContext*) {
   std::unique_ptr<FileReader> reader;
   const Outcome outcome = FileReader::open(mount_, name_of(path), &reader);
-  file->reset(reader ? new RandomAccessFile(std::move(reader)) : nullptr);
+  file->reset(reader ? new RandomAccessFile(std::move(reader), options.use_mmap_reads) : nullptr);
   return status_of(outcome, path);
 }
 
@@ -181,6 +184,19 @@ IOStatus TerraceFileSystem::GetChildren(const std::string& path, const IOOptions
                              : status_of(outcome, path);
 }
 
+IOStatus TerraceFileSystem::GetChildrenFileAttributes(
+    const std::string& path, const IOOptions&, std::vector<rocksdb::FileAttributes>* children,
+    IODebugContext*) {
+  std::vector<Child> found;
+  const Outcome outcome = children_of(mount_->fs(), name_of(path), &found);
+  children->clear();
+  for (Child& child : found) {
+    children->push_back({std::move(child.name), child.size});
+  }
+  return outcome.not_found() ? IOStatus::NotFound(path, outcome.message)
+                             : status_of(outcome, path);
+}
+
 IOStatus TerraceFileSystem::CreateDir(const std::string& path, const IOOptions& options,
                                       IODebugContext* debug) {
   IOStatus status = FileExists(path, options, debug);
@@ -202,17 +218,17 @@ IOStatus TerraceFileSystem::DeleteDir(const std::string& path, const IOOptions&,
 
 IOStatus TerraceFileSystem::IsDirectory(const std::string& path, const IOOptions&, bool* is,
                                         IODebugContext*) {
-  return status_of(find_directory(mount_->fs(), name_of(path), is), path);
+  const std::string name = name_of(path);
+  Outcome outcome = find_directory(mount_->fs(), name, is);
+  if (outcome.ok() && !*is) {
+    outcome = stat_file(mount_->fs(), name, nullptr);
+  }
+  return status_of(outcome, path);
 }
 
 IOStatus TerraceFileSystem::DeleteFile(const std::string& path, const IOOptions&,
                                        IODebugContext*) {
-  const std::string name = name_of(path);
-  const Outcome outcome = remove_file(mount_->fs(), name);
-  if (outcome.ok()) {
-    mount_->reserve().gone(name);
-  }
-  return status_of(outcome, path);
+  return status_of(remove_file(mount_->fs(), name_of(path)), path);
 }
 
 IOStatus TerraceFileSystem::Truncate(const std::string& path, size_t size, const IOOptions&,
@@ -244,9 +260,7 @@ IOStatus TerraceFileSystem::RenameFile(const std::string& from, const std::strin
 
 IOStatus TerraceFileSystem::LinkFile(const std::string& from, const std::string& to,
                                      const IOOptions&, IODebugContext*) {
-  const std::string name = name_of(from), further = name_of(to);
-  return status_of(
-      Outcome::of(terrace_fs_link(mount_->fs(), slice_of(name), slice_of(further))), from);
+  return status_of(link_file(mount_->fs(), name_of(from), name_of(to)), from);
 }
 
 IOStatus TerraceFileSystem::NumFileLinks(const std::string& path, const IOOptions&,

@@ -6,7 +6,7 @@
 // RocksDB's lock of a database is one of this process.
 //
 // Not supported: files that are read and written at random, and memory-mapped buffers. The zones of
-// the device could not carry them.
+// the device could not carry them. A file that is to be read as memory is loaded whole.
 
 #pragma once
 
@@ -30,7 +30,8 @@ class TerraceFileSystem : public rocksdb::FileSystem {
 
   // Counts, as numbers in decimal: `reads`, `read_bytes`, `writes`, `written_bytes`, `flushes`,
   // `zones_reset`, `zones_finished`, `journal_rolls` and `reclaim_bytes` since the mount; and
-  // `capacity`, `free`, `live`, `dead` and `available` bytes.
+  // `capacity`, `free`, `live`, `dead` and `available` bytes; and `in_logs`, the bytes of logs that are
+  // still to be flushed.
   rocksdb::Status GetOption(const rocksdb::ConfigOptions& config, const std::string& name,
                             std::string* value) const override;
 
@@ -59,6 +60,9 @@ class TerraceFileSystem : public rocksdb::FileSystem {
   rocksdb::IOStatus GetChildren(const std::string& path, const rocksdb::IOOptions&,
                                 std::vector<std::string>* children,
                                 rocksdb::IODebugContext*) override;
+  rocksdb::IOStatus GetChildrenFileAttributes(const std::string& path, const rocksdb::IOOptions&,
+                                              std::vector<rocksdb::FileAttributes>* children,
+                                              rocksdb::IODebugContext*) override;
   rocksdb::IOStatus CreateDir(const std::string& path, const rocksdb::IOOptions&,
                               rocksdb::IODebugContext*) override;
   rocksdb::IOStatus CreateDirIfMissing(const std::string& path, const rocksdb::IOOptions&,

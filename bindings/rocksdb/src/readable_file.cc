@@ -1,5 +1,7 @@
 #include "readable_file.h"
 
+#include <algorithm>
+
 #include "status.h"
 
 namespace terrace {
@@ -36,7 +38,23 @@ IOStatus SequentialFile::Skip(uint64_t n) {
 
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const IOOptions&, Slice* result,
                                 char* scratch, IODebugContext*) const {
+  if (scratch == nullptr && mapped_) {
+    const Outcome& outcome = load();
+    const size_t begin = std::min<uint64_t>(offset, whole_.size());
+    *result = Slice(whole_.data() + begin, std::min(n, whole_.size() - begin));
+    return status_of(outcome, file_->name());
+  }
   return read_at(*file_, offset, n, result, scratch);
+}
+
+const Outcome& RandomAccessFile::load() const {
+  std::call_once(once_, [this] {
+    whole_.resize(file_->size());
+    size_t read = 0;
+    loaded_ = file_->read(0, whole_.size(), &whole_[0], &read);
+    whole_.resize(loaded_.ok() ? read : 0);
+  });
+  return loaded_;
 }
 
 IOStatus RandomAccessFile::ReadAsync(FSReadRequest& request, const IOOptions&,

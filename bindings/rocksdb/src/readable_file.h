@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "file_reader.h"
@@ -30,8 +31,12 @@ class SequentialFile : public rocksdb::FSSequentialFile {
 
 class RandomAccessFile : public rocksdb::FSRandomAccessFile {
  public:
-  explicit RandomAccessFile(std::unique_ptr<FileReader> file) : file_(std::move(file)) {}
+  // `mapped`: RocksDB wants the file as memory, and reads it without a buffer of its own.
+  RandomAccessFile(std::unique_ptr<FileReader> file, bool mapped)
+      : file_(std::move(file)), mapped_(mapped) {}
 
+  // Without `scratch`, the result lies in the memory of this object. The first such read loads the
+  // whole file.
   rocksdb::IOStatus Read(uint64_t offset, size_t n, const rocksdb::IOOptions&,
                          rocksdb::Slice* result, char* scratch,
                          rocksdb::IODebugContext*) const override;
@@ -42,7 +47,14 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
                               rocksdb::IODebugContext*) override;
 
  private:
+  // Loads the file, once, and tells how that went.
+  const Outcome& load() const;
+
   const std::unique_ptr<FileReader> file_;
+  const bool mapped_;
+  mutable std::once_flag once_;
+  mutable Outcome loaded_;
+  mutable std::string whole_;
 };
 
 class AsyncRead {

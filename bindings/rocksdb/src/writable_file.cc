@@ -42,6 +42,19 @@ IOStatus WritableFile::Sync(const IOOptions&, IODebugContext*) {
   return status_of(writer_->sync(), writer_->name());
 }
 
+IOStatus WritableFile::Truncate(uint64_t size, const IOOptions&, IODebugContext*) {
+  return status_of(writer_->truncate(size), writer_->name());
+}
+
+IOStatus WritableFile::RangeSync(uint64_t, uint64_t, const IOOptions&, IODebugContext*) {
+  return status_of(strict_bytes_per_sync_ ? writer_->sync() : writer_->write_out(),
+                   writer_->name());
+}
+
+IOStatus WritableFile::Allocate(uint64_t, uint64_t, const IOOptions&, IODebugContext*) {
+  return IOStatus::NotSupported(writer_->name(), "space is not set aside for a file");
+}
+
 IOStatus WritableFile::Close(const IOOptions&, IODebugContext*) {
   return status_of(writer_->close(), writer_->name());
 }

@@ -17,8 +17,10 @@ class WritableFile : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<FileWriter> writer, const rocksdb::FileOptions& options)
       : rocksdb::FSWritableFile(options), writer_(std::move(writer)) {
-    // Neither of a flush nor of a compaction, until RocksDB says so: a copy, or an ingest.
+    // Neither of a flush nor of a compaction, until RocksDB says so: a copy, or an ingest. And a
+    // log is a copy until RocksDB says how long it lives.
     writer_->set_use(Use::kOther);
+    writer_->set_lifetime(0);
   }
 
   using rocksdb::FSWritableFile::Append;
@@ -26,6 +28,15 @@ class WritableFile : public rocksdb::FSWritableFile {
                            rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Flush(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
+  // Asked for a file that was reopened, to delete it piece by piece. It cannot be made longer.
+  rocksdb::IOStatus Truncate(uint64_t size, const rocksdb::IOOptions&,
+                             rocksdb::IODebugContext*) override;
+  // Hands the bytes of a log to the drive; those of other files go there as they come.
+  rocksdb::IOStatus RangeSync(uint64_t offset, uint64_t n, const rocksdb::IOOptions&,
+                              rocksdb::IODebugContext*) override;
+  // Not supported: it has no meaning on a zone.
+  rocksdb::IOStatus Allocate(uint64_t offset, uint64_t n, const rocksdb::IOOptions&,
+                             rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Close(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
   void SetWriteLifeTimeHint(rocksdb::Env::WriteLifeTimeHint hint) override;
   void SetIOPriority(rocksdb::Env::IOPriority priority) override;

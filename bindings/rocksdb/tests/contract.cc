@@ -1,6 +1,11 @@
 // A program that holds the file system to what RocksDB expects of it:
 //
 //   contract files URI              every call of the FileSystem, beside a database
+//   contract methods URI HEADER     every virtual method that RocksDB's header has
+//   contract differs URI SEED DIRECTORY   random calls, beside RocksDB's own file system there
+//   contract deletion URI           deletes tables at a rate, piece by piece
+//   contract checkpoints URI        copies of logs, links of them and archives on a half empty drive
+//   contract plain URI              tables that are read as memory
 //   contract copies URI             checkpoint and backup, both opened again
 //   contract full URI               fills the drive until RocksDB is refused, opens the database
 //                                   again and again, deletes, compacts, and writes again
@@ -94,6 +99,16 @@ int main(int count, char** arguments) {
   const uint64_t seed = std::strtoull(third.c_str(), nullptr, 10);
   if (what == "files") {
     files(uri);
+  } else if (what == "methods" && count > 3) {
+    methods(uri, third);
+  } else if (what == "differs" && count > 4) {
+    differs(uri, seed, arguments[4]);
+  } else if (what == "deletion") {
+    deletion(uri);
+  } else if (what == "checkpoints") {
+    checkpoints(uri);
+  } else if (what == "plain") {
+    plain(uri);
   } else if (what == "copies") {
     copies(uri);
   } else if (what == "full") {
@@ -107,8 +122,11 @@ int main(int count, char** arguments) {
   } else if ((what == "verify" || what == "copied") && count > 4) {
     verify_history(uri, seed, fourth, what == "copied");
   } else {
-    std::fprintf(stderr, "usage: contract files|copies|full|writes URI, logs URI DIRECTORY, or\n"
-                         "       contract write|verify|copied URI SEED NUMBER\n");
+    std::fprintf(stderr,
+                 "usage: contract files|copies|full|writes|deletion|checkpoints|plain URI,\n"
+                 "       contract logs URI DIRECTORY, contract methods URI HEADER,\n"
+                 "       contract differs URI SEED DIRECTORY, or\n"
+                 "       contract write|verify|copied URI SEED NUMBER\n");
     return 2;
   }
   return 0;

@@ -43,6 +43,16 @@ std::unique_ptr<rocksdb::DB> open(const rocksdb::Options& options, const std::st
 
 // Every call of the FileSystem.
 void files(const std::string& uri);
+// Every virtual method in a header of RocksDB's FileSystem.
+void methods(const std::string& uri, const std::string& header);
+// Random calls, beside those of RocksDB's FileSystem in a directory of the machine.
+void differs(const std::string& uri, uint64_t seed, const std::string& directory);
+// Tables that are deleted at a rate.
+void deletion(const std::string& uri);
+// Logs in checkpoints, backups and archives.
+void checkpoints(const std::string& uri);
+// Tables that are read as memory.
+void plain(const std::string& uri);
 // A checkpoint and a backup, both opened again.
 void copies(const std::string& uri);
 // A drive that gets full.

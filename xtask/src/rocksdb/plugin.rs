@@ -5,10 +5,14 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use super::kills::Arguments;
-use crate::plugin::Plugin;
+use crate::plugin::{Plugin, fresh};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
+/// The header with the methods that a file system has.
+const HEADER: &str = "/usr/include/rocksdb/file_system.h";
+/// Seeds of random calls.
+const DIFFERS: std::ops::Range<u64> = 1..6;
 /// Entries of the large fills.
 const ENTRIES: u32 = 50_000;
 /// Entries of the fill that syncs each.
@@ -54,8 +58,10 @@ impl Tests<'_> {
     fn contract(&self) -> anyhow::Result<()> {
         let uri = self.0.drive("contract.img", "256MiB", "1MiB")?;
         step::command(self.0.program("contract").args(["files", &uri]))?;
-        step::command(self.0.program("contract").args(["copies", &uri]))?;
-        step::command(self.0.program("contract").args(["writes", &uri]))?;
+        step::command(self.0.program("contract").args(["methods", &uri, HEADER]))?;
+        for part in ["copies", "writes", "deletion", "plain"] {
+            step::command(self.0.program("contract").args([part, &uri]))?;
+        }
         let ordinary = self.0.place().join("logs");
         std::fs::create_dir_all(&ordinary)
             .with_context(|| format!("making {}", ordinary.display()))?;
@@ -67,8 +73,38 @@ impl Tests<'_> {
             step::command(self.0.program("contract").args(["files", &uri]))?;
             step::command(self.0.program("contract").args(["copies", &uri]))?;
         }
+        self.differs()?;
+        let uri = self.0.drive("logged.img", "256MiB", "1MiB")?;
+        step::command(self.0.program("contract").args(["checkpoints", &uri]))?;
         let uri = self.0.drive("full.img", "64MiB", "1MiB")?;
         step::command(self.0.program("contract").args(["full", &format!("{uri}?unsynced")]))
+    }
+
+    /// Random calls, on a drive, on one without zones and in a directory, beside RocksDB's own file
+    /// system in another directory.
+    fn differs(&self) -> anyhow::Result<()> {
+        let directory = self.0.place().join("differs");
+        for seed in DIFFERS {
+            let zones = self.0.drive("differs.img", "128MiB", "1MiB")?;
+            let plain = self.0.drive_of("differs-plain.img", "128MiB", &["--kind", "plain"])?;
+            fresh(&directory)?;
+            fresh(&directory.join("store"))?;
+            let inside = format!("terrace://{}", directory.join("store").display());
+            for (number, uri) in [zones, plain, inside].iter().enumerate() {
+                let model = directory.join(number.to_string());
+                let mut program = self.0.program("contract");
+                program.args(["differs", uri, &seed.to_string()]).arg(&model);
+                step::command(&mut program).with_context(|| format!("seed {seed}, {uri}"))?;
+                // What other programs see of the files.
+                let backup = directory.join(format!("{number}-backup"));
+                let image = uri.trim_start_matches("terrace://");
+                step::command(self.0.terrace().args(["fs", "backup", image]).arg(&backup))?;
+                let found = backup.join("files/differs");
+                step::command(Command::new("diff").arg("-r").arg(&found).arg(&model))
+                    .with_context(|| format!("seed {seed}, {uri}, backup"))?;
+            }
+        }
+        Ok(())
     }
 
     fn bench(&self) -> anyhow::Result<()> {
