@@ -136,7 +136,6 @@ fn a_drive_of_another_size_is_told_in_words() {
             to.write(report.start, bytes, true, Cause::Client).unwrap();
         }
     }
-    to.flush(Cause::Client).unwrap();
     drop((from, to));
     let error = place.fails(1, &["get", "other.img", "k"]);
     assert!(error.contains("expected 64 zones of 1 MiB, 1 MiB of it writable"), "{error}");

@@ -35,7 +35,7 @@ const EXTREMES: [u64; 14] = [
 fn open(files: &MemoryFiles, read_only: bool) -> Result<Db, terrace::Error> {
     let access = if read_only { Access::ReadOnly } else { Access::ReadWrite };
     let store = DirStore::open_on(Arc::new(files.clone()), DirOptions { access })?;
-    Db::open(store, Options { read_only, ..Options::default() })
+    Db::open(store, Options::default().read_only(read_only))
 }
 
 /// A store with tables in two levels and a log.
