@@ -21,8 +21,9 @@
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost
-//! first: write lane (the lock of [`EmptyRanges`] is taken within it), flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners'
-//! locks are not held together with these, except with that of [`Lifecycle`].
+//! first: write lane (the lock of [`EmptyRanges`] is taken within it), flush queue, board, space
+//! pressure, tree, [`Lifecycle`]. The other owners' locks are not held together with these, except
+//! with that of [`Lifecycle`].
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! [`OnDemand`]: greedy reclaim for systems whose compactions give zones back in time, such as
 //! [sliced compaction](crate::Sliced).
 //!
-//! 1. Reclaim is due if space is wanted ([`Supply::wanted`]), or if fewer than `free_min` percent of
-//!    the zones are free. By default that is 0. Few spare zones alone are no reason.
+//! 1. Reclaim is due if space is wanted ([`Supply::wanted`]), or if fewer than `free_min` percent
+//!    of the zones are free. By default that is 0. Few spare zones alone are no reason.
 //! 2. The victim is that of [`Greedy`].
 //!
 //! Why: a compaction rewrites a zone of old tables soon, whatever reclaim does. If reclaim empties

@@ -3,8 +3,8 @@
 //!
 //! A *tier* is a level above the last one. It holds runs as they came, newest first.
 //!
-//! 1. A tier above the deepest with at least `runs` runs goes down, and becomes one run, the newest,
-//!    of the next tier: in steps of about a slice, if it is large ([`TierStep`]).
+//! 1. A tier above the deepest with at least `runs` runs goes down, and becomes one run, the
+//!    newest, of the next tier: in steps of about a slice, if it is large ([`TierStep`]).
 //! 2. Into the last level go *slices*. A slice is a range of keys that begins at the pointer. All
 //!    runs of the deepest tiers are merged there with the tables of the last level, and the pointer
 //!    goes on to the end of the slice ([`Slice`]). So many tiers take part that they hold nine

@@ -65,7 +65,8 @@ fn many(count: u64) -> Outcome<()> {
         assert_eq!(queue.work()?, Some(done - 1), "in the order in which they came");
         if done % count.div_ceil(4) == 0 || done == count {
             let passed = queue.db.stats().scan_entries_passed;
-            println!("{done} jobs done, {:.1} entries passed for each", passed as f64 / done as f64);
+            let each = passed as f64 / done as f64;
+            println!("{done} jobs done, {each:.1} entries passed for each");
         }
     }
     assert_eq!(queue.work()?, None);

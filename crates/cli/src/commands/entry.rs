@@ -81,8 +81,9 @@ impl Space {
 /// There is no such key space.
 pub(crate) fn no_space(db: &Db, name: &str) -> Failure {
     let (shown, others) = (Escaped(name.as_bytes()), others_with_entries(db, name));
-    let found =
-        format!("expected a key space named `{shown}`, found none; `put --space` makes one{others}");
+    let found = format!(
+        "expected a key space named `{shown}`, found none; `put --space` makes one{others}"
+    );
     Failure::new(Kind::NotFound, found)
 }
 

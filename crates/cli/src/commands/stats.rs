@@ -239,13 +239,15 @@ pub(crate) fn waits_table(waits: &Waits) -> String {
 pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
+    let has_old = levels.iter().any(|level| level.old_version_bytes > 0);
+    let old: &[&str] = if has_old { &["old versions", "droppable"] } else { &[] };
     let head = ["level", "runs", "tables", "size", "entries", "tombstones", "of ranges"];
-    table.set_header(head.into_iter().chain(["old versions", "droppable"]));
+    table.set_header(head.iter().chain(old));
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
     for level in levels.iter().filter(|level| level.segments > 0) {
-        table.add_row([
+        let mut row = vec![
             level.level.to_string(),
             level.runs.to_string(),
             level.segments.to_string(),
@@ -253,9 +255,12 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
             HumanCount(level.entries).to_string(),
             HumanCount(level.tombstones).to_string(),
             HumanCount(level.range_tombstones).to_string(),
-            ByteCount(level.old_version_bytes).to_string(),
-            ByteCount(level.droppable_bytes).to_string(),
-        ]);
+        ];
+        if has_old {
+            row.push(ByteCount(level.old_version_bytes).to_string());
+            row.push(ByteCount(level.droppable_bytes).to_string());
+        }
+        table.add_row(row);
     }
     writeln!(out, "{table}")
 }

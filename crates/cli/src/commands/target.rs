@@ -298,12 +298,7 @@ impl Target {
         Err(Failure::new(Kind::Failed, message))
     }
 
-    fn open(
-        &self,
-        access: Access,
-        system: Option<System>,
-        create: bool,
-    ) -> Result<Db, Failure> {
+    fn open(&self, access: Access, system: Option<System>, create: bool) -> Result<Db, Failure> {
         let read_only = access == Access::ReadOnly;
         if self.is_directory()? {
             let store = self.store(access)?;

@@ -97,7 +97,10 @@ fn a_signal_ends_a_load_with_the_line_up_to_which_all_is_stored() {
             assert_eq!(error["error"]["stored_up_to_line"], 500, "{text}");
             assert_eq!(error["error"]["code"], 143, "{text}");
         } else {
-            assert!(text.contains(&format!("ended by SIG{signal}; stored up to line 500")), "{text}");
+            assert!(
+                text.contains(&format!("ended by SIG{signal}; stored up to line 500")),
+                "{text}"
+            );
         }
         // A line of which only a part has come is not stored.
         assert_eq!(entries(&place), 500);

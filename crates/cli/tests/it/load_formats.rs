@@ -30,7 +30,9 @@ fn the_output_of_a_scan_is_loaded_back_exactly() {
         b"\"quoted\", 'quoted'",
         b"\r",
     ];
-    let lines: String = parts.iter().flat_map(|key| parts.iter().map(move |value| (key, value)))
+    let lines: String = parts
+        .iter()
+        .flat_map(|key| parts.iter().map(move |value| (key, value)))
         .enumerate()
         .map(|(index, (key, value))| format!("{:02x}{}\t{}\n", index, hex(key), hex(value)))
         .collect();
@@ -42,7 +44,8 @@ fn the_output_of_a_scan_is_loaded_back_exactly() {
     {
         let text = place.run(&[&["scan", "d.img", "--values"], more].concat()).stdout;
         let space = format!("copy{number}");
-        let mut how = if more.contains(&"--json") { vec!["--format", "json"] } else { more.to_vec() };
+        let mut how =
+            if more.contains(&"--json") { vec!["--format", "json"] } else { more.to_vec() };
         how.extend(["--space", &space]);
         for sorted in [None, Some("--sorted")] {
             let how: Vec<&str> = how.iter().copied().chain(sorted).collect();
@@ -62,14 +65,22 @@ fn text_that_a_scan_never_prints_is_refused_with_its_line_and_flags_take_it() {
         (b"a\tv\nb\tv\r\n", &[], "line 2: expected a line that ends with a newline alone"),
         (b"a\tv\nb\tv\x1b[2J\n", &[], "line 2: expected text without control characters"),
         (b"a\tv\nb\tv\0\n", &[], "found a zero byte; it is written as `\\u{0}`"),
-        (b"a\tv\nb\tv\tw\n", &[], "line 2: expected text without control characters, found a second tab"),
+        (
+            b"a\tv\nb\tv\tw\n",
+            &[],
+            "line 2: expected text without control characters, found a second tab",
+        ),
         (b"a\tv\nb\t\xe9\n", &[], "line 2: expected text in UTF-8, found the byte `\\xe9`"),
         (b"a\tv\nb\n", &[], "line 2: expected a key, a tab and a value"),
         (b"a\tC:\\new\\xyz\n", &[], "line 1: expected a backslash to begin an escape"),
         (b"a\tv\r\n", &["--raw"], "line 1: expected a line that ends with a newline alone"),
         (b"61\t76\r\n", &["--hex"], "line 1: expected a line that ends with a newline alone"),
         (b"\xef\xbb\xbf{\"key\":\"a\",\"value\":\"\"}\n", &["--format", "json"], "byte order mark"),
-        (b"{\"key\":\"a\",\"key\":\"b\",\"value\":\"\"}\n", &["--format", "json"], "line 1: expected `key` or `key_hex`"),
+        (
+            b"{\"key\":\"a\",\"key\":\"b\",\"value\":\"\"}\n",
+            &["--format", "json"],
+            "line 1: expected `key` or `key_hex`",
+        ),
         (b"{\"key\":\"a\",\"value\":\"\",\"x\":1}\n", &["--format", "json"], "found `x`"),
     ] {
         let (code, said) = load(&place, text, more);

@@ -6,7 +6,8 @@
 //! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
 //! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
 //! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |
-//! | reads | what is left; positions of scans have up to 1/2 of it, open tables up to 3/4 of the remainder, and the block cache what these leave |
+//! | reads | what is left: up to 1/2 for positions of scans, 3/4 of the rest for open tables |
+//! | | and what these leave for the block cache |
 //!
 //! - `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not
 //!   below [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most
@@ -165,7 +166,7 @@ pub(crate) struct Memory {
     batches: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
-    /// What open scans and cursors take besides.
+    /// Open scans and cursors, their read-ahead aside.
     positions: MemoryGauge,
     /// Bytes of these for which tables and cache make room.
     positions_balanced: AtomicU64,
@@ -272,8 +273,8 @@ impl Memory {
         (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
     }
 
-    /// An error if the range deletes of a batch would take more than all memtables may: what a range
-    /// delete takes in memory is many times its own bytes.
+    /// An error if the range deletes of a batch would take more than all memtables may: a range
+    /// delete takes many times its own bytes in memory.
     pub(crate) fn check_ranges(&self, batch: &Batch) -> Result<(), Error> {
         let (max, got) = (self.shares.memtables, ByteCount(batch.ranges_memory() as u64));
         let (budget, fits) = (self.budget, got <= max);

@@ -159,7 +159,7 @@ impl JobRanges {
     pub(crate) fn take_until(&mut self, end: Option<&[u8]>) -> Vec<Fragment> {
         let mut taken = Vec::new();
         self.counted_bytes = 0;
-        // Of a fragment that is cut only keys behind the cut are asked for, so `covers` can share it.
+        // Of a fragment that is cut, only keys behind the cut are asked for: `covers` can share it.
         let kept = self.kept.as_mut().unwrap_or(&mut self.covers);
         while let Some(fragment) = kept.get_mut(self.next) {
             match end {

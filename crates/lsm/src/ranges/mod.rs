@@ -19,8 +19,8 @@
 //!
 //! # Threads
 //! [`MemoryRanges`] has one writer at a time and any number of readers that take no lock.
-//! A [`Skyline`] that readers have and [`Fragments`] do not change. A [`Coverage`] belongs to one reader, a
-//! [`JobRanges`] to one job.
+//! A [`Skyline`] that readers have and [`Fragments`] do not change. A [`Coverage`] belongs to one
+//! reader, a [`JobRanges`] to one job.
 
 mod coverage;
 mod fragments;

@@ -4,8 +4,8 @@
 //!   in its range: it is *painted* over them. A skyline is a row of key ranges with one sequence
 //!   number each.
 //! - The row is a treap. [`Skyline::paint`] changes nodes that no other skyline has, and copies
-//!   the others on the paths to the two ends of the range. So a clone, which shares all nodes, stays
-//!   as it is, and a batch of tombstones copies each node at most once.
+//!   the others on the paths to the two ends of the range. So a clone, which shares all nodes,
+//!   stays as it is, and a batch of tombstones copies each node at most once.
 //! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
 //! Any number of threads; no locks and no I/O.

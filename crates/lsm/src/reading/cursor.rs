@@ -50,7 +50,7 @@ pub struct Cursor {
     versions: u32,
     /// Whether `merge` and `coverage` are there.
     is_open: bool,
-    /// What it opens again after it gave that back.
+    /// Origin of both, to open them again after they were given back.
     origin: Option<Origin>,
     /// The entries passed without showing one, where it skips empty ranges.
     stretch: Option<Stretch>,

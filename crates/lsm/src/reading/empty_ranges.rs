@@ -11,8 +11,8 @@
 //! drops of key spaces make nothing visible. That leaves puts and ingests:
 //!
 //! 1. A writer notes each put here before the put is visible, and the key is cut out of its range.
-//!    A reader takes its sequence first, and looks here afterwards, under the same lock. So each put
-//!    that the reader has to see has been cut out.
+//!    A reader takes its sequence first, and looks here afterwards, under the same lock. So each
+//!    put that the reader has to see has been cut out.
 //! 2. A range is only remembered if no put newer than its reader lies in it, by the list of recent
 //!    puts ([`State::recent`]). If the list does not reach back to the reader, the range is not
 //!    remembered.
@@ -347,7 +347,8 @@ impl State {
         Some(range)
     }
 
-    /// Above three quarters of the bytes, forgets the eighth of the ranges that was used longest ago.
+    /// Above three quarters of the bytes, forgets the eighth of the ranges that was used longest
+    /// ago.
     fn limit(&mut self, bytes_max: usize) {
         while self.range_bytes > bytes_max - bytes_max / 4 {
             let mut used: Vec<u64> = self.ranges.values().map(|range| range.used).collect();

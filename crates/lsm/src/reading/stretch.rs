@@ -5,9 +5,9 @@
 //!   stretch began, in the direction of the walk.
 //! - Every [`LOOK_EVERY`] entries it asks whether the keys ahead are known to be empty, so that the
 //!   cursor can skip them.
-//! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends, and
-//!   a shorter one if it leads to a range that is skipped; a long one in parts, so that recent puts
-//!   need not be known for long.
+//! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends,
+//!   and a shorter one if it leads to a range that is skipped. A long one is remembered in parts,
+//!   so that recent puts need not be known for long.
 //!
 //! One cursor's, used by one thread at a time, which holds no lock.
 

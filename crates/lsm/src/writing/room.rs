@@ -76,8 +76,8 @@ enum Next {
 }
 
 impl Shared {
-    /// Waits until a group may be written of so many bytes, which will take at least `memory` in the
-    /// memtable. `puts`: whether it is more than deletes.
+    /// Waits until a group may be written of so many bytes, which will take at least `memory` in
+    /// the memtable. `puts`: whether it is more than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,

@@ -5,8 +5,8 @@
 //!
 //! - The batches of a group that go to the log are one append: a power cut leaves all of them in
 //!   the log or none. A batch that goes to no log becomes durable when its memtable is flushed.
-//! - Puts are noted for readers that skip empty ranges ([`EmptyRanges`](crate::reading::EmptyRanges))
-//!   before they are visible.
+//! - Before puts are visible, they are noted for readers that skip empty ranges
+//!   ([`EmptyRanges`](crate::reading::EmptyRanges)).
 //! - Before the first range delete of a store is queued, a commit records in the store that it has
 //!   range deletes.
 //!

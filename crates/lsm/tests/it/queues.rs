@@ -231,7 +231,7 @@ fn a_key_with_many_versions_is_passed_by_a_search() {
     });
 }
 
-/// What a snapshot must see.
+/// Entries that a reader must see.
 type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// Checks scans and a cursor of random bounds against a map.
@@ -341,8 +341,8 @@ mod schedules {
 
     use super::*;
 
-    /// A producer, and consumers that ask for the first entry, in any order of threads: what was put
-    /// before a scan began is found by it.
+    /// A producer, and consumers that ask for the first entry, in any order of threads: a scan
+    /// finds each entry that was put before it began.
     #[test]
     fn no_order_of_threads_hides_an_entry_in_a_range_that_readers_find_empty() {
         const COUNT: u64 = 60;

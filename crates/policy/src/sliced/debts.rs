@@ -32,12 +32,12 @@ const STOP: f64 = 3.0;
 /// A debt of bytes grows by one with each such part of their limit.
 const BYTES_OVER: f64 = 0.1;
 
-/// Slices are not due for zones where the last level has more than so many times the bytes of the
+/// Slices are not due for zones where the last level has more than this times the bytes of the
 /// levels above it: a sweep would write about as many bytes for each one that it gives back.
 const SWEEP_MOST: f64 = 64.0;
 
-/// The greatest pressure by bytes: writers go half as fast as compaction, so the debt falls. A store
-/// that was written under another system may begin with many times the limit.
+/// The greatest pressure by bytes: writers go half as fast as compaction, so the debt falls. A
+/// store that was written under another system may begin with many times the limit.
 const BYTES_PRESSURE_MAX: f64 = 1.0;
 /// The greatest pressure by zones.
 const ZONES_PRESSURE_MAX: f64 = 2.0;

@@ -6,11 +6,11 @@
 //!    output is added to one run, the newest of the next tier. Readers see it at once, and the
 //!    merged keys are trimmed from the runs.
 //! 3. The merge has ended when nothing is left of its runs.
-//! 4. A tier of at most [`WHOLE_MAX`] steps goes down as a whole. So does one whose tables only have to be
-//!    moved.
+//! 4. A tier of at most [`WHOLE_MAX`] steps goes down as a whole. So does one whose tables
+//!    only have to be moved.
 //!
-//! The state of a merge is the newest of its runs and the run that it writes to ([`Unfinished`]). It
-//! takes the place of the tier's pointer. If it is lost, or does not fit the tree, another merge
+//! The state of a merge is the newest of its runs and the run that it writes to ([`Unfinished`]).
+//! It takes the place of the tier's pointer. If it is lost, or does not fit the tree, another merge
 //! begins with the rest: all runs of the tier are newer than all of the next tier.
 //!
 //! Pure; threads: any.
@@ -21,7 +21,7 @@ use super::slice::{Slice, SliceLimits};
 use crate::plan::{Place, Plan};
 use crate::tree::{RunId, RunView, TreeView};
 
-/// A tier of at most so many steps goes down as a whole.
+/// A tier of at most this many steps goes down as a whole.
 const WHOLE_MAX: u64 = 2;
 
 /// A merge of a tier that has begun.

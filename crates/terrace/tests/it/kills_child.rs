@@ -151,6 +151,7 @@ pub(crate) fn ingested(ingest: u64, entry: u32) -> Vec<u8> {
 
 /// Tells the parent, at once: what is in the pipe survives this process.
 pub(crate) fn tell(line: &str) {
+    #[expect(clippy::disallowed_methods, reason = "a pipe to the parent; nothing is shown")]
     let mut out = std::io::stdout().lock();
     let told = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
     told.expect("a parent that listens");

@@ -20,8 +20,8 @@ use super::filter::KeyFilter;
 use super::place::{annotation_object, kind_name, role_text};
 use super::printer::Printer;
 use super::{journal, log, superblock, table};
-use crate::escape::Visible;
 use crate::commands::target::Target;
+use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 use crate::output::{Output, counted};
 

@@ -54,7 +54,8 @@ impl List {
             if !self.experiments.is_empty() {
                 for Entry { name, source, about, systems, .. } in &entries {
                     let systems = systems.join(", ");
-                    let [name, source, systems] = [name, source, &systems].map(|text| Visible(text));
+                    let [name, source, systems] =
+                        [name, source, &systems].map(|text| Visible(text));
                     writeln!(out, "\n{name}: {source}\n\n{}\n\n{systems}", about.trim())?;
                 }
             }

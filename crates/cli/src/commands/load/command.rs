@@ -228,7 +228,9 @@ fn told(mut failure: Failure, stored: u64, sorted: bool, before: u64) -> Failure
     failure.stored_up_to_line = Some(stored);
     failure.message += &match (stored, sorted && stored == before) {
         (0, _) => "; stored up to line 0: nothing of the input is stored".to_owned(),
-        (_, true) => format!("; stored up to line {stored}, as before: with --sorted nothing else is"),
+        (_, true) => {
+            format!("; stored up to line {stored}, as before: with --sorted nothing else is")
+        }
         (_, false) => {
             let next = stored.saturating_add(1);
             format!("; stored up to line {stored}: `--from-line {next}` goes on with the next")

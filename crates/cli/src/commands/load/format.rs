@@ -74,9 +74,9 @@ impl Rules {
         }
         match line.strip_prefix(BOM) {
             Some(text) if self.bom => Ok(text),
-            Some(_) => Err(wrong(
-                "an entry, found a byte order mark before it; --bom takes the mark off",
-            )),
+            Some(_) => {
+                Err(wrong("an entry, found a byte order mark before it; --bom takes the mark off"))
+            }
             None => Ok(line),
         }
     }
@@ -152,7 +152,9 @@ fn check_size(line: Line) -> Result<Line, Failure> {
         if let Some((what, part, max)) = parts.into_iter().find(|(_, part, max)| part.len() > *max)
         {
             let found = part.len();
-            return Err(wrong(format_args!("a {what} of at most {max} bytes, found one of {found}")));
+            return Err(wrong(format_args!(
+                "a {what} of at most {max} bytes, found one of {found}"
+            )));
         }
     }
     Ok(line)
@@ -335,11 +337,23 @@ mod tests {
         refused(JSON, b"3", "an object");
         refused(JSON, b"{\"key\":\"a\"}", "an object with `key` and `value`");
         refused(JSON, b"{\"key_hex\":\"0\",\"value\":\"\"}", "pairs of hexadecimal digits");
-        refused(JSON, b"{\"key\":\"a\",\"key\":\"b\",\"value\":\"\"}", "found both, or one of them twice");
+        refused(
+            JSON,
+            b"{\"key\":\"a\",\"key\":\"b\",\"value\":\"\"}",
+            "found both, or one of them twice",
+        );
         refused(JSON, b"{\"key\":\"b1\",\"key_hex\":\"6232\",\"value\":\"\"}", "found both");
-        refused(JSON, b"{\"key\":5,\"key_hex\":\"00\",\"value\":\"\"}", "a string as `key`, found 5");
+        refused(
+            JSON,
+            b"{\"key\":5,\"key_hex\":\"00\",\"value\":\"\"}",
+            "a string as `key`, found 5",
+        );
         refused(JSON, b"{\"key\":\"a\",\"value\":\"v\",\"ttl\":5}", "found `ttl`");
-        refused(JSON, b"{\"key\":\"a\",\"value\":\"v\",\"bytes\":2}", "a value of 2 bytes, found 1");
+        refused(
+            JSON,
+            b"{\"key\":\"a\",\"value\":\"v\",\"bytes\":2}",
+            "a value of 2 bytes, found 1",
+        );
         refused(JSON, b"{\"key\":\"a\",\"value\":\"v\",\"total\":{}}", "found `total`");
         refused(JSON, b"{\"error\":{\"code\":3}}", "found `error`");
         refused(JSON, b"{\"key\":\"a\",\"value\":\"\xff\"}", "a JSON object");

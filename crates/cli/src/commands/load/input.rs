@@ -94,8 +94,10 @@ impl Input {
             let end = rest.iter().position(|&byte| byte == b'\n');
             let part = &rest[..end.unwrap_or(rest.len())];
             if line.len() + part.len() > self.line_max {
-                let message =
-                    format!("expected a line of at most {} bytes, found a longer one", self.line_max);
+                let message = format!(
+                    "expected a line of at most {} bytes, found a longer one",
+                    self.line_max
+                );
                 return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
             line.extend_from_slice(part);

@@ -156,11 +156,8 @@ impl<'a> Sink<'a> {
         drop(into);
         let closed = db.close().map_err(|error| target.named(error.into()));
         let stored = if closed.is_ok() { last } else { synced };
-        let failure = match (written, closed) {
-            (Err(failure), closed) => Some(failure.and(closed.err())),
-            (Ok(()), closed) => closed.err(),
-        };
-        (stored, failure)
+        // A store that has stopped says why each time.
+        (stored, written.err().or(closed.err()))
     }
 }
 
