@@ -11,8 +11,8 @@ use crate::slice::TerraceSlice;
 pub struct TerraceWriter(pub(crate) NamedWriter);
 
 /// Says anew, before the first append, how long the file is expected to live, and how urgent it is:
-/// see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it is
-/// finished elsewhere. For a file that was finished before, the call does nothing.
+/// see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it
+/// is finished elsewhere. For a file that was finished before, the call does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_place(
     writer: Option<&mut TerraceWriter>,
@@ -48,9 +48,9 @@ pub extern "C" fn terrace_writer_sync(writer: Option<&mut TerraceWriter>) -> Ter
     guard(|| Ok(given(writer, "writer")?.0.sync()?))
 }
 
-/// Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if it
-/// is shorter. If that changes its length, the file is finished then; an append after that makes a
-/// copy, as after `terrace_fs_append_to`.
+/// Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if
+/// it is shorter. If that changes its length, the file is finished then; an append after that makes
+/// a copy, as after `terrace_fs_append_to`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_truncate(
     writer: Option<&mut TerraceWriter>,

@@ -10,8 +10,8 @@
 //! - [`Screen::bytes`] passes all bytes. It is for data that is not read by people.
 //! - [`Paint::paint`] adds colours, unless the reader is no terminal or `NO_COLOR` is set.
 //!
-//! Text is collected up to [`PIECE`] bytes. Call [`Write::flush`] at the end, which tells of errors;
-//! a screen that is dropped flushes without a word.
+//! Text is collected up to [`PIECE`] bytes. Call [`Write::flush`] at the end, which tells of
+//! errors; a screen that is dropped flushes without a word.
 //!
 //! [`Visible`]: crate::escape::Visible
 //! [`Escaped`]: crate::escape::Escaped

@@ -6,7 +6,8 @@
 //!   a write can be read ever after.
 //!
 //! The number of an append, of a file or of a mount takes some time to make. Half of an end is more
-//! than a century of any of them, except of epochs: these are checked at each mount, which takes one.
+//! than a century of any of them, except of epochs: these are checked at each mount, which takes
+//! one.
 
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;

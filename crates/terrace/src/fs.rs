@@ -7,8 +7,8 @@
 //! mounted as long as somebody else holds it.
 //!
 //! [`NamedFiles`] are files with names on a store of files, for programs that were written for an
-//! ordinary file system, and a [`NamedWriter`] writes one of them. A [`Replacement`] puts other files
-//! in the place of all of them.
+//! ordinary file system, and a [`NamedWriter`] writes one of them. A [`Replacement`] puts other
+//! files in the place of all of them.
 
 pub use crate::named_annotation::modified;
 pub use crate::named_files::{NamedFiles, NewFile};

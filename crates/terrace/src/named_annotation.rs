@@ -26,7 +26,7 @@ pub(crate) fn cut_annotation(of: &Annotation, size: u64) -> Annotation {
     Annotation { hint: of.hint, opaque }
 }
 
-/// What users of names know of a file: its length is the one that it was cut to.
+/// A file as users of names see it: its length is the one that it was cut to.
 pub(crate) fn as_named(mut info: FileInfo) -> FileInfo {
     if info.sealed && !info.names.is_empty() {
         let cut = number(info.annotation.opaque.get(TIME..));

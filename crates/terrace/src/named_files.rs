@@ -5,11 +5,11 @@
 //! it:
 //! - *Creation* under a name that is taken: the new file takes the name in the transaction that
 //!   makes it. The old one goes with its last name.
-//! - *Appending* to a sealed file: the bytes are copied to a new file, which then takes all names of
-//!   the old one. The copy is a client's file where the original was a log. A
+//! - *Appending* to a sealed file: the bytes are copied to a new file, which then takes all names
+//!   of the old one. The copy is a client's file where the original was a log. A
 //!   [`NamedWriter`](crate::fs::NamedWriter) copies when the first bytes are appended.
-//! - *Truncation*: the file is sealed, its annotation gets the new length, and the blocks after that
-//!   are given back. Nothing is copied. The blocks of a log come back with its last name.
+//! - *Truncation*: the file is sealed, its annotation gets the new length, and the blocks after
+//!   that are given back. Nothing is copied. The blocks of a log come back with its last name.
 //! - *Time of modification*, in the file's annotation; the caller gives the number.
 //!
 //! The store below tells the length that a file had before it was cut: sizes, readers and lists are
@@ -115,7 +115,7 @@ impl NamedFiles {
         info.ok_or_else(|| no_file(name))
     }
 
-    /// What is known of a file.
+    /// The information about a file.
     #[must_use]
     pub fn info(&self, id: FileId) -> Option<FileInfo> {
         self.store.info(id).map(as_named)

@@ -1,4 +1,4 @@
-//! What a medium holds may be a stranger's: names with commands to a terminal, line ends, and
+//! The names on a medium may be a stranger's: names with commands to a terminal, line ends, and
 //! characters that turn or hide text. Every command that prints such names is run on a terminal
 //! (of `script`), with and without `--json`: none of these characters reaches it, and no name
 //! begins a line of its own.

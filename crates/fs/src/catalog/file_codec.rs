@@ -2,9 +2,9 @@
 //!
 //! Decoding refuses fields that do not decode; extents that the store does not have; extents that
 //! overlap in the file or are not in its order; a file of more than 2^32 - 1 blocks; a log without
-//! a run of frames; runs of a file that is no log; a size that does not fit the extents; and runs or
-//! a durable end that are not in order, or beyond the log's blocks. Not checked here are the order
-//! of the names, and whether two files claim the same blocks.
+//! a run of frames; runs of a file that is no log; a size that does not fit the extents; and runs
+//! or a durable end that are not in order, or beyond the log's blocks. Not checked here are the
+//! order of the names, and whether two files claim the same blocks.
 
 use std::sync::Arc;
 
@@ -89,7 +89,8 @@ impl FileRecord {
     }
 }
 
-/// Whether a file of these extents can have this many bytes. Bytes at its end may have been trimmed.
+/// Whether a file of these extents can have this many bytes. Bytes at its end may have been
+/// trimmed.
 fn size_fits(kind: FileKind, size: u64, extents: &ExtentMap) -> bool {
     let (block, blocks) = (BLOCK as u64, u64::from(extents.end()));
     match kind {

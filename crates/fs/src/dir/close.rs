@@ -4,11 +4,12 @@
 //! Why: a reader finds the end of a log or journal where frames stop being valid. This alone does
 //! not tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
-//! Nothing is recorded if a file has a writer, if a deleted file has a reader, or if a cut or a sync of a log has failed before.
-//! `record_ends` fails, and records nothing, if the store takes no more commits, or if a log cannot
-//! be cut to its end or synced now. The next opening then treats the store as after a crash. If
-//! only `CURRENT` cannot be written, `record_ends` fails as well, and the journal says that the
-//! store is closed. A store that is closed already, or open for reading, is left as it is.
+//! Nothing is recorded if a file has a writer, if a deleted file has a reader, or if a cut or a
+//! sync of a log has failed before. `record_ends` fails, and records nothing, if the store takes no
+//! more commits, or if a log cannot be cut to its end or synced now. The next opening then treats
+//! the store as after a crash. If only `CURRENT` cannot be written, `record_ends` fails as well,
+//! and the journal says that the store is closed. A store that is closed already, or open for
+//! reading, is left as it is.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

@@ -11,8 +11,8 @@
 //!    is not written.
 //! 3. The members of the group get their results. Unless writing has failed, the leader then
 //!    removes deleted files and punches out trimmed bytes, except of files that have readers: the
-//!    last reader does it. It rolls the journal if it has grown enough. Files that cannot be removed or punched stay as they are. The next group
-//!    waits for this step.
+//!    last reader does it. It rolls the journal if it has grown enough. Files that cannot be
+//!    removed or punched stay as they are. The next group waits for this step.
 //!
 //! # Failure
 //! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot

@@ -8,8 +8,8 @@
 //!
 //! A sync of a file's handle makes its bytes and its length durable. A sync of the directory makes
 //! names durable, whether made, moved or removed. A handle goes on working when its file is renamed
-//! or removed. Calls other than `describe`, `handle_limit` and `unlock` may wait for the disk, so the
-//! caller must hold no lock.
+//! or removed. Calls other than `describe`, `handle_limit` and `unlock` may wait for the disk, so
+//! the caller must hold no lock.
 
 use std::io;
 use std::ops::Range;
@@ -65,8 +65,8 @@ pub struct Room {
     pub available: ByteCount,
 }
 
-/// How many handles may be open at once. A call that would open one more fails with the error of the
-/// host (`EMFILE`).
+/// How many handles may be open at once. A call that would open one more fails with the error of
+/// the host (`EMFILE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandleLimit {
     /// Any number.

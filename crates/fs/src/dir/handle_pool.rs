@@ -1,9 +1,9 @@
 //! [`HandlePool`]: keeps the number of open files of a store below the limit of its process.
 //!
 //! A store has a file of the host for every table, and a process may have some hundred files open.
-//! So a [`PooledFile`](super::pooled_file::PooledFile) is open only while its handle is in the pool.
-//! When the pool is full, it closes a handle to open another one, and a closed file is opened again
-//! when it is used next.
+//! So a [`PooledFile`](super::pooled_file::PooledFile) is open only while its handle is in the
+//! pool. When the pool is full, it closes a handle to open another one, and a closed file is opened
+//! again when it is used next.
 //!
 //! # Rules
 //! - The pools of a process together use at most half of its descriptors. The other half is for the

@@ -28,7 +28,7 @@ pub(super) struct PooledFile {
     slot: Arc<Slot>,
 }
 
-/// What the pool knows of a file.
+/// The state of a file in the pool.
 pub(super) struct Slot {
     name: String,
     access: Access,

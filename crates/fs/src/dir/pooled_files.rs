@@ -2,7 +2,7 @@
 //!
 //! | call | handle |
 //! |---|---|
-//! | [`create_pooled`](PooledFiles::create_pooled), [`open_pooled`](PooledFiles::open_pooled) | closed and opened again as the [`HandlePool`] needs; for the files of the store |
+//! | `create_pooled`, `open_pooled` | the [`HandlePool`] closes and reopens it; for store files |
 //! | `create` and `open` of the trait | open until it is dropped; for journal and superblock |
 //!
 //! A call that finds no descriptor left has the pool close handles, and is made again.

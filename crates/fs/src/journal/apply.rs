@@ -4,8 +4,9 @@
 //! the files in the order of their ids. Transactions between them are applied to files of the ids
 //! that the chunks have covered so far; a later chunk has the other files with the changes in them.
 //! The features that a head names must be known: the caller asks
-//! [`check_features`](Application::check_features). A `Head` behind a complete snapshot begins another one, whose chunks are passed over. For a
-//! journal whose head is lost, [`headless`](Application::headless) starts without one.
+//! [`check_features`](Application::check_features). A `Head` behind a complete snapshot begins
+//! another one, whose chunks are passed over. For a journal whose head is lost,
+//! [`headless`](Application::headless) starts without one.
 //!
 //! The caller passes whole appends in the journal's order, without links and continuations; those
 //! are errors here. After an error in a record, the records before it are applied. After an error
@@ -54,8 +55,8 @@ impl Application {
         self.catalog
     }
 
-    /// Refuses a journal that needs features which this version does not know. To be asked after each
-    /// append, so that nothing of an unknown kind is read.
+    /// Refuses a journal that needs features which this version does not know. To be asked after
+    /// each append, so that nothing of an unknown kind is read.
     pub(crate) fn check_features(&self, write: bool) -> Result<(), StoreError> {
         self.features.check(write)
     }
@@ -119,8 +120,8 @@ impl Application {
         Ok(())
     }
 
-    /// The catalog and the payload bytes of its snapshot; or what is missing. `epoch` is that of the
-    /// journal's last frames.
+    /// The catalog and the payload bytes of its snapshot; or what is missing. `epoch` is that of
+    /// the journal's last frames.
     pub(crate) fn finish(self, epoch: u32) -> Result<(Catalog, u64), String> {
         if !self.started {
             return Err("no snapshot at all".into());

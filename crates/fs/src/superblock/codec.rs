@@ -137,7 +137,9 @@ impl fmt::Display for Shape {
         let last = bytes(self.last_zone_size);
         match zones {
             1 => write!(f, "{last}")?,
-            _ => write!(f, "{zones} zones of {size}, {capacity} of it writable, the last of {last}")?,
+            _ => {
+                write!(f, "{zones} zones of {size}, {capacity} of it writable, the last of {last}")?
+            }
         }
         write!(f, ", in blocks of {logical_block} bytes")
     }
@@ -366,8 +368,8 @@ impl Superblock {
         )))
     }
 
-    /// Refuses numbers that no store can have, and features that this version does not know. `place`
-    /// is where the superblock is. With `write`, the numbers must also have room to grow.
+    /// Refuses numbers that no store can have, and features that this version does not know.
+    /// `place` is where the superblock is. With `write`, the numbers must also have room to grow.
     pub(crate) fn check(&self, place: &str, write: bool) -> Result<(), StoreError> {
         let sequences = self.splices.iter().map(|splice| splice.sequence);
         let sequences = sequences.chain([self.head.sequence, self.journal_end]);

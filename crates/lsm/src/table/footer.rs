@@ -135,7 +135,10 @@ impl Footer {
         for block in blocks.into_iter().flatten() {
             let end = block.offset.checked_add(u64::from(block.size));
             if end.is_none_or(|end| end > start) || (block.size as usize) < FRAME_BYTES {
-                return corrupt(format!("a block before {start}"), format!("{} bytes at {}", block.size, block.offset));
+                return corrupt(
+                    format!("a block before {start}"),
+                    format!("{} bytes at {}", block.size, block.offset),
+                );
             }
         }
         Ok(footer)

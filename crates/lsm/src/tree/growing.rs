@@ -1,8 +1,8 @@
 //! Numbers of the tree that only grow: sequences of entries, and ids of runs.
 //!
-//! A number at or above its end is refused where it is decoded. An engine that may write needs more:
-//! all numbers must be below half of their ends, which no store reaches in its life. So nothing
-//! that is written gets a number that a later opening refuses.
+//! A number at or above its end is refused where it is decoded. An engine that may write needs
+//! more: all numbers must be below half of their ends, which no store reaches in its life. So
+//! nothing that is written gets a number that a later opening refuses.
 
 use terrace_env::SeqNo;
 use terrace_env::store::StoreError;

@@ -9,8 +9,8 @@ use terrace_env::random::Random;
 use terrace_env::store::{MemoryStore, Store};
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
-    Batch, Bounds, Cursor, Durability, Engine, EngineOptions, Error, KeySpaceId,
-    MemoryStats, Scan, TableOptions,
+    Batch, Bounds, Cursor, Durability, Engine, EngineOptions, Error, KeySpaceId, MemoryStats, Scan,
+    TableOptions,
 };
 use terrace_policy::{Leveled, LeveledOptions};
 

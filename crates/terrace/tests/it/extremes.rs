@@ -1,6 +1,6 @@
-//! Numbers in the engine's metadata replaced by extreme ones, with right checksums: opening, reading,
-//! writing and compacting end in an answer or an error, and a write that was acknowledged is there
-//! ever after. Simulated, so that an endless loop is a failure.
+//! Numbers in the engine's metadata replaced by extreme ones, with right checksums: opening,
+//! reading, writing and compacting end in an answer or an error, and a write that was acknowledged
+//! is there ever after. Simulated, so that an endless loop is a failure.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ fn live(files: &MemoryFiles) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What comes of each extreme number at each of these places.
+/// The outcome of each extreme number at each of these places.
 fn check(files: &MemoryFiles, at: usize, width: usize, value: u64) -> bool {
     let files = patched(files, at, width, value);
     let outcome = runner::simulate(1, || live(&files));

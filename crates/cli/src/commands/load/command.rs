@@ -39,9 +39,9 @@ const LINE_MAX: usize = 8 * (VALUE_BYTES_MAX + KEY_BYTES_MAX);
 Text has a key, a tab and a value on each line. A backslash begins an escape, one of these:
   \\\\  a backslash      \\t  a tab      \\n  a line feed      \\r  a carriage return
   \\xff  a byte         \\u{1f600}  a character
-So the tab-separated text `C:\\temp` has a tab in it; `C:\\\\temp` has a backslash, and with --raw the
-first one has, too. Control characters, bytes that are not UTF-8 and a byte order mark are refused,
-unless a flag takes them.
+So the tab-separated text `C:\\temp` has a tab in it; `C:\\\\temp` has a backslash, and with --raw
+the first one has, too. Control characters, bytes that are not UTF-8 and a byte order mark are
+refused, unless a flag takes them.
 
 A load that ends early says up to which line all is stored; `--from-line` goes on behind it.
 

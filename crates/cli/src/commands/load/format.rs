@@ -2,8 +2,8 @@
 //!
 //! What `scan --values` prints is read back exactly. Text that it never prints is refused, because
 //! it may mean something else than its bytes: control characters, such as the carriage return of a
-//! line end of two characters, a byte order mark, a second tab, bytes that are not UTF-8, a field of
-//! JSON that is there twice or that would be lost. Flags take some of them ([`Rules`]).
+//! line end of two characters, a byte order mark, a second tab, bytes that are not UTF-8, a field
+//! of JSON that is there twice or that would be lost. Flags take some of them ([`Rules`]).
 //!
 //! An empty line is no entry and no error, and so are the sums that end a scan in JSON.
 

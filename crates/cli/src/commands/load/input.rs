@@ -119,7 +119,7 @@ impl Input {
     }
 }
 
-/// What is taken next.
+/// The next piece of the input.
 enum Taken {
     Chunk(Vec<u8>),
     Pause,

@@ -247,11 +247,17 @@ impl PlainPool {
         runs.sort_unstable_by_key(|run| run.start);
         for run in &runs {
             if state.free.overlaps(run) {
-                problems.push(format!("device {device}: blocks {}..{} are used and free", run.start, run.end));
+                problems.push(format!(
+                    "device {device}: blocks {}..{} are used and free",
+                    run.start, run.end
+                ));
             }
         }
         for pair in runs.windows(2).filter(|pair| pair[0].end > pair[1].start) {
-            problems.push(format!("device {device}: blocks {}..{} and {}..{} overlap", pair[0].start, pair[0].end, pair[1].start, pair[1].end));
+            problems.push(format!(
+                "device {device}: blocks {}..{} and {}..{} overlap",
+                pair[0].start, pair[0].end, pair[1].start, pair[1].end
+            ));
         }
         let used: u64 = runs.iter().map(|run| run.end - run.start).sum();
         let leased: u64 = state.leases.values().map(|it| it.guard_end - it.next).sum();

@@ -163,8 +163,8 @@ fn a_deleted_file_that_is_read_leaves_no_trace_in_a_closed_store() {
     }
 }
 
-/// Writes tables at the same time, and commits each by itself. Returns those that were acknowledged,
-/// and the first error.
+/// Writes tables at the same time, and commits each by itself. Returns those that were
+/// acknowledged, and the first error.
 fn flush_under_failure(store: &Arc<dyn Store>) -> (Vec<(usize, FileId)>, Option<StoreError>) {
     let (mut first, mut sealed) = (None, Vec::new());
     let mut note = |error| {

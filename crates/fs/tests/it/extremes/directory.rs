@@ -46,7 +46,7 @@ impl Case {
         self.files.bytes(&self.journal).expect("the journal")
     }
 
-    /// What comes of the store with other bytes in a file.
+    /// Lives of the store with other bytes in a file.
     fn judge(&self, name: &str, bytes: Vec<u8>) -> Result<Outcome, String> {
         let files = self.files.copy();
         files.overwrite(name, bytes);

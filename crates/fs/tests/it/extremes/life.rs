@@ -1,4 +1,4 @@
-//! What is done with a store whose numbers are extreme, and what must hold.
+//! The life of a store whose numbers are extreme: what a test does with it, and what must hold.
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ impl Case {
         self.journal.iter().flat_map(|at| read(drive, *at)).collect()
     }
 
-    /// What comes of a drive.
+    /// The life of a drive with these bytes.
     fn judge(drive: Arc<Emulator>) -> Result<Outcome, String> {
         let _ = Fs::check(Arc::clone(&drive) as Arc<dyn Device>);
         let open = |access| -> Result<Arc<dyn Store>, StoreError> {
