@@ -129,6 +129,28 @@ impl SegmentView {
         let part = self.histogram.keys().filter(within).count() as u64 + 1;
         if all == 1 { self.size } else { ByteCount(self.size.0 * part.min(all) / all) }
     }
+
+    /// About how many of its bytes lie in a range, taking its keys as evenly spread numbers.
+    #[must_use]
+    pub fn even_share(&self, span: &Span) -> ByteCount {
+        let (start, end) = ((&self.span.start).max(&span.start), (&self.span.end).min(&span.end));
+        if start >= end {
+            return ByteCount(0);
+        }
+        if *start == self.span.start && *end == self.span.end {
+            return self.size;
+        }
+        let same = self.span.start.iter().zip(self.span.end.iter()).take_while(|(a, b)| a == b);
+        let skip = same.count();
+        let number = |key: &Key| {
+            let digits = (0..8).map(|at| u64::from(key.get(skip + at).copied().unwrap_or(0)));
+            digits.fold(0, |number, digit| number << 8 | digit)
+        };
+        let whole = number(&self.span.end).saturating_sub(number(&self.span.start)).max(1);
+        let part = number(end).saturating_sub(number(start)).min(whole);
+        let bytes = u128::from(self.size.0) * u128::from(part) / u128::from(whole);
+        ByteCount(bytes as u64)
+    }
 }
 
 /// Set: tables that one merge wrote one behind the other ([`Merge::set`](crate::Merge::set)), as it

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use terrace_env::ByteCount;
 
-use super::division::{Fate, Gaps, Rule, divide, share, whole_dump};
+use super::division::{Fate, Gaps, Rule, divide, whole_dump};
 use super::window::Window;
 use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Part, Place, Plan, Route};
@@ -86,7 +86,7 @@ impl<'a> Cascade<'a> {
         let of_run = |tables: &Vec<SegmentView>| {
             let first = tables.partition_point(|table| table.span.end <= span.start);
             let met = tables[first..].iter().take_while(|table| table.span.start < span.end);
-            met.map(|table| share(table, span).0).sum::<u64>()
+            met.map(|table| table.even_share(span).0).sum::<u64>()
         };
         ByteCount(self.inputs.iter().map(|(_, tables)| of_run(tables)).sum())
     }
@@ -155,7 +155,7 @@ impl<'a> Cascade<'a> {
         for (span, _) in self.routed_in(&table.span) {
             rest = rest.iter().flat_map(|part| part.without(span)).collect();
         }
-        let part = |span: Span| SegmentView { size: share(table, &span), span, ..table.clone() };
+        let part = |span: Span| SegmentView { size: table.even_share(&span), span, ..table.clone() };
         rest.into_iter().map(part).collect()
     }
 

@@ -132,24 +132,3 @@ fn push(fates: &mut Vec<(Span, Fate)>, span: Span, fate: Fate) {
         _ => fates.push((span, fate)),
     }
 }
-
-/// About the bytes of a table in a range, taking its keys as evenly spread numbers.
-pub(super) fn share(table: &SegmentView, span: &Span) -> ByteCount {
-    let (start, end) = ((&table.span.start).max(&span.start), (&table.span.end).min(&span.end));
-    if start >= end {
-        return ByteCount(0);
-    }
-    if *start == table.span.start && *end == table.span.end {
-        return table.size;
-    }
-    let same = table.span.start.iter().zip(table.span.end.iter()).take_while(|(a, b)| a == b);
-    let skip = same.count();
-    let number = |key: &Key| {
-        let digits = (0..8).map(|at| u64::from(key.get(skip + at).copied().unwrap_or(0)));
-        digits.fold(0, |number, digit| number << 8 | digit)
-    };
-    let whole = number(&table.span.end).saturating_sub(number(&table.span.start)).max(1);
-    let part = number(end).saturating_sub(number(start)).min(whole);
-    let bytes = u128::from(table.size.0) * u128::from(part) / u128::from(whole);
-    ByteCount(bytes as u64)
-}

@@ -12,6 +12,7 @@
 //! | `shape` | the store that parameters are fitted to |
 //! | `system` | [`System`]: a row with chosen parameters, and its deciders |
 //! | `text` | systems as text |
+//! | `write_amplification` | how much a row's compactions write, in closed form |
 //!
 //! A store may be opened under another system, or with other parameters, each time. So a decider
 //! must accept every legal tree, and any state of its own system. The name of a system is stored on
@@ -39,6 +40,7 @@ mod smrdb_leveled;
 mod system;
 mod text;
 mod tiered;
+mod write_amplification;
 
 use parts::RowParts;
 pub use row::Row;
