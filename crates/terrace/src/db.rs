@@ -20,7 +20,7 @@ use terrace_lsm::{
     Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, LostRange, ReadOptions, Stats,
     TableOptions, Verified, mark_of_unfinished_copy,
 };
-use terrace_policy::System;
+use terrace_policy::{StoreShape, System};
 
 use crate::below::Below;
 use crate::identity::Identity;
@@ -46,6 +46,7 @@ pub(crate) struct Inner {
     pub(crate) below: Below,
     pub(crate) identity: Identity,
     pub(crate) system: System,
+    pub(crate) shape: StoreShape,
     pub(crate) live_max: ByteCount,
     pub(crate) memtable_size: ByteCount,
 }
@@ -98,6 +99,13 @@ impl Db {
     #[must_use]
     pub fn live_max(&self) -> ByteCount {
         self.inner.live_max
+    }
+
+    /// Bytes that compactions write for one that is flushed, about, where `live` bytes live in the
+    /// store: a closed form of its system ([`System::write_amplification`]).
+    #[must_use]
+    pub fn write_amplification(&self, live: ByteCount) -> f64 {
+        self.inner.system.write_amplification(&self.inner.shape, live)
     }
 
     /// The size of its memtables: that of the [`Options`](crate::Options), or what fits the store,

@@ -132,7 +132,7 @@ impl Db {
             live_max = live_max.min(ByteCount(space.free.0 + space.live.0));
         }
         let identity = Identity::new();
-        let inner = Inner { engine, below, identity, system, live_max, memtable_size };
+        let inner = Inner { engine, below, identity, system, shape, live_max, memtable_size };
         let inner = Arc::new(inner);
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let handling = Handling { reads: ReadOptions::default(), durability };
