@@ -51,7 +51,8 @@ pub fn carry_out_traced(
         let stage = Stage::open(plan, trace)?;
         let mut outcomes = Vec::new();
         for phase in 0..plan.phases.len() {
-            outcomes.extend(stage.phase(phase, watch)?);
+            let outcome = stage.phase(phase, watch).map_err(|error| stage.explain(error))?;
+            outcomes.extend(outcome);
         }
         stage.finish()?;
         Ok(outcomes)

@@ -10,6 +10,7 @@ use terrace_zone::GeometryError;
 use terrace_zone::timing::DriveError;
 use terrace_zone::timing::Scale;
 
+use super::TooMuchMoved;
 use crate::workload::{ClientError, CrowdError};
 
 /// An experiment of which no run can be made.
@@ -108,6 +109,9 @@ pub enum RunError {
         /// Error of a client.
         error: CrowdError,
     },
+    /// The store moved many times the bytes that its tree explains.
+    #[error("too much was moved: {0}")]
+    TooMuchMoved(TooMuchMoved),
     /// The trace could not be written.
     #[error("the trace cannot be written: {0}")]
     Trace(#[source] io::Error),

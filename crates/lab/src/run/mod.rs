@@ -17,6 +17,7 @@
 //! | `sampler`, `sample` | values at even times |
 //! | `addresses` | where tables lie on a device without zones |
 //! | `metrics`, `work`, `outcome`, `names` | what comes of a phase and of its jobs, and its names |
+//! | `work_limit` | how many bytes a store may move before its run fails |
 //! | `error` | why a plan or a run fails |
 //!
 //! A run is a simulation on one thread. Samples and readings take no virtual time and send no
@@ -46,6 +47,7 @@ mod scaling;
 mod stage;
 mod store_plan;
 mod work;
+mod work_limit;
 
 pub use addresses::{Addresses, Piece, Stretch};
 pub use carry_out::{Progress, carry_out, carry_out_traced};
@@ -59,3 +61,4 @@ pub use phase::PhasePlan;
 pub use plan::{RunChoice, RunPlan};
 pub use sample::{Sample, ZoneShare};
 pub use store_plan::StorePlan;
+pub use work_limit::TooMuchMoved;

@@ -3,7 +3,8 @@
 //!
 //! [`Stage::open`] formats the devices and opens the store. The phases then run once each, in
 //! order, because each goes on with the store as the one before left it. [`Stage::finish`] verifies
-//! the store without the devices' timing, closes it and, if both succeed, ends the trace.
+//! the store without the devices' timing, closes it and, if both succeed, ends the trace. A store
+//! that moves too much fails ([`WorkLimit`]).
 //!
 //! A stage must be used inside a simulation with the plan's seed.
 
@@ -31,6 +32,7 @@ use super::phase::PhasePlan;
 use super::plan::RunPlan;
 use super::recorder::{Recorder, Trace, TraceOf};
 use super::sampler::{Sampler, Scene};
+use super::work_limit::WorkLimit;
 use super::{Cost, Outcome, PlanError, Progress, RunError};
 use crate::workload::{Arriving, Crowd, Entries, First, Sizes, World};
 
@@ -44,6 +46,7 @@ pub(super) struct Stage<'a> {
     trace: Arc<Mutex<Trace>>,
     /// Where merges write, on a device without zones.
     notes: Option<Arc<Mutex<Notes>>>,
+    limit: WorkLimit,
 }
 
 impl<'a> Stage<'a> {
@@ -68,8 +71,11 @@ impl<'a> Stage<'a> {
         drive.set_timing(Some(Box::new(timing)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
-        let opened = store(plan, plan.options()?, &drive, second.clone());
+        let limit = WorkLimit::default();
+        let opened = store(plan, plan.options()?, &drive, second.clone(), &limit);
         let (db, fs) = opened.map_err(place)?;
+        let size = db.store().space().capacity;
+        limit.set(db.write_amplification(size), size);
         let jobs = Arc::new(Jobs::noting(notes.clone()));
         db.listen(Arc::clone(&jobs) as _);
         let world = World::new(db.clone(), Arc::new(entries));
@@ -91,7 +97,7 @@ impl<'a> Stage<'a> {
             time_scale: plan.time_scale(),
             rate,
         };
-        Ok(Self { plan, scene, trace, notes })
+        Ok(Self { plan, scene, trace, notes, limit })
     }
 
     /// The store and what it must hold.
@@ -163,6 +169,11 @@ impl<'a> Stage<'a> {
                 gigabytes_moved: (read + written) as f64 / 1e9,
             },
         }))
+    }
+
+    /// The reason for a failure: the limit of work, if the store has moved too much.
+    pub(super) fn explain(&self, error: RunError) -> RunError {
+        self.limit.exceeded().map_or(error, RunError::TooMuchMoved)
     }
 
     /// Where the tables of this phase's merges lie, and the free runs, if there are no zones.
@@ -271,6 +282,7 @@ fn store(
     options: Options,
     drive: &Arc<Emulator>,
     second: Option<(Role, Arc<Emulator>)>,
+    limit: &WorkLimit,
 ) -> Result<(Db, Arc<Fs>), terrace::Error> {
     let log = plan.store.log_writes;
     let mut format = FormatOptions::default();
@@ -286,6 +298,7 @@ fn store(
     let fs = Fs::mount(devices, &MountOptions::default())?;
     let store = plan.store.metadata_writes.store(Arc::clone(&fs) as _);
     let store = log.store(store, plan.store.log_chunk, plan.store.log_buffer);
+    let store = limit.store(store);
     let db = Db::open_fs_through(Arc::clone(&fs), store, options)?;
     fs.set_cache(ByteCount(plan.store.file_cache), plan.store.cache_policy);
     Ok((db, fs))
@@ -456,6 +469,21 @@ mod tests {
             stage.phase(0, &mut |_| ()).map(drop)
         });
         assert!(matches!(ended, Err(RunError::Client { .. })), "{ended:?}");
+    }
+
+    #[test]
+    fn a_load_that_moves_too_much_fails_by_itself_and_says_where_the_bytes_went() {
+        let plan = plan(&LOAD.replace("fillseq", "fillrandom").replace("20_000", "4_000_000"));
+        runner::simulate(plan.seed, || {
+            let stage = Stage::open(&plan, None).unwrap();
+            // The same load is within the limit of its system, as the other tests show.
+            stage.limit.set(0.0, ByteCount(0));
+            let error = stage.phase(0, &mut |_| ()).map_err(|error| stage.explain(error));
+            let error = error.expect_err("a limit of nothing");
+            let text = error.to_string();
+            assert!(matches!(error, RunError::TooMuchMoved(_)), "{text}");
+            assert!(text.contains("flush") && text.contains("compaction"), "{text}");
+        });
     }
 
     #[test]
