@@ -169,7 +169,7 @@ fn no_command_makes_a_store_of_a_drive_that_holds_files_with_names() {
     assert_eq!(cat(&place, "d.img", "/db/OLD"), b"bytes");
 
     place.ok(&["fs", "rm", "d.img", "/db/OLD"]);
-    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["put", "d.img", "key", "value", "--create-store"]);
     place.fails(1, &["fs", "put", "d.img", "file", "name"]);
 }
 
