@@ -132,7 +132,7 @@ fn a_drive_of_another_size_is_told_in_words() {
     create("other.img", "32MiB", "1MiB");
     // The first zones, with the superblock, on a drive of another shape.
     let access = terrace::device::Access::ReadWrite;
-    let open = |name: &str| Emulator::open_image(&place.path().join(name), access).unwrap();
+    let open = |name: &str| Emulator::open_image(place.path().join(name), access).unwrap();
     let (from, to) = (open("d.img"), open("other.img"));
     for report in from.report(ZoneId(0), 4).unwrap() {
         let written = (report.write_pointer.0 - report.start.0) as u32;

@@ -17,6 +17,7 @@ fn small_tables(place: &Place, count: u64) -> usize {
     std::fs::write(place.path().join("lines"), lines(count)).unwrap();
     place.ok(&["format", "store", "--system", "leveldb-greedy:table_size=64KiB"]);
     place.ok(&["load", "store", "lines"]);
+    place.ok(&["compact", "store"]);
     tables(place)
 }
 
@@ -51,7 +52,7 @@ fn a_directory_of_more_tables_than_descriptors_is_read_and_written() {
                 assert!(String::from_utf8_lossy(&output.stdout) == all, "under {limit}");
             }
         }
-        let key = all.split_whitespace().nth(1_000).unwrap();
+        let key = all.split_whitespace().filter(|word| word.starts_with("key")).nth(500).unwrap();
         assert!(limited(&place, limit, &format!("get store {key}")).status.success());
     }
     assert!(place.ok(&["scan", "store"]) == all, "entries were lost");
