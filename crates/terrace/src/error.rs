@@ -200,7 +200,7 @@ enum Misuse {
     #[error(
         "the key space {name:?}: expected one of {}{}, found none of this name; \
          `create_key_space` makes it",
-        known.join(", "),
+        known.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", "),
         if *more > 0 { format!(" and {more} more") } else { String::new() }
     )]
     UnknownKeySpace { name: String, known: Vec<String>, more: usize },

@@ -419,7 +419,7 @@ mod tests {
     fn sizes_and_records_that_there_cannot_be_are_refused() {
         let mut client = client(KeyOrder::Hashed);
         let error = client.play(Operation::Update(1, 7)).unwrap_err().to_string();
-        assert_eq!(error, "record 1: expected a value of 8 to 100 bytes, found 7");
+        assert_eq!(error, "record 1: expected a value of 8 to 16777216 bytes, found 7");
         client.play(Operation::Update(1, 101)).unwrap_err();
         let error = client.play(Operation::Delete(RECORDS_MAX)).unwrap_err().to_string();
         assert_eq!(error, "record 4294967296: expected a number below 4294967296");

@@ -155,7 +155,8 @@ impl<'a> Cascade<'a> {
         for (span, _) in self.routed_in(&table.span) {
             rest = rest.iter().flat_map(|part| part.without(span)).collect();
         }
-        let part = |span: Span| SegmentView { size: table.even_share(&span), span, ..table.clone() };
+        let part =
+            |span: Span| SegmentView { size: table.even_share(&span), span, ..table.clone() };
         rest.into_iter().map(part).collect()
     }
 
