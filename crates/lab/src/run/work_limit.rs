@@ -81,7 +81,7 @@ impl WorkLimit {
         self.0.lock().limit = Some((closed_form, drive.0.saturating_mul(ALLOWANCE)));
     }
 
-    /// What went beyond the limit, if anything did.
+    /// The excess over the limit, if there is any.
     pub(super) fn exceeded(&self) -> Option<TooMuchMoved> {
         self.0.lock().exceeded.clone()
     }
