@@ -6,7 +6,7 @@
 //! | where does a file go on | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
 //! | | | [`WholeZones`], [`ByLifetime`], [`Fitted`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
-//! | | | [`LastResort`], [`OnDemand`] |
+//! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //! | where new data goes | | [`Sliced`], [`Sweep`], [`Gear`] |
 //! | | | [`Bands`], [`Sealdb`] |
@@ -35,7 +35,6 @@ mod leveled;
 mod load;
 mod load_aware;
 mod log_structured;
-mod on_demand;
 mod placement;
 mod plan;
 mod pointers;
@@ -68,7 +67,6 @@ pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Throttle};
 pub use load::Load;
 pub use load_aware::{LoadAware, LoadRule};
 pub use log_structured::LogStructured;
-pub use on_demand::OnDemand;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{

@@ -15,7 +15,6 @@
 //!
 //! Pure; threads: any.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
@@ -43,54 +42,32 @@ pub(super) struct Slice<'a> {
     pub(super) end: Option<Key>,
     /// Segments of the tier that reach into it, by run.
     upper: Vec<(Place, Segments<'a>)>,
-    /// Its first key.
-    pub(super) start: Key,
+    start: Key,
     lower: Segments<'a>,
 }
 
 impl<'a> Slice<'a> {
-    /// The slice of these tiers and of the level below them, from a key on; `None`: the tiers are
-    /// empty.
+    /// The slice of a tier and the level behind it from a key on; `None`: the tier is empty.
     pub(super) fn of(
         tree: &'a TreeView,
-        tiers: RangeInclusive<usize>,
+        tier: usize,
         from: &[u8],
         limits: &SliceLimits,
     ) -> Option<Self> {
-        let lower = tree.runs(tiers.end() + 1).last();
-        let of_level = |level| tree.runs(level).iter().map(move |run| (level, run));
-        let runs: Vec<(usize, &RunView)> = tiers.flat_map(of_level).collect();
+        let runs = tree.runs(tier);
+        let lower = tree.runs(tier + 1).last();
         let lower = lower.map_or_else(Segments::default, |run| run.segments.as_slice());
-        let start = start(&runs, lower, from, limits.carried_max)?;
-        Some(Self::from(&runs, lower, start, limits))
-    }
-
-    /// The first slice of these runs of tiers, newest first, and of nothing else.
-    pub(super) fn of_runs(runs: &[(usize, &'a RunView)], limits: &SliceLimits) -> Option<Self> {
-        let firsts = runs.iter().filter_map(|(_, run)| run.segments.first());
-        let start = firsts.map(|segment| segment.span.start.clone()).min()?;
-        Some(Self::from(runs, Segments::default(), start, limits))
-    }
-
-    fn from(
-        runs: &[(usize, &'a RunView)],
-        lower: Segments<'a>,
-        start: Key,
-        limits: &SliceLimits,
-    ) -> Self {
+        let start = start(runs, lower, from, limits.carried_max)?;
         let end = end(runs, lower, &start, limits.size);
-        let upper = runs.iter().map(|(level, run)| {
+        let upper = runs.iter().map(|run| {
             let first = run.segments.partition_point(|segment| segment.span.end <= start);
             let behind = behind(run.segments.as_slice(), end.as_ref());
-            (
-                Place { level: *level as u8, run: run.id },
-                run.segments.slice(first..behind.max(first)),
-            )
+            (Place { level: tier as u8, run: run.id }, run.segments.slice(first..behind.max(first)))
         });
         let upper = upper.filter(|(_, segments)| !segments.is_empty()).collect();
         let first = lower.partition_point(|segment| segment.span.end <= start);
         let lower = lower.slice(first..behind(lower, end.as_ref()).max(first));
-        Self { end, upper, start, lower }
+        Some(Self { end, upper, start, lower })
     }
 
     /// The merge of the slice into a run, or the moves that do the same.
@@ -136,13 +113,13 @@ fn behind(segments: Segments<'_>, end: Option<&Key>) -> usize {
 
 /// Steps 1 and 2.
 fn start(
-    runs: &[(usize, &RunView)],
+    runs: &[RunView],
     lower: Segments<'_>,
     from: &[u8],
     carried_max: ByteCount,
 ) -> Option<Key> {
     let first = |from: &[u8]| {
-        let firsts = runs.iter().filter_map(|(_, run)| {
+        let firsts = runs.iter().filter_map(|run| {
             let at = run.segments.partition_point(|segment| &segment.span.end[..] <= from);
             run.segments.get(at).map(|segment| &segment.span.start)
         });
@@ -163,15 +140,10 @@ fn start(
 }
 
 /// Step 3.
-fn end(
-    runs: &[(usize, &RunView)],
-    lower: Segments<'_>,
-    start: &Key,
-    size: ByteCount,
-) -> Option<Key> {
+fn end(runs: &[RunView], lower: Segments<'_>, start: &Key, size: ByteCount) -> Option<Key> {
     let of_lower = lower.partition_point(|segment| segment.span.end <= *start);
     let mut rest: Vec<Segments<'_>> = vec![lower.slice(of_lower..lower.len())];
-    rest.extend(runs.iter().map(|(_, run)| {
+    rest.extend(runs.iter().map(|run| {
         let first = run.segments.partition_point(|segment| segment.span.end <= *start);
         run.segments.slice(first..run.segments.len())
     }));
@@ -187,9 +159,7 @@ fn end(
             return Some(begins.clone());
         }
         at[source] += 1;
-        // Of a table that reaches over a border of the slice, half lies within on average: the one
-        // at the start counts as nothing, the one at the end whole.
-        taken += if source > 0 && begins < start { 0 } else { segment.size.0 };
+        taken += segment.size.0;
         if source == 0 {
             table_end = Some(&segment.span.end);
         }

@@ -110,7 +110,7 @@ pub struct System {
     /// Then the deepest tier does not go down as a whole. 0: it does. More: fewer runs to read, and
     /// more rewriting. Range: 0 to 100.
     pub along_max: u16,
-    /// How large all tiers together grow before slices go down, in percent of the last level,
+    /// How large the deepest tier grows before slices of it go down, in percent of the last level,
     /// where there are slices. More: less rewriting, slower reads, and more space. Range: 1 to 400.
     pub tier_share: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that

@@ -13,8 +13,8 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
     Compaction, Histogram, HistogramBuilder, Key, Load, Merge, Part, Place, Plan, Route, RunId,
-    RunView, SegmentView, SetView, Span, StoreShape, Supply, System, TreeView, Urgency,
-    ZonesSource, ZonesView,
+    RunView, SegmentView, SetView, Span, StoreShape, System, TreeView, Urgency, ZonesSource,
+    ZonesView,
 };
 
 use super::zones::Zones;
@@ -39,17 +39,11 @@ impl ZonesSource for Sight {
     fn placed(&self, _: &[FileId]) -> ZonesView {
         self.0.lock().as_ref().map(Zones::view).unwrap_or_default()
     }
-
-    fn supply(&self) -> Option<Supply> {
-        self.0.lock().as_ref().map(Zones::supply)
-    }
 }
 
 pub(crate) struct Replay {
     pub(crate) zones: Zones,
     pub(crate) counts: BTreeMap<&'static str, u64>,
-    /// Entries that the largest merge read.
-    pub(crate) largest_merge: usize,
     /// Keys whose newest entry is a delete. Wherever such a key lies, it counts as a tombstone.
     pub(crate) deleted: BTreeSet<u32>,
     /// Whether deciders are told nothing of zones, as over a plain directory.
@@ -103,7 +97,6 @@ impl Replay {
         let mut replay = Self {
             zones: Zones::new((system.placement(), system.reclaim()), zones, capacity),
             counts: BTreeMap::new(),
-            largest_merge: 0,
             deleted: BTreeSet::new(),
             blind: false,
             compaction: system.compaction(&store_shape(shape), Arc::clone(&sight) as _),
@@ -293,7 +286,6 @@ impl Replay {
             read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
         }
         read.sort_unstable();
-        self.largest_merge = self.largest_merge.max(read.len());
         if read.is_empty() {
             // Parts of tables in which no key lies.
             self.trim_tree(&parts, &Span::new(&[][..], &[u8::MAX; 5][..]));
