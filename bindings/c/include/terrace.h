@@ -1010,8 +1010,8 @@ void terrace_value_free(TerraceValue *value);
 
 /**
  * Says anew, before the first append, how long the file is expected to live, and how urgent it is:
- * see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it is
- * finished elsewhere. For a file that was finished before, the call does nothing.
+ * see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it
+ * is finished elsewhere. For a file that was finished before, the call does nothing.
  */
 TerraceCode terrace_writer_place(TerraceWriter *writer, uint32_t lifetime, uint32_t urgent);
 
@@ -1032,9 +1032,9 @@ TerraceCode terrace_writer_write_out(TerraceWriter *writer);
 TerraceCode terrace_writer_sync(TerraceWriter *writer);
 
 /**
- * Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if it
- * is shorter. If that changes its length, the file is finished then; an append after that makes a
- * copy, as after `terrace_fs_append_to`.
+ * Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if
+ * it is shorter. If that changes its length, the file is finished then; an append after that makes
+ * a copy, as after `terrace_fs_append_to`.
  */
 TerraceCode terrace_writer_truncate(TerraceWriter *writer, uint64_t size);
 
