@@ -74,10 +74,12 @@ impl FileRecord {
             return Err(from.wrong("run count", 0, expected, runs.len() as u64));
         }
         let durable = if kind == FileKind::Log { decode_mark(from)? } else { None };
-        if !size_fits(kind, size, &extents) {
+        // The end of a sealed file may have been trimmed, so that its bytes reach further.
+        let end = if sealed { u32::MAX } else { extents.end() };
+        if !size_fits(kind, size, &extents, end) {
             return Err(from.wrong("size", 0, "a number of bytes that the blocks can hold", size));
         }
-        if let Some(wrong) = first_out_of_order(&runs, durable, extents.end()) {
+        if let Some(wrong) = first_out_of_order(&runs, durable, end) {
             let expected = "runs and a durable end in order, within the log's blocks";
             return Err(from.wrong("run", 0, expected, wrong));
         }
@@ -89,12 +91,12 @@ impl FileRecord {
     }
 }
 
-/// Whether a file of these extents can have this many bytes. Bytes at its end may have been
-/// trimmed.
-fn size_fits(kind: FileKind, size: u64, extents: &ExtentMap) -> bool {
+/// Whether a file of these extents can have this many bytes. `end`: the blocks that a log has at
+/// most. Of other files, bytes at the end may always have been trimmed.
+fn size_fits(kind: FileKind, size: u64, extents: &ExtentMap, end: u32) -> bool {
     let (block, blocks) = (BLOCK as u64, u64::from(extents.end()));
     match kind {
-        FileKind::Log => size <= blocks * block,
+        FileKind::Log => size <= u64::from(end) * block,
         FileKind::Table | FileKind::Client => {
             let most = u64::from(u32::MAX);
             (blocks..=most).contains(&size.div_ceil(block))

@@ -82,7 +82,7 @@ pub(super) fn open(
         check_present(&*files, &names, &found.catalog)?;
     }
     let epoch = found.catalog.next_epoch();
-    let Logs { nodes, ends } = recover_logs(&*files, &found, access, epoch)?;
+    let Logs { nodes, ends } = recover_logs(&files, &found, access, epoch)?;
     let next_file = found.catalog.next_file().0;
     let ids_end = next_file + IDS;
     let journal = if write {

@@ -240,12 +240,12 @@ impl Volume {
             ..NodeState::default()
         };
         let file = if record.kind == FileKind::Log {
-            let (file, index, _) = open_log(&*self.files, self.uuid, id, record, access)?;
+            let (file, index, _) = open_log(&self.files, self.uuid, id, record, access)?;
             state.size = index.size();
             state.log.index = index;
             file
         } else {
-            open_file(&*self.files, id, record, access)?
+            open_file(&self.files, id, record, access)?
         };
         Ok(Node::new(id, record.kind, file, state))
     }

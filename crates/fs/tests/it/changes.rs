@@ -140,10 +140,11 @@ impl Changes {
             }
             12 if file.is_leased() => {
                 let run = file.runs[file.runs.len() - 1];
+                let end = self.random.random_range(run.block.min(end)..=end);
                 Record::LogEnd {
                     id,
-                    end: self.random.random_range(run.block.min(end)..=end),
-                    size: run.offset + 10,
+                    end,
+                    size: (run.offset + 10).min(u64::from(end) * 4096),
                     sequence: run.sequence + 3,
                     epoch: catalog.next_epoch() - 1,
                 }

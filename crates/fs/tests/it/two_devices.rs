@@ -160,7 +160,7 @@ fn a_log_device_that_is_too_small_is_refused() {
     let plain = Emulator::in_memory(Geometry::plain(ByteCount::mib(5)), 1).expect("a drive");
     let small = Drives::from(vec![zoned, plain]);
     let error = Fs::format(&small, &FormatOptions::default()).expect_err("too small").to_string();
-    assert!(error.contains("device 1: expected a plain device of 8"), "{error}");
+    assert!(error.contains("device 1: expected a plain device of at least 8 MiB"), "{error}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Shared {
         self.move_to_pages(&turn)?;
         let mut record = self.record_with_lifetime();
         let (id, name): (_, Arc<str>) = (KeySpaceId(record.next_space), name.into());
-        if id.0 >= SPACES_END {
+        if id.0 == SPACES_END {
             let message = format!("a key space: expected an id below {id}, found all given out");
             return Err(StoreError::Invalid(message).into());
         }
