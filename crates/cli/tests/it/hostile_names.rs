@@ -155,13 +155,13 @@ fn values_and_files_are_shown_on_a_terminal_and_are_data_in_a_pipe() {
 fn the_name_of_a_system_on_the_medium_sends_no_command_to_the_terminal() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "k", "v", "--system", "tiered"]);
-    let drive = Emulator::open_image(&place.path().join("d.img"), Access::ReadWrite).unwrap();
+    let drive = Emulator::open_image(place.path().join("d.img"), Access::ReadWrite).unwrap();
     let fs = Fs::mount(Arc::new(drive), &MountOptions::default()).unwrap();
     let mut annotation = (*fs.info(FileId::STORE).expect("the store").annotation).clone();
     let mut opaque = annotation.opaque.to_vec();
     let at = opaque.windows(6).position(|part| part == b"tiered").expect("the system");
     opaque[at..at + 6].copy_from_slice(b"s\x1b[2J\n");
-    annotation.opaque = opaque.into();
+    annotation.opaque = opaque;
     let mut transaction = Transaction::new();
     transaction.annotate(FileId::STORE, annotation);
     fs.commit(transaction).unwrap();

@@ -32,7 +32,7 @@ fn table_bytes(db: &Db) -> u64 {
 
 fn is_compressed(db: &Db) -> bool {
     let bytes = table_bytes(db);
-    assert!(bytes < PLAIN / 5 || bytes > PLAIN, "{bytes} of {PLAIN}");
+    assert!(!(PLAIN / 5..=PLAIN).contains(&bytes), "{bytes} of {PLAIN}");
     bytes < PLAIN / 5
 }
 
