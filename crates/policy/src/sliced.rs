@@ -39,8 +39,8 @@
 //! is dead as a whole a little behind the pointer. A run of a tier lies in zones in key order too,
 //! and dies behind the pointer, or as a whole. Where tables of a run are smaller than a zone, the
 //! runs that share it are of nearly the same age. As long as there is space
-//! for the tiers, a collector finds little to do. On a drive that is nearly full it works before the
-//! sweep does.
+//! for the tiers, a collector finds little to do. On a drive that is nearly full it works before
+//! the sweep does.
 //!
 //! # Others
 //! One plan is under way at a time: a disk would go back and forth between two. Other layouts are
