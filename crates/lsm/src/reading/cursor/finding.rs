@@ -7,8 +7,7 @@
 //!   tombstone on the way skips less, or nothing.
 //! - After [`SKIP_AFTER`] versions in a row that do not count - older ones of a key, or too new
 //!   ones - the sources skip to the newest visible one, or to the next key.
-//! - What is passed is told to the [`Stretch`](crate::reading::stretch::Stretch), which knows what
-//!   to skip.
+//! - Entries that are passed are told to the [`Stretch`], which knows the range to skip.
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device.
 
