@@ -6,8 +6,8 @@
 //! engine and whatever keeps its files; an in-memory fake is included. The other modules have units
 //! and ids, I/O buffers and pages, sequences that share chunks, hash tables, checksums, the byte
 //! codec, memory gauges, limits of options, claims of users, reading of text up to a limit, text
-//! with its invisible characters escaped, a test for regular files, and the causes of I/O and
-//! waits; for tests there are seeds, and rules that can be broken on purpose.
+//! with its invisible characters escaped, a test for regular files, locked files, and the causes of
+//! I/O and waits; for tests there are seeds, and rules that can be broken on purpose.
 //!
 //! No lock of [`sync`] may be held over a wait, such as a sleep, a wait for a condition or for an
 //! actor's end, except for the lock that belongs to the condition. Debug builds panic at these.
@@ -24,6 +24,8 @@ pub mod codec;
 mod fast_map;
 mod gauge;
 mod limit;
+mod lock_holders;
+mod locked_file;
 mod pages;
 pub mod random;
 pub mod regular_file;
@@ -44,6 +46,8 @@ pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
 pub use fast_map::{FastMap, FastSet};
 pub use gauge::{MemoryGauge, MemoryLease};
 pub use limit::{Limit, OutOfRange};
+pub use lock_holders::{LockHolder, command_of, lock_holders, lock_holders_in_words};
+pub use locked_file::LockedFile;
 pub use pages::{MAPPED_MIN, Pages};
 pub use seeds::test_seeds;
 pub use store::Store;

@@ -34,14 +34,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{FlockOperation, OFlags};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use terrace_env::regular_file::in_words;
-use terrace_env::{ByteCount, IoBuf, Uuid, ZoneId};
+use terrace_env::{ByteCount, IoBuf, LockedFile, Uuid, ZoneId, lock_holders_in_words};
 
 use super::destroyed;
 use super::host::{Host, host_error};
@@ -124,7 +124,7 @@ impl FileMedium {
         header: Header,
     ) -> Result<(Self, ZoneTable), DeviceError> {
         let failed = |error| host_error("create", path, error);
-        lock(&file, path, Access::ReadWrite)?;
+        let file = lock(file, path, Access::ReadWrite)?;
         file.set_len(header.image_len()).map_err(failed)?;
         let made = Self::make(Arc::new(file), path, header)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -139,7 +139,9 @@ impl FileMedium {
             return Ok(None);
         }
         let failed = |error| host_error("open", path, error);
-        let size = HostFile::size(&File::open(path).map_err(failed)?).map_err(failed)?;
+        let mut file = File::open(path).map_err(failed)?;
+        // Its metadata have no length.
+        let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
         let header = Header::new(Uuid::default(), Geometry::plain(ByteCount(size)));
         Ok(Some(size.saturating_sub(header.blocks_offset())))
     }
@@ -151,7 +153,7 @@ impl FileMedium {
     ) -> Result<(Self, ZoneTable), DeviceError> {
         let failed = |error| host_error("create", path, error);
         let file = open_block_device(path).map_err(failed)?;
-        lock(&file, path, Access::ReadWrite)?;
+        let file = lock(file, path, Access::ReadWrite)?;
         let name = || path.display().to_string();
         let size = HostFile::size(&file).map_err(failed)?;
         if size < header.image_len() {
@@ -196,8 +198,7 @@ impl FileMedium {
             _ => OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path),
         };
         let file = file.map_err(|error| host_error("open", path, error))?;
-        lock(&file, path, access)?;
-        Self::read_from(Arc::new(file), path)
+        Self::read_from(Arc::new(lock(file, path, access)?), path)
     }
 
     /// Reads the image of a file.
@@ -378,14 +379,13 @@ fn open_block_device(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-fn lock(file: &File, path: &Path, access: Access) -> Result<(), DeviceError> {
-    let operation = match access {
-        Access::ReadWrite => FlockOperation::NonBlockingLockExclusive,
-        Access::ReadOnly => FlockOperation::NonBlockingLockShared,
+fn lock(file: File, path: &Path, access: Access) -> Result<LockedFile, DeviceError> {
+    let locked = match access {
+        Access::ReadWrite => LockedFile::alone(file),
+        Access::ReadOnly => LockedFile::shared(file),
     };
-    match rustix::fs::flock(file, operation) {
-        Ok(()) => Ok(()),
-        Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse { path: path.display().to_string() }),
-        Err(error) => Err(host_error("lock", path, error.into())),
-    }
+    locked.map_err(|error| host_error("lock", path, error))?.ok_or_else(|| {
+        let path = format!("{}{}", path.display(), lock_holders_in_words(path));
+        DeviceError::InUse { path }
+    })
 }

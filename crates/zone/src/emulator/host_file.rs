@@ -1,5 +1,5 @@
 //! [`HostFile`]: the file of the host that holds an image, as a trait with few calls, so that tests
-//! can put a simulated file in its place. [`File`] implements it.
+//! can put a simulated file in its place. [`LockedFile`] implements it.
 //!
 //! Several actors may call at once. A successful sync makes durable the changes that had returned
 //! before it began. A write or punch that fails may have changed something. Callers read and write
@@ -11,6 +11,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 
 use rustix::fs::FallocateFlags;
+use terrace_env::LockedFile;
 
 /// A file of the host.
 pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
@@ -42,11 +43,11 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
     fn sync_data(&self) -> io::Result<()>;
 }
 
-impl HostFile for File {
+impl HostFile for LockedFile {
     fn size(&self) -> io::Result<u64> {
         if self.is_block_device()? {
             // Its metadata have no length. Nobody reads or writes at the file's own position.
-            return { self }.seek(SeekFrom::End(0));
+            return { &**self }.seek(SeekFrom::End(0));
         }
         Ok(self.metadata()?.len())
     }
@@ -65,14 +66,14 @@ impl HostFile for File {
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(self, flags, offset, len)?)
+        Ok(rustix::fs::fallocate(&**self, flags, offset, len)?)
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, offset, len)?)
+        Ok(rustix::fs::fallocate(&**self, FallocateFlags::KEEP_SIZE, offset, len)?)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        Self::sync_data(self)
+        File::sync_data(self)
     }
 }

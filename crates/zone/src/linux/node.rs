@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
-use terrace_env::runner;
+use terrace_env::{lock_holders_in_words, runner};
 
 use super::listed;
 use crate::{Access, DeviceError};
@@ -36,7 +36,10 @@ pub(super) fn number(path: &Path) -> Result<Option<u64>, DeviceError> {
 /// Opens the node of the block device with this number.
 pub(super) fn open(path: &Path, number: u64, access: Access) -> Result<File, DeviceError> {
     let in_use = |by: &str| {
-        let by = if by.is_empty() { String::new() } else { format!(" ({by})") };
+        let by = match by {
+            "" => lock_holders_in_words(path),
+            by => format!(" ({by})"),
+        };
         DeviceError::InUse { path: format!("{}{by}", path.display()) }
     };
     let users = listed::kernel_users(number);
@@ -83,5 +86,5 @@ pub(super) fn open(path: &Path, number: u64, access: Access) -> Result<File, Dev
             }
         }
     }
-    Err(in_use("another program has locked it"))
+    Err(in_use(""))
 }
