@@ -1,7 +1,7 @@
 //! The project's chores: `cargo xtask tidy | test | rocksdb | leveldb | guest | ci | soak | bench |
-//! figure | series`. This file parses the command line and calls the chore. `test` runs `rocksdb`,
-//! `leveldb` and `guest`, among others. `ci` runs `tidy` and `test`, the demonstration, the
-//! experiments with less work, and one figure.
+//! figure | series | dist`. This file parses the command line and calls the chore. `test` runs
+//! `rocksdb`, `leveldb` and `guest`, among others. `ci` runs `tidy` and `test`, the demonstration,
+//! `dist`, the experiments with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
@@ -9,12 +9,14 @@
 
 mod bench;
 mod built;
+mod dist;
 mod figure;
 mod guest;
 mod leveldb;
 mod named;
 mod packages;
 mod plugin;
+mod python;
 mod random;
 mod reference;
 mod rocksdb;
@@ -69,6 +71,8 @@ enum Chore {
     Figure(figure::Arguments),
     /// Redraw the papers' figures at 1/16 into target/series.md; goes on where it stopped
     Series(series::Arguments),
+    /// Make an archive of the program, with manual pages and completions, in target/dist
+    Dist(dist::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -106,9 +110,11 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             tidy::compile(&workspace, &mut steps);
             suite::test(&workspace, &mut steps);
             suite::demo(&workspace, &mut steps);
+            dist::run(&workspace, &mut steps, dist::Arguments::default());
             steps.run("experiments", || series::smoke(&workspace));
             steps.run("one figure whole", || figure::run(&workspace, figure::Arguments::default()));
         }
+        Chore::Dist(arguments) => dist::run(&workspace, &mut steps, *arguments),
         Chore::Guest(arguments) => return guest::run(&workspace, arguments),
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),

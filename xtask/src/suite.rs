@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the tests of the workspace, canaries included, the tests on block devices,
-//! those of the plug-ins for RocksDB and LevelDB, those in the guest and the examples of the
-//! package `terrace`. It first installs packages of the operating system that are missing. Where
-//! `losetup` finds no loop device for the user, the tests on block devices are left out, and a line
+//! those of the plug-ins for RocksDB and LevelDB and of the package for Python, those in the guest
+//! and the examples of the package `terrace`. It first installs packages of the operating system
+//! that are missing. Where `losetup` finds no loop device for the user, the tests on block devices
+//! are left out, and a line
 //! says so. [`demo`] runs the demonstration and checks its result.
 
 use std::process::Command;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::built::Built;
 use crate::leveldb;
 use crate::packages;
+use crate::python;
 use crate::rocksdb;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
@@ -29,6 +31,7 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     });
     rocksdb::test(workspace, steps, rocksdb::Arguments::default());
     leveldb::test(workspace, steps, leveldb::Arguments::default());
+    python::test(workspace, steps);
     let (mut guest, output) = (xtask("guest"), workspace.target().join("guest.log"));
     steps.beside("test: zoned block devices in a guest", &mut guest, &output, |steps| {
         // A step for each program, so that the table of steps says which one is dear.

@@ -89,6 +89,18 @@ static void tour_of_the_store(const char *path) {
             "a key that was removed");
   check(value == NULL, "no value where there is none");
 
+  uint32_t exists = 9;
+  uint64_t bytes = 9;
+  must(terrace_range_exists(space, terrace_text("b"), terrace_text("c"), &exists), "exists");
+  check(exists == 1, "a key that begins with b");
+  must(terrace_range_exists(colours, terrace_text("z"), terrace_none(), &exists), "exists");
+  check(exists == 0, "no key from z on");
+  must(terrace_range_size(space, terrace_none(), terrace_none(), &bytes), "size");
+  check(bytes == 0, "nothing in tables");
+  must(terrace_store_flush(store), "flush");
+  must(terrace_range_size(space, terrace_none(), terrace_none(), &bytes), "size");
+  check(bytes > 0, "something in tables");
+
   TerraceCursor *cursor = NULL;
   must(terrace_cursor_open(space, terrace_none(), terrace_none(), &cursor), "cursor");
   int entries = 0;

@@ -109,6 +109,10 @@ enum TerraceCode
    * A file of this name exists already.
    */
   TERRACE_CODE_EXISTS = 20,
+  /**
+   * A transaction was not committed, because another write has changed what it has read.
+   */
+  TERRACE_CODE_CONFLICT = 21,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -267,6 +271,11 @@ typedef struct TerraceCursor TerraceCursor;
 typedef struct TerraceFs TerraceFs;
 
 /**
+ * Sorted input on its way into a store.
+ */
+typedef struct TerraceIngest TerraceIngest;
+
+/**
  * A key space. It belongs to one opening of one store.
  */
 typedef struct TerraceKeySpace TerraceKeySpace;
@@ -289,9 +298,27 @@ typedef struct TerracePendingRead TerracePendingRead;
 typedef struct TerraceReader TerraceReader;
 
 /**
+ * A store as it was at one moment, whatever is written meanwhile. Kept for long, it keeps space
+ * from being freed.
+ */
+typedef struct TerraceSnapshot TerraceSnapshot;
+
+/**
  * A key-value store that is open.
  */
 typedef struct TerraceStore TerraceStore;
+
+/**
+ * Reads of one moment, and writes that its commit applies together, if nothing that was read has
+ * been written since. Other threads are not held up.
+ */
+typedef struct TerraceTransaction TerraceTransaction;
+
+/**
+ * Walks the keys of a range from both ends, as a transaction sees them. It stands on the entry
+ * that it went to last, or nowhere. Kept for long, it keeps space from being freed.
+ */
+typedef struct TerraceTransactionScan TerraceTransactionScan;
 
 /**
  * A value that was read, to be freed by `terrace_value_free`.
@@ -356,6 +383,12 @@ typedef struct {
    * Bytes of memory for blocks that were written to files, where the device is a drive.
    */
   uint64_t file_cache;
+  /**
+   * Not 0: other processes can look at the store while it is open for writing, through a socket
+   * at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Of
+   * stores only.
+   */
+  uint32_t live;
 } TerraceOptions;
 
 /**
@@ -825,6 +858,38 @@ TerraceCode terrace_image_create(TerraceSlice path, const TerraceShape *shape);
 TerraceCode terrace_format(TerraceSlice path);
 
 /**
+ * Begins an ingest. To be ended by `terrace_ingest_finish` or `terrace_ingest_free`.
+ */
+TerraceCode terrace_ingest_begin(const TerraceStore *store, TerraceIngest **ingest);
+
+/**
+ * Adds a key, which must lie behind all others of its key space, and its key space must not have
+ * been made before that of the last one. `TERRACE_CODE_OUT_OF_ORDER` leaves this key out and
+ * nothing else.
+ */
+TerraceCode terrace_ingest_put(TerraceIngest *ingest,
+                               const TerraceKeySpace *space,
+                               TerraceSlice key,
+                               TerraceSlice value);
+
+/**
+ * Makes everything visible at once and durable, or, with an error, nothing. Frees the handle in
+ * any case. Null is refused.
+ */
+TerraceCode terrace_ingest_finish(TerraceIngest *ingest);
+
+/**
+ * Gives an ingest up; nothing of it is there. Null is ignored.
+ */
+void terrace_ingest_free(TerraceIngest *ingest);
+
+/**
+ * Copies everything that is in a store now into a directory that is empty or not there, while
+ * writes go on. The copy is a store of its own.
+ */
+TerraceCode terrace_store_checkpoint(const TerraceStore *store, TerraceSlice directory);
+
+/**
  * Opens the key space of this name. `create`: not 0 to make it if there is none. To be freed by
  * `terrace_key_space_free`.
  */
@@ -915,6 +980,35 @@ uint64_t terrace_reader_size(const TerraceReader *reader);
 void terrace_reader_close(TerraceReader *reader);
 
 /**
+ * Takes a snapshot of a store. To be freed by `terrace_snapshot_free`.
+ */
+TerraceCode terrace_snapshot_open(const TerraceStore *store, TerraceSnapshot **snapshot);
+
+/**
+ * Reads the value that was under a key. `TERRACE_CODE_NOT_FOUND`, with `*value` null, if there was
+ * none. To be freed by `terrace_value_free`.
+ */
+TerraceCode terrace_snapshot_get(const TerraceSnapshot *snapshot,
+                                 const TerraceKeySpace *space,
+                                 TerraceSlice key,
+                                 TerraceValue **value);
+
+/**
+ * Makes a cursor over the keys from `start` to `end`, which is not one of them, as they were. An
+ * end that is `terrace_none()` is open. To be freed by `terrace_cursor_free`.
+ */
+TerraceCode terrace_snapshot_cursor(const TerraceSnapshot *snapshot,
+                                    const TerraceKeySpace *space,
+                                    TerraceSlice start,
+                                    TerraceSlice end,
+                                    TerraceCursor **cursor);
+
+/**
+ * Frees a snapshot. Null is ignored.
+ */
+void terrace_snapshot_free(TerraceSnapshot *snapshot);
+
+/**
  * Opens the store on the drive of an image, on a block device, or in a directory. A formatted
  * drive without one, or an empty directory, becomes an empty store. `options` may be null. To be
  * closed by `terrace_store_close`.
@@ -964,6 +1058,25 @@ TerraceCode terrace_delete_range(const TerraceKeySpace *space,
 TerraceCode terrace_get(const TerraceKeySpace *space, TerraceSlice key, TerraceValue **value);
 
 /**
+ * Says whether anything is under the keys from `start` to `end`, which is not one of them:
+ * `*exists` is 1 or 0. An end that is `terrace_none()` is open. Mostly known without reading data.
+ */
+TerraceCode terrace_range_exists(const TerraceKeySpace *space,
+                                 TerraceSlice start,
+                                 TerraceSlice end,
+                                 uint32_t *exists);
+
+/**
+ * Tells about how many bytes tables hold for the keys from `start` to `end`, which is not one of
+ * them, as they are stored. An end that is `terrace_none()` is open. Entries that are only in
+ * memory and log do not count.
+ */
+TerraceCode terrace_range_size(const TerraceKeySpace *space,
+                               TerraceSlice start,
+                               TerraceSlice end,
+                               uint64_t *bytes);
+
+/**
  * Applies the writes of a batch together or not at all. The batch stays as it is.
  */
 TerraceCode terrace_write(const TerraceStore *store,
@@ -997,6 +1110,118 @@ TerraceCode terrace_store_set_table_options(const TerraceStore *store,
  * Tells what was read from the medium and written to it.
  */
 TerraceCode terrace_fs_traffic(const TerraceFs *fs, TerraceTraffic *traffic);
+
+/**
+ * Puts `value` under a key if `expected` is under it. `expected` that is `terrace_none()` means
+ * that nothing is there, and `value` that is `terrace_none()` that the key is to be deleted. No
+ * other write of the key comes between the look and the write.
+ *
+ * `*swapped` is 1 if it was written, else 0; then `*found` is the value that is there instead, to
+ * be freed by `terrace_value_free`, or null if nothing is there. `found` may be null.
+ */
+TerraceCode terrace_compare_and_swap(const TerraceKeySpace *space,
+                                     TerraceSlice key,
+                                     TerraceSlice expected,
+                                     TerraceSlice value,
+                                     uint32_t durability,
+                                     uint32_t *swapped,
+                                     TerraceValue **found);
+
+/**
+ * Begins a transaction, which reads what is there now. To be ended by `terrace_transaction_commit`
+ * or `terrace_transaction_free`.
+ */
+TerraceCode terrace_transaction_begin(const TerraceStore *store, TerraceTransaction **transaction);
+
+/**
+ * Reads the value under a key, as the transaction sees it. `TERRACE_CODE_NOT_FOUND`, with `*value`
+ * null, if there is none; the key counts as read in either case. To be freed by
+ * `terrace_value_free`.
+ */
+TerraceCode terrace_transaction_get(const TerraceTransaction *transaction,
+                                    const TerraceKeySpace *space,
+                                    TerraceSlice key,
+                                    TerraceValue **value);
+
+/**
+ * Writes a value under a key when the transaction is committed.
+ */
+TerraceCode terrace_transaction_put(const TerraceTransaction *transaction,
+                                    const TerraceKeySpace *space,
+                                    TerraceSlice key,
+                                    TerraceSlice value);
+
+/**
+ * Removes the value under a key when the transaction is committed.
+ */
+TerraceCode terrace_transaction_delete(const TerraceTransaction *transaction,
+                                       const TerraceKeySpace *space,
+                                       TerraceSlice key);
+
+/**
+ * Removes all keys from `start` to `end`, which is not one of them, when the transaction is
+ * committed. An end that is `terrace_none()` is open.
+ */
+TerraceCode terrace_transaction_delete_range(const TerraceTransaction *transaction,
+                                             const TerraceKeySpace *space,
+                                             TerraceSlice start,
+                                             TerraceSlice end);
+
+/**
+ * Makes a scan of the keys from `start` to `end`, which is not one of them, as the transaction
+ * sees them. An end that is `terrace_none()` is open. The part of the range that the scan has
+ * passed counts as read, and while the scan is open, all of it. To be freed by
+ * `terrace_transaction_scan_free`.
+ */
+TerraceCode terrace_transaction_scan(const TerraceTransaction *transaction,
+                                     const TerraceKeySpace *space,
+                                     TerraceSlice start,
+                                     TerraceSlice end,
+                                     TerraceTransactionScan **scan);
+
+/**
+ * Applies the writes of a transaction, if nothing that it has read has been written since it
+ * began. Otherwise applies none of them and returns `TERRACE_CODE_CONFLICT`: begin the transaction
+ * again. Frees the handle in any case. `durability` is a `TerraceDurability`. Null is ignored.
+ */
+TerraceCode terrace_transaction_commit(TerraceTransaction *transaction, uint32_t durability);
+
+/**
+ * Ends a transaction without writing anything. Null is ignored.
+ */
+void terrace_transaction_free(TerraceTransaction *transaction);
+
+/**
+ * Moves to the next key from the front that neither end has come to, if there is one.
+ */
+TerraceCode terrace_transaction_scan_next(TerraceTransactionScan *scan);
+
+/**
+ * Moves to the next key from the back that neither end has come to, if there is one.
+ */
+TerraceCode terrace_transaction_scan_prev(TerraceTransactionScan *scan);
+
+/**
+ * 1 if the scan stands on a key, else 0.
+ */
+uint32_t terrace_transaction_scan_on_key(const TerraceTransactionScan *scan);
+
+/**
+ * The key that the scan stands on, valid until it moves or is freed; no slice if it stands
+ * nowhere.
+ */
+TerraceSlice terrace_transaction_scan_key(const TerraceTransactionScan *scan);
+
+/**
+ * The value that the scan stands on, valid until it moves or is freed; no slice if it stands
+ * nowhere.
+ */
+TerraceSlice terrace_transaction_scan_value(const TerraceTransactionScan *scan);
+
+/**
+ * Frees a scan of a transaction. Null is ignored.
+ */
+void terrace_transaction_scan_free(TerraceTransactionScan *scan);
 
 /**
  * The bytes of a value, valid until it is freed.

@@ -49,6 +49,8 @@ pub enum TerraceCode {
     Bug = 19,
     /// A file of this name exists already.
     Exists = 20,
+    /// A transaction was not committed, because another write has changed what it has read.
+    Conflict = 21,
 }
 
 impl TerraceCode {
@@ -63,6 +65,7 @@ impl TerraceCode {
             ErrorKind::Option => Self::Option,
             ErrorKind::TooLarge => Self::TooLarge,
             ErrorKind::OutOfOrder => Self::OutOfOrder,
+            ErrorKind::Conflict => Self::Conflict,
             ErrorKind::UnknownKeySpace => Self::UnknownKeySpace,
             ErrorKind::OtherStore => Self::OtherStore,
             ErrorKind::TargetNotEmpty => Self::TargetNotEmpty,

@@ -20,6 +20,13 @@ pub struct TerraceCursor {
     value: Option<Bytes>,
 }
 
+impl TerraceCursor {
+    /// A cursor that stands nowhere.
+    pub(crate) fn of(cursor: Cursor) -> Self {
+        Self { cursor, value: None }
+    }
+}
+
 /// Makes a cursor over the keys from `start` to `end`, which is not one of them. An end that is
 /// `terrace_none()` is open. To be freed by `terrace_cursor_free`.
 #[unsafe(no_mangle)]
@@ -32,7 +39,7 @@ pub extern "C" fn terrace_cursor_open(
     guard(|| {
         let out = clear(cursor, "cursor")?;
         let cursor = space_of(space, 0)?.cursor(bounds(start, end)?)?;
-        hand_over(out, TerraceCursor { cursor, value: None });
+        hand_over(out, TerraceCursor::of(cursor));
         Ok(())
     })
 }

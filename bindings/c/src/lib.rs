@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`image`] | emulated drives in files, and formatting them |
 //! | [`store`], [`key_space`], [`batch`], [`cursor`], [`value`] | the key-value store |
+//! | [`transaction`], [`snapshot`], [`ingest`] | transactions, snapshots, ingests, checkpoints |
 //! | [`table_options`] | how a store makes its tables |
 //! | [`fs`], [`writer`], [`reader`], [`listing`] | the file system, for files with names |
 //! | [`pending_read`] | reads that are begun and waited for later |
@@ -31,15 +32,18 @@ pub mod cursor;
 pub mod failure;
 pub mod fs;
 pub mod image;
+pub mod ingest;
 pub mod key_space;
 pub mod listing;
 pub mod parts;
 pub mod pending_read;
 pub mod reader;
 pub mod slice;
+pub mod snapshot;
 pub mod store;
 pub mod table_options;
 pub mod traffic;
+pub mod transaction;
 pub mod value;
 pub mod writer;
 

@@ -62,6 +62,10 @@ pub struct TerraceOptions {
     pub memtable_size: u64,
     /// Bytes of memory for blocks that were written to files, where the device is a drive.
     pub file_cache: u64,
+    /// Not 0: other processes can look at the store while it is open for writing, through a socket
+    /// at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Of
+    /// stores only.
+    pub live: u32,
 }
 
 impl TerraceOptions {
@@ -136,6 +140,9 @@ pub extern "C" fn terrace_store_open(
             let mut options = Options::fitting(capacity).read_only(given.is_read_only());
             options.durability = durability(given.durability)?;
             options.file_cache = ByteCount(given.file_cache);
+            if given.live != 0 {
+                options.live = Some(path.to_owned());
+            }
             if given.memory > 0 {
                 options.memory = ByteCount(given.memory);
             }
@@ -236,6 +243,41 @@ pub extern "C" fn terrace_get(
         let found = space_of(space, 0)?.get(key.bytes("key")?)?;
         let absent = || Failure::new(TerraceCode::NotFound, "expected a value, found none");
         hand_over(out, TerraceValue(found.ok_or_else(absent)?));
+        Ok(())
+    })
+}
+
+/// Says whether anything is under the keys from `start` to `end`, which is not one of them:
+/// `*exists` is 1 or 0. An end that is `terrace_none()` is open. Mostly known without reading data.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_range_exists(
+    space: Option<&TerraceKeySpace>,
+    start: TerraceSlice<'_>,
+    end: TerraceSlice<'_>,
+    exists: Option<&mut MaybeUninit<u32>>,
+) -> TerraceCode {
+    guard(|| {
+        let exists = given(exists, "exists")?;
+        exists.write(0);
+        exists.write((!space_of(space, 0)?.is_empty(bounds(start, end)?)?).into());
+        Ok(())
+    })
+}
+
+/// Tells about how many bytes tables hold for the keys from `start` to `end`, which is not one of
+/// them, as they are stored. An end that is `terrace_none()` is open. Entries that are only in
+/// memory and log do not count.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_range_size(
+    space: Option<&TerraceKeySpace>,
+    start: TerraceSlice<'_>,
+    end: TerraceSlice<'_>,
+    bytes: Option<&mut MaybeUninit<u64>>,
+) -> TerraceCode {
+    guard(|| {
+        let bytes = given(bytes, "bytes")?;
+        bytes.write(0);
+        bytes.write(space_of(space, 0)?.size_of(bounds(start, end)?)?.0);
         Ok(())
     })
 }

@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     NoSpace,
     /// No such key, file or image.
     NotFound,
+    /// The store is open elsewhere.
+    InUse,
     /// A signal ended the command, which then had something to say. The process ends by it.
     Signal(i32),
     /// Standard output cannot be written.
@@ -44,7 +46,7 @@ impl Kind {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::OutputClosed => 0,
-            Self::Failed | Self::Output => 1,
+            Self::Failed | Self::InUse | Self::Output => 1,
             Self::Usage => 2,
             Self::Corruption => 3,
             Self::NoSpace => 4,
@@ -182,6 +184,7 @@ impl From<terrace::Error> for Failure {
             ErrorKind::NotFound | ErrorKind::UnknownKeySpace => Kind::NotFound,
             ErrorKind::Corruption => Kind::Corruption,
             ErrorKind::Option => Kind::Usage,
+            ErrorKind::InUse => Kind::InUse,
             _ => Kind::Failed,
         };
         Self::new(kind, error.to_string())

@@ -8,6 +8,7 @@
 
 mod commands;
 mod escape;
+mod exclude;
 mod failure;
 mod loader;
 mod map;

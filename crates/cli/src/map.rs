@@ -37,6 +37,10 @@ const LABEL: usize = 7;
 /// Cells of the largest map. A drive with more zones puts several into a cell.
 const CELLS_MAX: usize = 512;
 
+/// Lines of a map of zones that is drawn whole. In a longer one, free lines that follow each other
+/// are drawn once.
+const LINES_WHOLE: usize = 24;
+
 /// Use of a byte of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Share {
@@ -59,7 +63,7 @@ pub(crate) enum Share {
 }
 
 impl Share {
-    fn letter(self) -> char {
+    pub(crate) fn letter(self) -> char {
         match self {
             Self::Superblock => 'S',
             Self::Journal => 'J',
@@ -108,7 +112,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    fn letter(self) -> char {
+    pub(crate) fn letter(self) -> char {
         match self {
             Self::Free => ' ',
             Self::Stale => '~',
@@ -178,7 +182,8 @@ fn share(zone: &ZoneUsage, level: Option<u8>) -> Share {
     }
 }
 
-/// Draws the zones, from zone 0 on, in lines of at most `columns`.
+/// Draws the zones, from zone 0 on, in lines of at most `columns`. In a map of more than
+/// [`LINES_WHOLE`] lines, free lines that follow each other are the first of them, and a `*`.
 pub(crate) fn draw(out: &mut dyn Paint, zones: &[Cell], columns: usize) -> io::Result<()> {
     let group = zones.len().div_ceil(CELLS_MAX).max(1);
     if group > 1 {
@@ -186,7 +191,15 @@ pub(crate) fn draw(out: &mut dyn Paint, zones: &[Cell], columns: usize) -> io::R
     }
     let cells: Vec<Cell> = zones.chunks(group).map(merge).collect();
     let label = |cell| format!("{:>width$}", cell * group, width = LABEL - 1);
-    rows(out, &cells, columns, false, label)
+    let skips_free = cells.len().div_ceil(cells_of_line(columns)) > LINES_WHOLE;
+    rows(out, &cells, columns, skips_free, label)
+}
+
+/// Cells of a line of so many columns.
+fn cells_of_line(columns: usize) -> usize {
+    let cells = (columns.saturating_sub(LABEL) / CELL).max(1);
+    // Lines that start at round numbers are easier to count in.
+    if cells > 4 { cells - cells % 4 } else { cells }
 }
 
 /// Draws the stretches of a drive without zones, from its start on; a line begins with the address
@@ -212,9 +225,7 @@ fn rows(
     skips_free: bool,
     label: impl Fn(usize) -> String,
 ) -> io::Result<()> {
-    let row = (columns.saturating_sub(label(0).len() + 1) / CELL).max(1);
-    // Rows that start at round numbers are easier to count in.
-    let row = if row > 4 { row - row % 4 } else { row };
+    let row = cells_of_line(columns);
     let is_free = |cells: &[Cell]| cells.iter().all(|cell| *cell == cells[0] && cell.is_free());
     let mut free_before = 0;
     for (index, cells) in cells.chunks(row).enumerate() {
@@ -297,10 +308,14 @@ pub(crate) fn legend(out: &mut dyn Write, digits: Digits) -> io::Result<()> {
     explain_files(out, digits)?;
     writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · not written", "")?;
     writeln!(out, "{:LABEL$} > being written  | at rest, in use  r read-only  x offline", "")?;
-    writeln!(out, "{:LABEL$} ~ free: all of it is dead, and it is reset when it is taken", "")
+    writeln!(
+        out,
+        "{:LABEL$} ~ free: all of it is dead, and it is reset when it is taken  * more free lines",
+        ""
+    )
 }
 
-fn merge(zones: &[Cell]) -> Cell {
+pub(crate) fn merge(zones: &[Cell]) -> Cell {
     let mut shares = std::collections::BTreeMap::new();
     for (share, bytes) in zones.iter().flat_map(|zone| &zone.shares) {
         *shares.entry(*share).or_insert(0) += bytes;
@@ -389,6 +404,20 @@ mod tests {
             picture(&zones, 34),
             format!("     0 >S······ |11122░░{free}\n     3 ~░░░░░░·{offline} |LLLLCCC\n")
         );
+    }
+
+    #[test]
+    fn a_large_empty_drive_fits_a_screen() {
+        let mut zones = vec![cell(Mark::Free, &[(Share::Room, 7)]); 57_344];
+        zones[0] = cell(Mark::Open, &[(Share::Superblock, 1), (Share::Room, 6)]);
+        zones[30_000] = cell(Mark::Resting, &[(Share::Level(1), 7)]);
+        let picture = picture(&zones, 80);
+        let lines: Vec<&str> = picture.lines().collect();
+        assert!(lines.len() < 10, "{picture}");
+        assert_eq!(lines[0], "each cell stands for 112 zones");
+        assert!(lines[1].starts_with("     0 >S"), "{picture}");
+        assert_eq!(lines[3], "     *");
+        assert!(picture.contains(" |"), "{picture}");
     }
 
     #[test]

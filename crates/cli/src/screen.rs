@@ -8,6 +8,7 @@
 //!   end in a name would begin a line of its own, so a name is [`Escaped`] before it is written.
 //! - [`Screen::json`] writes the escapes of JSON (`\u001b`), which have the same meaning there.
 //! - [`Screen::bytes`] passes all bytes. It is for data that is not read by people.
+//! - [`terminal`] is for a picture that fills the terminal; its widgets take escaped text.
 //! - [`Paint::paint`] adds colours, unless the reader is no terminal or `NO_COLOR` is set.
 //!
 //! Text is collected up to [`PIECE`] bytes. Call [`Write::flush`] at the end, which tells of
@@ -66,6 +67,17 @@ mod place {
     }
 }
 
+/// Standard output as it is, for a picture that fills the terminal: what is drawn there must have
+/// been escaped.
+pub(crate) fn terminal() -> impl Write {
+    place::stdout()
+}
+
+/// Whether text on standard output has colours.
+pub(crate) fn has_colours() -> bool {
+    AutoStream::choice(&place::stdout()) != ColorChoice::Never
+}
+
 /// Whether a person reads standard output.
 pub(crate) fn is_terminal() -> bool {
     place::stdout().is_terminal()
@@ -85,8 +97,7 @@ pub(crate) fn silence() -> impl Sized {
 impl Screen {
     /// Text for people, on standard output.
     pub(crate) fn text() -> Self {
-        let has_colours = AutoStream::choice(&place::stdout()) != ColorChoice::Never;
-        Self::new(Box::new(place::stdout()), Rule::Text, has_colours)
+        Self::new(Box::new(place::stdout()), Rule::Text, has_colours())
     }
 
     /// JSON, on standard output.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use terrace_env::ByteCount;
 
 use crate::escape::Escaped;
+use crate::exclude::Exclude;
 use crate::failure::{Failure, Kind};
 
 /// Something in a tree that is stored.
@@ -74,8 +75,17 @@ pub(crate) struct Skipped {
 pub(crate) enum Strictness {
     /// It is an error.
     Fail,
+    /// A file that is too large is left out and counted, and any other one is an error.
+    SkipLarge,
     /// It is left out and counted.
     Skip,
+}
+
+impl Strictness {
+    /// Whether a file that cannot be read is an error.
+    fn wants_all(self) -> bool {
+        self != Self::Skip
+    }
 }
 
 impl Tree {
@@ -86,7 +96,7 @@ impl Tree {
         strictness: Strictness,
     ) -> Result<Self, Failure> {
         let mut entries = Vec::new();
-        let skipped = visit(root, size_max, strictness, |entry| {
+        let skipped = visit(root, &Exclude::default(), size_max, strictness, |entry| {
             entries.push(entry);
             Ok(())
         })?;
@@ -112,9 +122,11 @@ impl Tree {
 }
 
 /// Walks the tree below `root`, one entry at a time, in order of path within each directory.
-/// Returns what is left out. Files above `size_max` bytes cannot be stored.
+/// Returns the counts of entries that cannot be stored; those that `exclude` names are not counted.
+/// Files above `size_max` bytes cannot be stored.
 pub(crate) fn visit(
     root: &Path,
+    exclude: &Exclude,
     size_max: u64,
     strictness: Strictness,
     mut take: impl FnMut(Entry) -> Result<(), Failure>,
@@ -122,7 +134,7 @@ pub(crate) fn visit(
     check_directory(root)?;
     let mut skipped = Skipped::default();
     let walk = walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name();
-    for found in walk {
+    for found in walk.into_iter().filter_entry(|found| !exclude.leaves_out(root, found)) {
         match found {
             Ok(found) => {
                 if let Some(entry) = entry(root, &found, size_max, strictness, &mut skipped)? {
@@ -130,7 +142,7 @@ pub(crate) fn visit(
                 }
             }
             // The root itself must be readable: otherwise it looks like an empty tree.
-            Err(error) if error.depth() == 0 || strictness == Strictness::Fail => {
+            Err(error) if error.depth() == 0 || strictness.wants_all() => {
                 return Err(walk_failure(root, error));
             }
             Err(_) => skipped.unreadable += 1,
@@ -165,7 +177,7 @@ fn entry(
     } else if kind.is_file() {
         let size = match found.metadata() {
             Ok(metadata) => metadata.len(),
-            Err(error) if strictness == Strictness::Fail => return Err(walk_failure(root, error)),
+            Err(error) if strictness.wants_all() => return Err(walk_failure(root, error)),
             Err(_) => {
                 skipped.unreadable += 1;
                 return Ok(None);
@@ -182,7 +194,7 @@ fn entry(
     } else if kind.is_symlink() {
         match fs::read_link(found.path()) {
             Ok(target) => Content::Link(target.into_os_string().into_vec()),
-            Err(error) if strictness == Strictness::Fail => {
+            Err(error) if strictness.wants_all() => {
                 return Err(Failure::path(found.path(), &error));
             }
             Err(_) => {
@@ -219,7 +231,9 @@ fn too_large(path: &Path, size: u64, limit: u64) -> Failure {
     Failure::new(
         Kind::Failed,
         format!(
-            "{}: expected files of at most {limit}, found {size}; leave it out",
+            "{}: expected files of at most {limit}, found {size}; --exclude leaves it out, and \
+             --skip-large all such files; a drive formatted with --files takes files of any size \
+             (`terrace fs put`)",
             path.display()
         ),
     )
@@ -260,7 +274,7 @@ mod tests {
         assert_eq!(tree.skipped, Skipped { special: 1, too_large: 1, ..Skipped::default() });
 
         let failure = Tree::walk(root.path(), 99, Strictness::Fail).unwrap_err();
-        assert!(failure.message.ends_with("at most 99 B, found 100 B; leave it out"));
+        assert!(failure.message.contains("at most 99 B, found 100 B; --exclude leaves it out"));
     }
 
     #[test]
@@ -280,7 +294,7 @@ mod tests {
                 fs::write(root.path().join("file"), "").unwrap();
                 symlink("../nowhere", root.path().join("link")).unwrap();
                 let mut seen = 0;
-                let skipped = visit(root.path(), 99, strictness, |entry| {
+                let skipped = visit(root.path(), &Exclude::default(), 99, strictness, |entry| {
                     if entry.path == b"a" {
                         fs::remove_file(root.path().join(gone)).unwrap();
                     }

@@ -20,7 +20,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, Claim, DeviceId, FileId, Users, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
-use terrace_zone::Device as _;
+use terrace_zone::{Device as _, Geometry};
 
 use crate::BLOCK;
 use crate::cache::CachePolicy;
@@ -109,6 +109,12 @@ impl Fs {
     pub fn zone_capacity(&self) -> Option<ByteCount> {
         let zoned = self.volume.pools.zoned()?;
         Some(ByteCount(u64::from(zoned.zone_blocks()) * BLOCK as u64))
+    }
+
+    /// The shape of the device of the tables.
+    #[must_use]
+    pub fn geometry(&self) -> &Geometry {
+        self.volume.media.tables().geometry()
     }
 
     /// The longest guard of a table on shingled tracks, as

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use terrace_env::store::{FileKind, IoCounts, SpaceInfo, StoreError};
 use terrace_env::{ByteCount, DeviceId, FileId, ZoneId};
-use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
+use terrace_policy::{ExtentView, Supply, ZoneView, ZonesSource, ZonesView};
 use terrace_zone::{Device, Layout, ZoneState, ZoneType};
 
 use crate::catalog::{Extent, Levels};
@@ -152,6 +152,10 @@ impl ZonesSource for Fs {
         let counts = zoned.counts(&held);
         let zones = held.into_iter().zip(counts).map(|(zone, counts)| of_zone(zone, counts));
         ZonesView::new(zones.collect(), extents)
+    }
+
+    fn supply(&self) -> Option<Supply> {
+        self.volume.pools.zoned().map(|zoned| zoned.supply())
     }
 }
 

@@ -11,6 +11,16 @@
 //! - Reproduction: [`experiment`] describes the figures of papers as data. [`run`] carries out one
 //!   run in virtual time, [`series`] many runs. [`plot`] draws the outcomes, and a [`report`]
 //!   compares them with the papers.
+//!
+//! # Order
+//! A module imports from modules of its own line and of later lines alone; `cargo xtask tidy`
+//! checks it.
+//!
+//! 1. `report`
+//! 2. `plot`, `series`
+//! 3. `bench`, `experiment`, `run`
+//! 4. `workload`
+//! 5. `arrivals`, `crash`, `drives`, `linearizability`, `model`
 
 pub mod arrivals;
 pub mod bench;

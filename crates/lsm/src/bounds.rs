@@ -50,7 +50,8 @@ impl Bounds {
     }
 
     /// The first user key in the range, and the first behind it (`None`: no key is).
-    pub(crate) fn user_keys(&self) -> (Vec<u8>, Option<Vec<u8>>) {
+    #[must_use]
+    pub fn user_keys(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let start = match &self.start {
             Bound::Included(key) => key.clone(),
             Bound::Excluded(key) => key::successor(key),

@@ -48,6 +48,10 @@ pub enum Rule {
     OpeningOutlivesFullStore,
     /// An ingest comes after the flush of range deletes that are in memory.
     IngestFlushesRangeDeletes,
+    /// A guard is held against the writes that have become visible since the writer checked it.
+    GuardsHeldInTheLead,
+    /// A guard is held against the writes of its group.
+    GuardsSeeTheirGroup,
     /// A log that was made ahead, and could not be switched to, is not forgotten.
     LogAheadIsKept,
 }

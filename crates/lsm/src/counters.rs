@@ -107,6 +107,7 @@ impl LevelCounts {
 pub(crate) struct Counters {
     pub(crate) user_bytes: Count,
     pub(crate) entries_written: Count,
+    pub(crate) conflicts: Count,
     pub(crate) groups: Count,
     pub(crate) gets: Count,
     pub(crate) scans: Count,
@@ -137,6 +138,7 @@ impl Counters {
         Self {
             user_bytes: count(),
             entries_written: count(),
+            conflicts: count(),
             groups: count(),
             gets: count(),
             scans: count(),

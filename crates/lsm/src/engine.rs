@@ -1,8 +1,8 @@
-//! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. This file opens and
-//! ends the engine, and passes calls on to the modules that do the work.
+//! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. It passes calls on
+//! to the owners that do the work, and ends them. (It is opened by [`crate::opening`].)
 //!
-//! - Opening starts the actors of the background jobs (threads, or coroutines of a simulation);
-//!   closing or dropping the engine ends them. A read-only engine has none.
+//! - Closing or dropping the engine ends the actors of the background jobs. A read-only engine has
+//!   none.
 //! - An open engine has a claim on its [`Store`] object: one engine that writes has it alone, or
 //!   any number that only read share it.
 //! - A call may wait for the device and for jobs.
@@ -17,29 +17,28 @@ use bytes::Bytes;
 use terrace_env::runner::{self, JoinHandle};
 use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
-use terrace_policy::{Compaction, Span};
+use terrace_env::{ByteCount, Claim};
+use terrace_policy::Span;
 
 use crate::Error;
+use crate::batch::Batch;
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
-use crate::event::Listener;
-use crate::jobs::{CheckpointProgress, Checkpointed};
-use crate::jobs::{compaction, flush, worker};
+use crate::checkpoint::{CheckpointProgress, Checkpointed, Checkpointer};
+use crate::compact::Board;
+use crate::counters::Counters;
+use crate::event::{Listener, Listeners};
 use crate::key::KeySpaceId;
-use crate::options::{Durability, EngineOptions, ReadOptions};
-use crate::reading::Cursor;
-use crate::reading::Salvage;
-use crate::reading::Scan;
-use crate::reading::Snapshot;
-use crate::reading::Verified;
-use crate::reading::verify;
-use crate::shared::Shared;
-use crate::stats::Stats;
-use crate::table_options::TableOptions;
-use crate::tree::LostRange;
-use crate::writing::Batch;
-use crate::writing::Ingest;
-use crate::writing::{gathering, preallocated_log};
+use crate::lifecycle::Lifecycle;
+use crate::lifetime_sums::LifetimeSums;
+use crate::memory::Memory;
+use crate::options::{Durability, EngineOptions, ReadOptions, TableOptions};
+use crate::read::{Cursor, Reader, Salvage, Scan, Snapshot, Verified, verify};
+use crate::running::RunningJobs;
+use crate::stats::{self, Stats};
+use crate::transactions::{Exchange, Swap, Transaction};
+use crate::tree::{Committer, LostRange, SpaceChanges, Tree};
+use crate::write::{Ingest, Writer, resume};
 
 /// An open engine. All methods may be called from any actor.
 ///
@@ -49,54 +48,55 @@ use crate::writing::{gathering, preallocated_log};
 /// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
 /// be opened again.
 pub struct Engine {
-    shared: Arc<Shared>,
-    actors: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) reader: Arc<Reader>,
+    pub(crate) writer: Arc<Writer>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) key_spaces: SpaceChanges,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
+    pub(crate) listeners: Arc<Listeners>,
+    pub(crate) running: Arc<RunningJobs>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) sums: Arc<LifetimeSums>,
+    /// Actors that carry out parts of merges.
+    pub(crate) workers: usize,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: EngineOptions,
+    /// Claim on the store, until the engine is closed or dropped.
+    pub(crate) claim: Mutex<Option<Claim>>,
+    /// Ranges of which tables were lost with their device before the opening.
+    pub(crate) lost: Vec<LostRange>,
+    pub(crate) actors: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Engine {
-    /// Opens what is in the store; an empty store becomes an empty engine.
-    pub fn open(
-        store: Arc<dyn Store>,
-        decider: Arc<dyn Compaction>,
-        options: EngineOptions,
-    ) -> Result<Self, Error> {
-        let read_only = options.read_only;
-        let shared = Arc::new(Shared::open(store, decider, options)?);
-        let mut actors = Vec::new();
-        if !read_only {
-            let of = Arc::clone(&shared);
-            actors.push(runner::spawn("flush", move || flush::run(&of)));
-            let of = Arc::clone(&shared);
-            actors.push(runner::spawn("next log", move || preallocated_log::run(&of)));
-            for _ in 0..shared.board.jobs_max() {
-                let of = Arc::clone(&shared);
-                actors.push(runner::spawn("compaction", move || compaction::run(&of)));
-            }
-            let of = Arc::clone(&shared);
-            actors.push(runner::spawn("log writer", move || gathering::run(&of)));
-            // One alone leaves its work to the compaction's own actor.
-            let workers = shared.workers.count();
-            let workers = if workers > 1 { workers } else { 0 };
-            for _ in 0..workers {
-                let of = Arc::clone(&shared);
-                actors.push(runner::spawn("compaction worker", move || worker::run(&of)));
-            }
-        }
-        let engine = Self { shared, actors: Mutex::new(actors) };
-        if !read_only {
-            match engine.shared.hide_dropped_spaces() {
-                // A full store must open; it is tried again with the next one that is dropped.
-                Err(error) if !error.is_space() => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(engine)
-    }
-
     /// Applies a batch, as a whole.
     pub fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        let written = self.shared.write(batch, durability);
-        written.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
+        let written = self.writer.write(batch, durability);
+        written.map_err(|error| self.with_holders(error))
+    }
+
+    /// Puts `new` under the key, or deletes it if that is `None`, provided that `expected` is under
+    /// it; `None`: nothing is. No other write of the key comes between the look and the write.
+    pub fn compare_and_swap(
+        &self,
+        (space, user_key): (KeySpaceId, &[u8]),
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        options: ReadOptions,
+        durability: Durability,
+    ) -> Result<Swap, Error> {
+        let key = (space, user_key);
+        let (reader, writer) = (&self.reader, &*self.writer);
+        let swap = Exchange { reader, writer, options, durability }.swap(key, expected, new);
+        swap.map_err(|error| self.with_holders(error))
+    }
+
+    /// Begins a transaction: it reads what is visible now.
+    pub fn transaction(&self) -> Result<Transaction, Error> {
+        Transaction::new(&self.reader, &self.writer)
     }
 
     /// Newest value of the key; `None` if there is none.
@@ -111,7 +111,7 @@ impl Engine {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<Option<Bytes>, Error> {
-        self.shared.get(space, user_key, None, options)
+        self.reader.get(space, user_key, None, options)
     }
 
     /// Whether something is under the key.
@@ -121,7 +121,7 @@ impl Engine {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<bool, Error> {
-        self.shared.contains(space, user_key, None, options)
+        self.reader.contains(space, user_key, None, options)
     }
 
     /// Newest value of each of the keys at one moment, in their order; `None` for a key without
@@ -132,34 +132,46 @@ impl Engine {
         keys: &[&[u8]],
         options: ReadOptions,
     ) -> Result<Vec<Option<Bytes>>, Error> {
-        self.shared.multi_get(space, keys, None, options)
+        self.reader.multi_get(space, keys, None, options)
+    }
+
+    /// Whether nothing is in the range. Mostly known without a read of the store, where whole
+    /// tables lie in the range or none does.
+    pub fn is_empty(&self, space: KeySpaceId, bounds: &Bounds) -> Result<bool, Error> {
+        self.reader.is_empty(space, bounds)
+    }
+
+    /// About the bytes that tables hold for the range, as they are stored, overwritten and deleted
+    /// entries included. Entries that are only in memory and log do not count.
+    pub fn size_of(&self, space: KeySpaceId, bounds: &Bounds) -> Result<ByteCount, Error> {
+        self.reader.size_of(space, bounds)
     }
 
     /// Entries of the range, in order.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
-        self.shared.scan(space, bounds, None)
+        self.reader.scan(space, bounds, None)
     }
 
     /// Entries of the range that can be read for certain though tables are damaged, in order; and
     /// the ranges that are left out. Reads and verifies every table of the range before it returns.
     pub fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
-        self.shared.while_open(|| self.shared.salvage(space, bounds))
+        self.tree.while_open(|| self.reader.salvage(space, bounds))
     }
 
     /// Walks what is in the range, in both directions.
     pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
-        self.shared.cursor(space, bounds, None)
+        self.reader.cursor(space, bounds, None)
     }
 
     /// A view of the store as it is now, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(&self.shared)
+        Snapshot::new(&self.reader)
     }
 
     /// Begins an ingest: sorted input that becomes tables directly, and visible as a whole.
     pub fn ingest(&self) -> Result<Ingest, Error> {
-        Ingest::new(&self.shared)
+        Ingest::new(&self.writer)
     }
 
     /// Copies what is there now into an empty store, while writes go on, and tells how far it is.
@@ -169,23 +181,25 @@ impl Engine {
         target: &dyn Store,
         progress: CheckpointProgress<'_>,
     ) -> Result<Checkpointed, Error> {
-        self.shared.while_open(|| self.shared.checkpoint(target, progress))
+        let (writer, readers) = (&*self.writer, &self.reader.readers);
+        let checkpointer = Checkpointer { writer, readers };
+        self.tree.while_open(|| checkpointer.copy(target, progress))
     }
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), Error> {
-        if self.shared.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
+        if self.tree.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
             // Tables are durable once they are in the tree, and the log goes with them.
             return self.flush();
         }
-        self.shared.write(Batch::new(), Durability::Synced)
+        self.writer.write(Batch::new(), Durability::Synced)
     }
 
     /// Writes everything that is only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("a flush")?;
-        let flushed = self.shared.flush_all();
-        flushed.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
+        let flushed = self.writer.flush_all();
+        flushed.map_err(|error| self.with_holders(error))
     }
 
     /// Merges what is in the range until it is in one run, and waits for it. Entries that are only
@@ -206,20 +220,20 @@ impl Engine {
         if span.is_empty() {
             return Ok(());
         }
-        let answer = self.shared.board.request(&self.shared, span);
-        answer.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
+        let answer = self.board.request(span);
+        answer.map_err(|error| self.with_holders(error))
     }
 
     /// Waits until no flush and no compaction is due; those that are due at rest are included, if
     /// the options allow them.
     pub fn wait_idle(&self) -> Result<(), Error> {
         self.check_writable("a wait for jobs")?;
-        self.shared.board.await_idle(&self.shared)
+        self.board.await_idle()
     }
 
     /// From now on tells the listener what happens in the background.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
-        self.shared.listeners.add(listener);
+        self.listeners.add(listener);
     }
 
     /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its reason is
@@ -228,11 +242,11 @@ impl Engine {
     /// refused by the failure is there as a whole or not at all. If the engine has not stopped,
     /// nothing happens. Otherwise it stays stopped, or is short of space, as the error says.
     pub fn resume(&self) -> Result<(), Error> {
-        self.shared.check_open()?;
-        if self.shared.options.read_only {
+        self.tree.check_open()?;
+        if self.options.read_only {
             return Err(Error::ReadOnly("a call to resume"));
         }
-        self.shared.resume()
+        resume::resume(&self.writer)
     }
 
     /// The key space of this name; a new one if there is none.
@@ -241,13 +255,13 @@ impl Engine {
             return Ok(space);
         }
         self.check_writable("a new key space")?;
-        self.shared.create_space(name)
+        self.key_spaces.create(name)
     }
 
     /// The key space of this name.
     #[must_use]
     pub fn key_space(&self, name: &str) -> Option<KeySpaceId> {
-        self.shared.space(name)
+        self.key_spaces.find(name)
     }
 
     /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
@@ -259,26 +273,32 @@ impl Engine {
     /// next one is dropped or the store is opened.
     pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
         self.check_writable("the drop of a key space")?;
-        self.shared.drop_space(name)
+        let dropped = match self.key_spaces.find(name) {
+            None => return Ok(false),
+            Some(KeySpaceId::DEFAULT) => return Err(Error::DefaultKeySpace),
+            Some(_) => self.writer.lane.leading(|_| self.key_spaces.drop(name))?,
+        };
+        self.hide_dropped_spaces()?;
+        Ok(dropped)
     }
 
     /// The name of a key space, if there is one of this id.
     #[must_use]
     pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
-        self.shared.tree.with_spaces(|list| list.name(id).map(str::to_owned))
+        self.tree.with_spaces(|list| list.name(id).map(str::to_owned))
     }
 
     /// All key spaces, by id.
     #[must_use]
     pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
         let named = |(id, name): (KeySpaceId, &str)| (id, name.to_owned());
-        self.shared.tree.with_spaces(|list| list.iter().map(named).collect())
+        self.tree.with_spaces(|list| list.iter().map(named).collect())
     }
 
     /// The options that shape tables, as the store remembers them; `None`: the default.
     #[must_use]
     pub fn table_options(&self) -> TableOptions {
-        self.shared.tree.with_record(|record| record.tables)
+        self.tree.with_record(|record| record.tables)
     }
 
     /// Changes the options that shape tables: those that are stated. New tables are made with them,
@@ -291,41 +311,52 @@ impl Engine {
         if tables.or(now) == now {
             return Ok(());
         }
-        self.shared.commit_record(|record| record.tables = tables.or(record.tables))
+        self.committer.commit_record(|record| record.tables = tables.or(record.tables))
     }
 
     /// Reads every table and checks its checksums, its order and that it holds what its annotation
     /// says. Ends at the first thing that is wrong.
     pub fn verify(&self) -> Result<Verified, Error> {
-        self.shared.while_open(|| verify::verify(&self.shared))
+        self.tree.while_open(|| verify::verify(&self.tree))
     }
 
     /// Metrics of the engine.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.shared.stats()
+        let sources = stats::Sources {
+            store: &*self.store,
+            tree: &self.tree,
+            counters: &self.counters,
+            memory: &self.memory,
+            lifecycle: &self.lifecycle,
+            sums: &self.sums,
+            readers: &self.reader.readers,
+            running: &self.running,
+            workers: self.workers,
+        };
+        sources.read()
     }
 
     /// Ranges of keys of which the opening left tables out, because they were lost with their
     /// device.
     #[must_use]
     pub fn lost_ranges(&self) -> &[LostRange] {
-        &self.shared.lost
+        &self.lost
     }
 
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
-        &self.shared.store
+        &self.store
     }
 
     /// Makes everything durable and ends the jobs. Entries that are only in memory stay in the log,
     /// which has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
-        let synced = if self.shared.options.read_only { Ok(()) } else { self.sync_last() };
-        self.stop(synced.is_ok() && !self.shared.options.read_only);
-        if !self.shared.options.read_only {
-            self.shared.end_logs();
+        let synced = if self.options.read_only { Ok(()) } else { self.sync_last() };
+        self.stop(synced.is_ok() && !self.options.read_only);
+        if !self.options.read_only {
+            self.writer.end_logs();
         }
         match synced {
             Err(Error::Closed) => Ok(()),
@@ -335,36 +366,51 @@ impl Engine {
 
     /// Makes everything durable that any client has written, and refuses further writes.
     fn sync_last(&self) -> Result<(), Error> {
-        self.shared.check_open()?;
-        self.shared.sync_last()
+        self.tree.check_open()?;
+        self.writer.sync_last()
+    }
+
+    /// Hides what dropped key spaces held, where that has not been done yet.
+    pub(crate) fn hide_dropped_spaces(&self) -> Result<(), Error> {
+        self.key_spaces.hide_dropped(|batch| self.write_unchecked(batch))
+    }
+
+    /// Makes a batch durable that writes to key spaces that need not exist.
+    fn write_unchecked(&self, batch: Batch) -> Result<(), Error> {
+        self.writer.submit_unchecked(batch, Durability::Synced)
+    }
+
+    /// The same error, with the holders of the space if it is one of space.
+    fn with_holders(&self, error: Error) -> Error {
+        error.with_holders(|of_logs| self.reader.readers.space_holders(&*self.store, of_logs))
     }
 
     fn check_writable(&self, what: &'static str) -> Result<(), Error> {
-        self.shared.check_open()?;
-        if self.shared.options.read_only {
+        self.tree.check_open()?;
+        if self.options.read_only {
             return Err(Error::ReadOnly(what));
         }
-        self.shared.lifecycle.check_writable()
+        self.lifecycle.check_writable()
     }
 
     /// Ends the jobs between two of their steps, hands what has gathered in the log to the medium,
     /// and gives the store up. With `record` it makes the sums of the store's life durable, those
     /// of the jobs that have just ended included.
     fn stop(&self, record: bool) {
-        self.shared.gathering.close();
-        self.shared.lifecycle.close();
-        self.shared.tree.glance().closed.set();
-        self.shared.wake_all();
+        self.writer.gathering.close();
+        self.lifecycle.close();
+        self.tree.glance().closed.set();
+        self.lifecycle.wake_all();
         let actors = std::mem::take(&mut *self.actors.lock());
         let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
         if record && ends.iter().all(Result::is_ok) {
-            self.shared.record_lifetime();
+            self.committer.record_lifetime();
         }
         // A simulation that unwinds has no device any more to wait for.
         if !(std::thread::panicking() && runner::is_simulated()) {
-            self.shared.write_out_last();
+            self.writer.write_out_last();
         }
-        self.shared.give_up_store();
+        self.give_up_store();
         if let Some(panic) = ends.into_iter().find_map(Result::err)
             && !std::thread::panicking()
         {
@@ -373,9 +419,24 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Gives the store up: waits for the write and the commit that are in flight, ends the log, and
+    /// lets others open the store. All further writes find the engine closed.
+    fn give_up_store(&self) {
+        // Unwinding must not wait: the actor that writes may be the one that panics.
+        if !std::thread::panicking() {
+            self.writer.lane.close();
+            drop(self.committer.take_turn());
+        }
+        self.writer.ahead.give_up();
+        let claim = self.claim.lock().take();
+        drop(claim);
+    }
+}
+
 impl Drop for Engine {
     fn drop(&mut self) {
-        if !std::thread::panicking() && self.shared.has_unlogged() {
+        if !std::thread::panicking() && self.tree.has_unlogged() {
             // After an error it is lost, as it is with the process: nobody is left to be told.
             let _ = self.flush();
         }
@@ -385,6 +446,6 @@ impl Drop for Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine(at {})", self.shared.tree.visible())
+        write!(f, "Engine(at {})", self.tree.visible())
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! After an error that is no refusal, a write may still be there, as a whole.
 
+use std::fmt;
 use std::sync::Arc;
 
 use terrace_env::codec::DecodeError;
@@ -115,6 +116,21 @@ pub enum Error {
         /// How many are open.
         open: u64,
     },
+    /// A key or a range that a conditional write depends on has been written meanwhile. Nothing of
+    /// the write takes effect.
+    #[error(transparent)]
+    Conflict(Box<Conflict>),
+    /// Open transactions hold as much memory as they may.
+    #[error(
+        "open transactions: expected to hold at most {max} of reads and writes together, found \
+         {got}; end some of them, do less in each, or allow more memory"
+    )]
+    TransactionsOverMemory {
+        /// The limit, a part of the memory budget.
+        max: ByteCount,
+        /// Memory that they would hold.
+        got: ByteCount,
+    },
     /// A key of an ingest is not behind the one before.
     #[error(
         "a key of an ingest: expected one behind {last:?}, in order and each once, found {got:?}"
@@ -178,6 +194,40 @@ pub enum Error {
         cause: Arc<Error>,
     },
 }
+
+/// A key, or a range of keys, that was read and has been written since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The key space.
+    pub space: KeySpaceId,
+    /// Its name; empty if it is not there any more.
+    pub name: String,
+    /// The key, or the first of the range.
+    pub start: Vec<u8>,
+    /// `None` for a key; for a range the first key behind it, or `None` at the end of the key
+    /// space.
+    pub end: Option<Option<Vec<u8>>>,
+}
+
+impl fmt::Display for Conflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, start, .. } = self;
+        write!(f, "a conflict in the key space {name:?}: expected ")?;
+        let start = start.escape_ascii();
+        match &self.end {
+            None => write!(f, "the key \"{start}\"")?,
+            Some(None) => write!(f, "the keys from \"{start}\" on")?,
+            Some(Some(end)) => {
+                write!(f, "the keys from \"{start}\" up to \"{}\"", end.escape_ascii())?;
+            }
+        }
+        f.write_str(" to be as they were read, found that another write has changed them; ")?;
+        f.write_str("begin the transaction again")
+    }
+}
+
+impl std::error::Error for Conflict {}
 
 impl Error {
     /// Adds the holders of space to an error for lack of space. `holders` is told whether they are

@@ -11,15 +11,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use terrace_env::ByteCount;
 use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, runner};
 
 use crate::Error;
-use crate::shared::Shared;
 
 /// A job in the background.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Job {
     /// Writes a memtable into tables, of level 0 or below.
@@ -108,22 +109,5 @@ impl Listeners {
 impl fmt::Debug for Listeners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} listeners", self.0.lock().len())
-    }
-}
-
-impl Shared {
-    /// Does a job's work, which returns what it wrote, and tells of its begin and its end.
-    pub(crate) fn tell_of_job(
-        &self,
-        job: Job,
-        work: impl FnOnce() -> Result<Option<ByteCount>, Error>,
-    ) -> Result<(), Error> {
-        self.listeners.tell(|| Event::Began { job });
-        let start = runner::now();
-        let result = work();
-        let written = result.as_ref().ok().copied().flatten();
-        let time = runner::now().since(start);
-        self.listeners.tell(|| Event::Ended { job, written, time });
-        result.map(|_| ())
     }
 }

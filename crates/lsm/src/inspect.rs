@@ -20,52 +20,16 @@ use terrace_env::store::{Annotation, FileKind};
 use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::SetView;
 
-use crate::key::SPACE_BYTES;
-use crate::table_options::TableOptions;
+use crate::batch::{FrozenBatch, HEADER_BYTES};
+use crate::options::TableOptions;
 use crate::tree::{LogRecord, SpacePage, StoreRecord, TableRecord};
-use crate::writing::{FrozenBatch, HEADER_BYTES};
 use crate::{Error, KeySpaceId};
 
-pub use crate::key::{kind_name, prefix_end};
+pub use crate::key::{FullKey, kind_name, prefix_end};
 pub use crate::table::{
-    BlockEntries, DataBlock, FilterParameters, IndexEntry, IndexWalk, Part, Properties,
+    BlockEntries, DataBlock, Entry, FilterParameters, IndexEntry, IndexWalk, Part, Properties,
     RangeRecord, TableFile,
 };
-
-/// A key space and a key in it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FullKey {
-    /// The key space.
-    pub space: KeySpaceId,
-    /// The user key.
-    pub user_key: Bytes,
-}
-
-impl FullKey {
-    /// Takes a full key apart; what is missing of the key space counts as zeros.
-    #[must_use]
-    pub fn of(full_key: &[u8]) -> Self {
-        let (space, user_key) = full_key.split_at(SPACE_BYTES.min(full_key.len()));
-        let mut id = [0; SPACE_BYTES];
-        id[..space.len()].copy_from_slice(space);
-        let space = KeySpaceId(u32::from_be_bytes(id));
-        Self { space, user_key: Bytes::copy_from_slice(user_key) }
-    }
-}
-
-/// One entry of a table or a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Its key.
-    pub key: FullKey,
-    /// Its place in the order of writes.
-    pub sequence: SeqNo,
-    /// The number of its kind; see [`kind_name`].
-    pub kind: u8,
-    /// Its value; empty for a delete, and the first key behind the range for a range delete, of
-    /// which none is behind if it is empty.
-    pub value: Bytes,
-}
 
 /// Name of a compression in `docs/format/table.md`; `None` for a number that is not in use.
 #[must_use]
@@ -290,7 +254,7 @@ impl From<TableRecord> for Role {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::writing::Batch;
+    use crate::batch::Batch;
 
     fn batch(first: u64, key: &[u8]) -> Vec<u8> {
         let mut batch = Batch::new();

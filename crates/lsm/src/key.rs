@@ -14,6 +14,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use bytes::Bytes;
 use terrace_env::SeqNo;
 
 use crate::Error;
@@ -153,6 +154,15 @@ pub(crate) fn full_key(space: KeySpaceId, user_key: &[u8]) -> Vec<u8> {
     key
 }
 
+/// The key space of a full key.
+///
+/// # Panics
+/// When it is shorter than the id of a key space.
+pub(crate) fn space_of(full_key: &[u8]) -> KeySpaceId {
+    let id = full_key.first_chunk().expect("a full key has a key space");
+    KeySpaceId(u32::from_be_bytes(*id))
+}
+
 /// The first full key behind all of a key space, or `None` if no key is.
 pub(crate) fn space_end(space: KeySpaceId) -> Option<Vec<u8>> {
     space.0.checked_add(1).map(|next| full_key(KeySpaceId(next), &[]))
@@ -249,6 +259,27 @@ pub(crate) fn check_sizes(user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         return Err(Error::ValueTooLong { max: VALUE_BYTES_MAX, got: value.len() });
     }
     Ok(())
+}
+
+/// A key space and a key in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FullKey {
+    /// The key space.
+    pub space: KeySpaceId,
+    /// The user key.
+    pub user_key: Bytes,
+}
+
+impl FullKey {
+    /// Takes a full key apart; what is missing of the key space counts as zeros.
+    #[must_use]
+    pub fn of(full_key: &[u8]) -> Self {
+        let (space, user_key) = full_key.split_at(SPACE_BYTES.min(full_key.len()));
+        let mut id = [0; SPACE_BYTES];
+        id[..space.len()].copy_from_slice(space);
+        let space = KeySpaceId(u32::from_be_bytes(id));
+        Self { space, user_key: Bytes::copy_from_slice(user_key) }
+    }
 }
 
 #[cfg(test)]

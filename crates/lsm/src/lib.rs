@@ -3,34 +3,75 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | how is a write made durable and visible | `writing` |
-//! | how does sorted input become tables directly | `writing` |
-//! | how are the newest entries kept in order | `memtable` |
-//! | how is a key found, and how are keys walked in order | `reading` |
-//! | what is left of damaged tables | `reading` |
-//! | what does the tree hold, how does it change, how is it found again | `tree` |
-//! | how are key spaces made and dropped | `tree` |
-//! | what is in a table, and how is it read and written | `table` |
-//! | how do memtables become tables, and tables other tables | `jobs` |
-//! | how is a store copied while it is written | `jobs` |
-//! | how are whole ranges of keys deleted | `ranges` |
-//! | how much memory is used, and for what | `memory` |
+//! | how is an engine found again in its store, and put together | `opening` |
 //! | what do clients call | `engine`, `options`, `limits`, `error` |
+//! | how is a store copied while it is written | `checkpoint` |
+//! | which writes belong together, and what are their bytes | `batch` |
+//! | how does a write become durable and visible, and come to tables | `write` |
+//! | how does sorted input become tables directly | `write` |
+//! | how is a key found, and how are keys walked in order | `read` |
+//! | what is left of damaged tables | `read` |
+//! | how do tables become other tables | `compact` |
+//! | how do several reads and writes take effect at once | `transactions` |
+//! | is there enough space, and how are writers held back | `space` |
+//! | how do memtables and runs become one order | `merge` |
+//! | what does the tree hold, and how does it change | `tree` |
+//! | how are key spaces made and dropped | `tree` |
+//! | what is in a table, and how is it read and written | `table`, `compression` |
+//! | how are the newest entries kept in order | `memtable` |
+//! | how are whole ranges of keys deleted, and which are known to be empty | `ranges` |
+//! | how much memory is used, and for what | `memory` |
+//! | which readers are there, and how old are they | `readers` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
 //! | which entries of a table do only snapshots keep | `old_versions` |
-//! | what do the engine's actors share | `shared`, `role` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
-//! | how does the engine go on after a failure | `resume` |
-//! | what is counted, and told | `counters`, `stats`, `lifetime`, `event` |
+//! | what does one actor at a time do | `role` |
+//! | which jobs are running, and how far are they | `running` |
+//! | what is counted, and told | `counters`, `stats`, `lifetime`, `lifetime_sums`, `event` |
 //! | what is in a file, whole or damaged | [`inspect`] |
-//! | what helps tests and simulations | `canary`, `cost`, `golden` |
+//! | what helps tests and simulations | `canary`, `cost`, `golden`, `planless` |
 //!
 //! Which tables are merged is decided by `terrace_policy`. The engine does not know zones or
 //! addresses. The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
 //! `annotation`).
+//!
+//! # Order
+//! A module imports from modules of its own line and of later lines alone; `cargo xtask tidy`
+//! checks it. So an owner does not call the owners that use it: it returns its result, and the
+//! caller tells others.
+//!
+//! 1. `opening`
+//! 2. `engine`
+//! 3. `checkpoint`, `transactions`
+//! 4. `read`
+//! 5. `write`
+//! 6. `compact`
+//! 7. `space`
+//! 8. `stats`, `inspect`
+//! 9. `merge`
+//! 10. `tree`
+//! 11. `table`
+//! 12. `memtable`
+//! 13. `ranges`
+//! 14. `batch`
+//! 15. `lifecycle`, `running`
+//! 16. `event`, `memory`, `lifetime_sums`
+//! 17. `counters`, `options`, `bounds`
+//! 18. `error`, `key`
+//! 19. `readers`, `lifetime`, `compression`, `limits`, `old_versions`, `role`, `cost`, `canary`
+//!
+//! # Locks
+//! None is held over a call to the store, or over a wait but for its own condition. Order,
+//! outermost first: write lane (the lock of the empty ranges is taken within it), flush queue,
+//! board, space, tree, lifecycle. The other owners' locks are not held together with these, except
+//! with that of the lifecycle.
 
+mod batch;
 mod bounds;
 pub mod canary;
+mod checkpoint;
+mod compact;
+mod compression;
 mod cost;
 mod counters;
 mod engine;
@@ -39,44 +80,51 @@ mod event;
 #[cfg(test)]
 mod golden;
 pub mod inspect;
-mod jobs;
 mod key;
 mod lifecycle;
 mod lifetime;
+mod lifetime_sums;
 pub mod limits;
 mod memory;
 mod memtable;
+mod merge;
 mod old_versions;
+mod opening;
 mod options;
+#[cfg(test)]
+mod planless;
 mod ranges;
-mod reading;
-mod resume;
+mod read;
+mod readers;
 mod role;
-mod shared;
+mod running;
+mod space;
 mod stats;
 mod table;
-mod table_options;
+mod transactions;
 mod tree;
-mod writing;
+mod write;
 
+pub use batch::{BATCH_BYTES_MAX, Batch};
 pub use bounds::Bounds;
+pub use checkpoint::{CheckpointProgress, Checkpointed};
+pub use compression::{Compression, LevelCompression, ParseCompressionError};
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Conflict, Error};
 pub use event::{Event, Job, Listener};
-pub use jobs::{CheckpointProgress, Checkpointed};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use lifetime::{LevelWork, Written, WrittenBytes};
 pub use memory::MemoryStats;
-pub use options::{Durability, EngineOptions, ReadOptions};
-pub use reading::Cursor;
-pub use reading::Scan;
-pub use reading::Snapshot;
-pub use reading::Verified;
-pub use reading::{LeftOut, Salvage};
-pub use reading::{ReaderKind, ReaderStats, SpaceHolders};
+pub use opening::{is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
+pub use options::{Durability, EngineOptions, ReadOptions, TableOptions, TableShape};
+pub use read::Cursor;
+pub use read::Scan;
+pub use read::Snapshot;
+pub use read::Verified;
+pub use read::{LeftOut, Salvage};
+pub use readers::{ReaderKind, ReaderStats, SpaceHolders};
+pub use running::JobStats;
 pub use stats::{LevelStats, Stats, WriteAmplification};
-pub use table::{Compression, LevelCompression, ParseCompressionError};
-pub use table_options::{TableOptions, TableShape};
-pub use tree::{LostRange, is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
-pub use writing::{BATCH_BYTES_MAX, Batch};
-pub use writing::{Ingest, Ingested};
+pub use transactions::{Swap, Transaction, TransactionScan};
+pub use tree::LostRange;
+pub use write::{Ingest, Ingested};

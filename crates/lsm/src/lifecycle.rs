@@ -7,25 +7,35 @@
 //! - *Closing* cannot be taken back. From then on writers get [`Error::Closed`], after a failure,
 //!   too.
 //!
-//! Nobody waits here. Who changes the lifecycle must wake those who wait elsewhere
-//! ([`Shared::wake_all`](crate::shared::Shared)).
+//! No actor waits here. Owners at which actors wait are registered as [`Waiter`]s by the opening,
+//! and are told of each change of the lifecycle after it was made, in the order in which they were
+//! registered. A waiter that is gone is passed over.
 //!
-//! Any thread. The lock is held for one look or change, and no other lock is taken meanwhile.
-//! Asking whether a job must stop takes no lock.
+//! Any thread. The lock is held for one look or change, and no other lock is taken meanwhile:
+//! waiters and listeners are told without it. Asking whether a job must stop takes no lock.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use terrace_env::sync::Mutex;
 
 use crate::Error;
+use crate::event::{Event, Listeners};
+
+/// An owner at which actors wait, who must look again after a change of the lifecycle.
+pub(crate) trait Waiter: Send + Sync {
+    /// Wakes all who wait. `failure`: the failure, if this is the one that stops the engine.
+    fn lifecycle_has_changed(&self, failure: Option<&Error>);
+}
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Lifecycle {
     state: Mutex<State>,
     /// Closing, or failed.
     stopped: AtomicBool,
+    waiters: Mutex<Vec<Weak<dyn Waiter>>>,
+    listeners: Arc<Listeners>,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +47,27 @@ struct State {
 }
 
 impl Lifecycle {
+    /// The lifecycle of an engine that works; failures are told to these listeners.
+    pub(crate) fn new(listeners: Arc<Listeners>) -> Self {
+        Self { listeners, ..Self::default() }
+    }
+
+    /// Registers an owner at which actors wait, to be told of changes.
+    pub(crate) fn register(&self, waiter: &Arc<impl Waiter + 'static>) {
+        let waiter: Weak<dyn Waiter> = Arc::downgrade(waiter) as Weak<dyn Waiter>;
+        self.waiters.lock().push(waiter);
+    }
+
+    /// Wakes all actors who wait anywhere, after a change of the lifecycle.
+    pub(crate) fn wake_all(&self) {
+        self.tell_waiters(None);
+    }
+
+    fn tell_waiters(&self, failure: Option<&Error>) {
+        let waiters: Vec<_> = self.waiters.lock().iter().filter_map(Weak::upgrade).collect();
+        waiters.iter().for_each(|waiter| waiter.lifecycle_has_changed(failure));
+    }
+
     /// Why nothing can be written, if nothing can.
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
         if !self.must_stop() {
@@ -63,16 +94,26 @@ impl Lifecycle {
         self.state.lock().failure.clone()
     }
 
-    /// The engine closes.
+    /// The engine closes. The caller calls [`wake_all`](Self::wake_all) afterwards.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closing = true;
         self.stopped.store(true, Ordering::Release);
     }
 
+    /// Ends all writing because of an error of `job`, until the failure is taken back. Waiters are
+    /// told in any case, listeners of the first failure.
+    pub(crate) fn fail(&self, job: &'static str, error: Error) {
+        let failure = self.note_failure(job, error);
+        self.tell_waiters(failure.as_ref());
+        if let Some(error) = failure {
+            self.listeners.tell(|| Event::Stopped { error });
+        }
+    }
+
     /// Notes what `job` broke on, unless something broke before; returns the failure if it is the
     /// first.
-    pub(crate) fn fail(&self, job: &'static str, error: Error) -> Option<Error> {
+    fn note_failure(&self, job: &'static str, error: Error) -> Option<Error> {
         let mut state = self.state.lock();
         if state.failure.is_some() {
             return None;
@@ -91,8 +132,17 @@ impl Lifecycle {
         self.state.lock().is_final = true;
     }
 
-    /// Takes the failure back; `false` if there is none. A final one stays, as does one of a panic.
+    /// Takes the failure back, and lets the jobs go on; `false` if there is none. A final one
+    /// stays, as does one of a panic.
     pub(crate) fn take_failure_back(&self) -> Result<bool, Error> {
+        let taken = self.forget_failure()?;
+        if taken {
+            self.wake_all();
+        }
+        Ok(taken)
+    }
+
+    fn forget_failure(&self) -> Result<bool, Error> {
         let mut state = self.state.lock();
         if state.closing {
             return Err(Error::Closed);
@@ -107,16 +157,55 @@ impl Lifecycle {
     }
 }
 
+/// Ends all writing if a job ends by a panic, so that no actor waits for it for ever.
+pub(crate) struct PanicGuard<'a> {
+    pub(crate) lifecycle: &'a Lifecycle,
+    pub(crate) job: &'static str,
+}
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.lifecycle.fail(self.job, Error::Panicked);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Notes what it is told.
+    #[derive(Default)]
+    struct Told(Mutex<Vec<bool>>);
+
+    impl Waiter for Told {
+        fn lifecycle_has_changed(&self, failure: Option<&Error>) {
+            self.0.lock().push(failure.is_some());
+        }
+    }
+
+    #[test]
+    fn waiters_are_told_of_every_change_and_of_the_first_failure_alone() {
+        let (lifecycle, told) = (Lifecycle::default(), Arc::new(Told::default()));
+        lifecycle.register(&told);
+        lifecycle.fail("a flush", Error::Closed);
+        lifecycle.fail("a compaction", Error::Closed);
+        assert_eq!(*told.0.lock(), [true, false]);
+        assert!(lifecycle.take_failure_back().unwrap());
+        assert_eq!(*told.0.lock(), [true, false, false]);
+        assert!(!lifecycle.take_failure_back().unwrap());
+        assert_eq!(told.0.lock().len(), 3, "nothing has changed");
+        drop(told);
+        lifecycle.wake_all();
+    }
 
     #[test]
     fn the_first_failure_counts_and_closing_is_for_ever() {
         let lifecycle = Lifecycle::default();
         assert!(lifecycle.check_writable().is_ok() && !lifecycle.must_stop());
-        assert!(lifecycle.fail("a flush", Error::Closed).is_some());
-        assert!(lifecycle.fail("a compaction", Error::Panicked).is_none());
+        lifecycle.fail("a flush", Error::Closed);
+        lifecycle.fail("a compaction", Error::Panicked);
         let failure = lifecycle.check_writable().unwrap_err().to_string();
         assert!(failure.contains("a flush"), "{failure}");
         assert!(lifecycle.take_failure_back().unwrap() && !lifecycle.must_stop());

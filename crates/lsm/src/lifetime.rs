@@ -2,8 +2,8 @@
 //! level of the tree ([`LevelWork`]).
 //!
 //! - The sums are kept in the store's annotation. They go to the medium with commits that write it
-//!   anyway, such as that of a flush. [`record_lifetime`](Shared::record_lifetime), called when the
-//!   engine is closed, writes them if entries were written or jobs done since; it ignores errors.
+//!   anyway, such as that of a flush, and when the engine is closed, if entries were written or
+//!   jobs done since.
 //! - What was counted after the last such commit is lost when the engine ends, for example with a
 //!   power cut or a drop.
 //! - The store may have written bytes before this engine was opened, for example to mount. They are
@@ -16,9 +16,6 @@ use terrace_env::Cause;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{IoCounts, Store};
 use terrace_policy::LEVELS_MAX;
-
-use crate::counters::LevelCounts;
-use crate::shared::Shared;
 
 /// Bytes written to the medium, padding included, by what for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,7 +195,7 @@ impl Written {
     }
 
     /// Numbers of jobs of each kind.
-    fn jobs(&self) -> [u64; 5] {
+    pub(crate) fn jobs(&self) -> [u64; 5] {
         let Self { flushes, compactions, gear_compactions, trivial_moves, .. } = *self;
         [flushes, compactions, gear_compactions, trivial_moves, self.delete_only_compactions]
     }
@@ -265,45 +262,10 @@ impl Written {
 }
 
 /// Levels without those at the end that no job had to do with.
-fn trimmed(mut levels: Vec<LevelWork>) -> Vec<LevelWork> {
+pub(crate) fn trimmed(mut levels: Vec<LevelWork>) -> Vec<LevelWork> {
     let last = levels.iter().rposition(|level| *level != LevelWork::default());
     levels.truncate(last.map_or(0, |last| last + 1));
     levels
-}
-
-impl Shared {
-    /// Counts since the engine was opened.
-    pub(crate) fn written_here(&self) -> Written {
-        let counters = &self.counters;
-        let written = Written {
-            user_bytes: counters.user_bytes.get(),
-            entries: counters.entries_written.get(),
-            flushes: counters.flushes.get(),
-            compactions: counters.compactions.get(),
-            gear_compactions: counters.gear_compactions.get(),
-            trivial_moves: counters.trivial_moves.get(),
-            delete_only_compactions: counters.delete_only_compactions.get(),
-            levels: trimmed(counters.levels.iter().map(LevelCounts::read).collect()),
-            ..Written::by(&*self.store)
-        };
-        written.since(&self.written_before)
-    }
-
-    /// Counts of the store's whole life.
-    pub(crate) fn written_ever(&self) -> Written {
-        self.lifetime_at_open.and(&self.written_here())
-    }
-
-    /// Makes the sums durable, when the engine ends and no job is left, if clients or jobs have
-    /// written anything since they were. After a failure nothing is written.
-    pub(crate) fn record_lifetime(&self) {
-        let done = |written: &Written| (written.entries, written.jobs());
-        let is_known = done(&self.written_ever()) == done(&self.tree.record().lifetime);
-        if !is_known && self.lifecycle.failure().is_none() {
-            // They are worth no failure: the next commit has them.
-            let _ = self.commit_last_record();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Limits of the engine's options, each with the reason for it.
+//! Limits of the engine's options, each with the reason for it; and [`MOVED_FOR_SPACE_MAX`], which
+//! is no option.
 //!
 //! A limit is for one option alone. Options within their limits can still ask for more than the
 //! memory budget has: [`EngineOptions::check`](crate::EngineOptions::check) refuses too many
@@ -7,6 +8,9 @@
 
 use terrace_env::{ByteCount, Limit};
 use terrace_policy::System;
+
+/// Bytes that compactions may move for one that comes free, where they are chosen to free space.
+pub(crate) const MOVED_FOR_SPACE_MAX: u64 = 25;
 
 /// Limits of the size of a memtable.
 pub const MEMTABLE_SIZE: Limit<ByteCount> = Limit {

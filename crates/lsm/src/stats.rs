@@ -9,14 +9,17 @@
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
-use terrace_env::store::{IoCounts, SpaceInfo};
+use terrace_env::store::{IoCounts, SpaceInfo, Store};
 use terrace_env::wait::Waits;
 
+use crate::counters::Counters;
+use crate::lifecycle::Lifecycle;
 use crate::lifetime::Written;
-use crate::memory::MemoryStats;
-use crate::reading::{ReaderStats, SpaceHolders};
-use crate::shared::Shared;
-use crate::tree::Version;
+use crate::lifetime_sums::LifetimeSums;
+use crate::memory::{Memory, MemoryStats};
+use crate::readers::{ReaderStats, Readers};
+use crate::running::{JobStats, RunningJobs};
+use crate::tree::{Tree, Version};
 
 /// Bytes written to the medium per byte of keys and values that clients wrote, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -106,6 +109,10 @@ pub struct Stats {
     pub memory: MemoryStats,
     /// Writes in batches: puts and deletes.
     pub entries_written: u64,
+    /// Conditional writes that were refused because another write came first: commits of
+    /// transactions, and tries of a compare and swap that were repeated.
+    #[serde(default)]
+    pub conflicts: u64,
     /// Groups of batches that were written together.
     pub groups: u64,
     /// Point reads.
@@ -163,11 +170,29 @@ pub struct Stats {
     pub lifetime: Written,
     /// Readers that hold views for long, and so may keep space.
     pub readers: Vec<ReaderStats>,
+    /// Flushes and merges that are running, in the order in which they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobStats>,
 }
 
-impl Shared {
-    pub(crate) fn stats(&self) -> Stats {
-        let (view, counters, io) = (self.tree.view(), &self.counters, self.store.io());
+/// Owners of the counts and sizes that [`Stats`] are made of.
+pub(crate) struct Sources<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) tree: &'a Tree,
+    pub(crate) counters: &'a Counters,
+    pub(crate) memory: &'a Memory,
+    pub(crate) lifecycle: &'a Lifecycle,
+    pub(crate) sums: &'a LifetimeSums,
+    pub(crate) readers: &'a Readers,
+    pub(crate) running: &'a RunningJobs,
+    /// Actors that carry out parts of merges.
+    pub(crate) workers: usize,
+}
+
+impl Sources<'_> {
+    /// The counts and sizes as they are now.
+    pub(crate) fn read(&self) -> Stats {
+        let (view, counters, io) = (self.tree.view(), self.counters, self.store.io());
         let user_bytes = counters.user_bytes.get();
         let failure = self.lifecycle.failure().map(|failure| failure.to_string());
         let memtables = view.memtables();
@@ -184,6 +209,7 @@ impl Shared {
             memtable_bytes_peak: self.memory.memtables.peak().0,
             memory: self.memory.stats(),
             entries_written: counters.entries_written.get(),
+            conflicts: counters.conflicts.get(),
             groups: counters.groups.get(),
             gets: counters.gets.get(),
             tables_searched: searched.iter().sum(),
@@ -193,7 +219,7 @@ impl Shared {
             scan_ranges_skipped: counters.scan_ranges_skipped.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
-            workers: self.workers.count() as u64,
+            workers: self.workers as u64,
             compaction_steps: counters.steps.get(),
             compaction_steps_ended_early: counters.steps_ended_early.get(),
             bytes_discarded: counters.bytes_discarded.get(),
@@ -207,17 +233,11 @@ impl Shared {
             longest_write_waits,
             sequence: self.tree.visible().0,
             failure,
-            process: self.written_here(),
-            lifetime: self.written_ever(),
+            process: self.sums.here(),
+            lifetime: self.sums.ever(),
             readers: self.readers.stats(),
+            jobs: self.running.stats(),
         }
-    }
-
-    /// Holders of the space, now.
-    pub(crate) fn space_holders(&self, of_logs: bool) -> SpaceHolders {
-        let log_device = of_logs.then(|| self.store.log_space()).flatten();
-        let space = log_device.map_or_else(|| self.store.space(), |log| log.space);
-        SpaceHolders { space, log_device, readers: self.readers.stats() }
     }
 
     fn level_stats(&self, version: &Version) -> Vec<LevelStats> {

@@ -31,8 +31,12 @@ pub enum Urgency {
     Shape,
     /// Nobody writes: also what makes reads cheaper, where it costs little.
     Rest,
-    /// Space is short: whatever may drop overwritten or deleted entries.
+    /// Space is short: whatever may drop overwritten or deleted entries, the plan that moves fewest
+    /// bytes first.
     Space,
+    /// Eager compaction, for comparisons: whatever may drop such entries, the newest first. No
+    /// shortage asks for it.
+    All,
 }
 
 /// How far the tree is behind with its shape, as writers are concerned: 0 in shape, growing as debt
@@ -110,10 +114,10 @@ pub trait Compaction: Send + Sync + Debug {
     }
 
     /// The plans that scans may pay for though the tree is in shape, the best first:
-    /// [`LoadAware`](crate::LoadAware) asks its row for them. By default those for lack of space,
-    /// which end with every key in one run.
+    /// [`LoadAware`](crate::LoadAware) asks its row for them. By default those of eager
+    /// compaction, which end with every key in one run.
     fn choices_for_scans(&self, tree: &TreeView, state: &[u8]) -> Vec<Choice> {
-        self.choices(tree, state, Urgency::Space)
+        self.choices(tree, state, Urgency::All)
     }
 
     /// The next plan under a load, where the decider heeds it.

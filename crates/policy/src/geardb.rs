@@ -205,7 +205,7 @@ impl Compaction for Gear {
     }
 
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
-        if urgency == Urgency::Space {
+        if matches!(urgency, Urgency::Space | Urgency::All) {
             let choice = self.leveled.pick(tree, &[], urgency);
             return self.beside(tree, state, choice.map(|choice| choice.plan));
         }

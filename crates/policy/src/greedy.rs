@@ -8,6 +8,9 @@
 //! 3. While space is not wanted, this candidate must give at least `gain_min` percent of a zone.
 //!    Otherwise no victim is chosen. Without this limit a nearly full store would copy all its
 //!    zones again and again for a few dead bytes.
+//!    While space is wanted, the candidates are those that give at least [`GAIN_MIN_WANTED`]
+//!    percent. A zone that is not full may have the fewest live bytes and give next to nothing; it
+//!    must not keep the others from being emptied.
 //! 4. Live data is placed under reclaim's own stream, so that data of several victims shares zones:
 //!    what has survived its neighbours tends to live longer.
 
@@ -15,12 +18,16 @@ use std::cmp::Reverse;
 
 use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Supply, System};
 
+/// While a writer waits: a zone that gives less, in percent, is not worth its copying. At this
+/// limit, 24 bytes are copied for one that comes free.
+const GAIN_MIN_WANTED: u8 = 4;
+
 /// Takes the zone with the fewest live bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greedy {
     /// Starts when fewer zones are free, in percent.
     pub free_min: u8,
-    /// Leaves zones alone that give less, in percent of a zone, unless somebody waits.
+    /// Leaves zones alone that give less, in percent of a zone, unless a writer waits.
     pub gain_min: u8,
 }
 
@@ -46,10 +53,11 @@ impl Greedy {
         supply.spare < supply.spare_min() || u64::from(supply.free) * 100 < free_min
     }
 
-    /// Whether a zone is worth its copying: while somebody waits for space, if it gives any.
+    /// Whether a zone is worth its copying. `wanted`: whether a writer waits for space.
     pub(crate) fn is_worth(&self, zone: &CandidateZone, wanted: bool) -> bool {
-        let least = zone.capacity.0.saturating_mul(self.gain_min.into());
-        zone.gain.0 > 0 && (wanted || zone.gain.0.saturating_mul(100) >= least)
+        let gain_min = if wanted { self.gain_min.min(GAIN_MIN_WANTED) } else { self.gain_min };
+        let least = zone.capacity.0.saturating_mul(gain_min.into());
+        zone.gain.0 > 0 && zone.gain.0.saturating_mul(100) >= least
     }
 }
 
@@ -63,9 +71,13 @@ impl Reclaim for Greedy {
     }
 
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
-        let giving = view.candidates.iter().filter(|zone| zone.gain.0 > 0);
-        let victim = giving.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
+        let wanted = view.supply.wanted;
+        let may_be = |zone: &&CandidateZone| {
+            if wanted { self.is_worth(zone, wanted) } else { zone.gain.0 > 0 }
+        };
+        let candidates = view.candidates.iter().filter(may_be);
+        let victim = candidates.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
         let choice = ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM };
-        self.is_worth(victim, view.supply.wanted).then_some(choice)
+        self.is_worth(victim, wanted).then_some(choice)
     }
 }

@@ -1,7 +1,7 @@
 //! [`LastResort`]: reclaim for systems whose zones become empty by compaction.
 //!
 //! It works only on demand: when space is wanted ([`Supply::wanted`]). It takes the zone with the
-//! fewest live bytes of those that give anything, however little that is. Without it a store could
+//! fewest live bytes of those that are worth it ([`Greedy`]). Without it a store could
 //! be full although much of it is dead, for example after another system has mixed tables of
 //! several levels in zones.
 

@@ -7,7 +7,8 @@
 //!    fewer than `free_min` percent of the zones are free and more than `garbage_max` percent of
 //!    the bytes in use are garbage. While more zones are free, garbage is in nobody's way, and some
 //!    copies that are put off need not be made at all.
-//! 2. A victim must give `gain_min` percent of a zone, unless somebody waits ([`Greedy`]).
+//! 2. A victim must give `gain_min` percent of a zone, or what [`Greedy`] asks for while a writer
+//!    waits.
 //! 3. The victim is the zone with the largest benefit over cost, `(1 - u) * age / (1 + u)`, of
 //!    those in [`FewestLive`](crate::Sight::FewestLive). `u` is the live share of the zone. `1 - u`
 //!    comes free, and `1 + u` is read and written for it. The age is what was written to the drive

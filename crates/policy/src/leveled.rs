@@ -29,8 +29,10 @@
 //! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
 //!    that overlap it, is merged into level 1, if the tables there in their range of keys have at
 //!    most four times their own bytes. This spares reads.
-//! 8. *Space.* If space is short and no level is due: first any table with a tombstone above the
-//!    last level, then level 0, then any table behind level 0 that overlaps one below.
+//! 8. *Space.* If space is short and no level is due: first a table above the last level of whose
+//!    entries a 16th are tombstones; then, of the deepest level with tables that overlap one below,
+//!    the table that meets fewest bytes in the next level for its own; then level 0; then a table
+//!    with any tombstone. The order from the bottom up gives each byte a level with room.
 //! 9. *Reads. Option* (LevelDB: a read for every 16 KiB): a table that so many point reads have
 //!    searched in vain goes down, if nothing else is due; from level 0 its run, with all that
 //!    overlap it. Scans count by their bytes.

@@ -6,7 +6,7 @@
 //! | where does a file go on | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
 //! | | | [`WholeZones`], [`ByLifetime`], [`Fitted`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
-//! | | | [`LastResort`] |
+//! | | | [`LastResort`], [`OnDemand`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //! | where new data goes | | [`Sliced`], [`Sweep`], [`Gear`] |
 //! | | | [`Bands`], [`Sealdb`] |
@@ -17,6 +17,22 @@
 //! This crate does no I/O, starts no threads and reads no clock. Some compaction deciders ask a
 //! [`ZonesSource`] where tables lie. State that has to last from one choice to the next is an
 //! argument, and a part of the choice.
+//!
+//! # Order
+//! A module imports from modules of its own line and of later lines alone; `cargo xtask tidy`
+//! checks it.
+//!
+//! 1. `lean`
+//! 2. `systems`, `cost_benefit`, `greedy`, `last_resort`, `on_demand`
+//! 3. `by_lifetime`, `sliced`
+//! 4. `geardb`, `sealdb`, `smrdb`, `sweep`, `tiered`
+//! 5. `leveled`, `load_aware`
+//! 6. `compaction`
+//! 7. `intake`
+//! 8. `claims`, `legality`, `sets`
+//! 9. `plan`, `whole_zones`
+//! 10. `level_separated`, `log_structured`, `tree`
+//! 11. `fit`, `placement`, `histogram`, `load`, `pointers`, `reclaim`, `zones`
 
 mod by_lifetime;
 mod claims;
@@ -35,6 +51,7 @@ mod leveled;
 mod load;
 mod load_aware;
 mod log_structured;
+mod on_demand;
 mod placement;
 mod plan;
 mod pointers;
@@ -67,6 +84,7 @@ pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Throttle};
 pub use load::Load;
 pub use load_aware::{LoadAware, LoadRule};
 pub use log_structured::LogStructured;
+pub use on_demand::OnDemand;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{
@@ -76,7 +94,9 @@ pub use sealdb::{Sealdb, SealdbOptions, Victim};
 pub use sliced::{Sliced, SlicedOptions};
 pub use smrdb::{Bands, BandsOptions};
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
-pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};
+pub use systems::{
+    MEMTABLES_KEPT, ParameterText, ParseSystemError, Row, StoreShape, System, ZONES_KEPT,
+};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};
 pub use tree::{

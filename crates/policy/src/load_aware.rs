@@ -22,7 +22,7 @@
 //!    moves, merges that read one run, merges that drop many tombstones, and merges that drain
 //!    another layout always pay. A merge within a level of overlapping tables never does: see 4.
 //! 3. *Optional*, if nothing due pays: the row's choices for scans
-//!    ([`Compaction::choices_for_scans`]). By default these are those under [`Urgency::Space`],
+//!    ([`Compaction::choices_for_scans`]). By default these are those under [`Urgency::All`],
 //!    which end with every key in one run. A merge of several runs pays when `M / N` is at most
 //!    `rewrite_max`, and at most `r S / 2`, or if it drops many tombstones.
 //! 4. *Slices*, if nothing else pays, where tables overlap in every level
@@ -227,7 +227,7 @@ impl Compaction for LoadAware {
         match (self.rule, urgency) {
             (LoadRule::Aware, _) => self.pick_aware(tree, state, urgency, load),
             (LoadRule::Eager, _) | (LoadRule::Idle, Urgency::Rest) => {
-                self.row.pick(tree, state, Urgency::Space)
+                self.row.pick(tree, state, Urgency::All)
             }
             (LoadRule::Off | LoadRule::Idle, _) => self.row.pick(tree, state, urgency),
         }

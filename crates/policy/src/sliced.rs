@@ -3,14 +3,18 @@
 //!
 //! A *tier* is a level above the last one. It holds runs as they came, newest first.
 //!
-//! 1. A tier above the deepest with at least `runs` runs goes down as a whole, and becomes one run,
-//!    the newest, of the next tier ([`Tiered`]).
-//! 2. Of the deepest tier, *slices* go down. A slice is a range of keys that begins at the pointer.
-//!    All runs of the tier are merged there with the tables of the last level, and the pointer goes
-//!    on to the end of the slice ([`Slice`]).
-//! 3. A slice is due when the tier has at least `share` percent of the bytes of the last level, and
-//!    a table; or at least `tier_most` runs.
+//! 1. A tier above the deepest with at least `runs` runs goes down, and becomes one run, the
+//!    newest, of the next tier: in steps of about a slice, if it is large ([`TierStep`]).
+//! 2. Into the last level go *slices*. A slice is a range of keys that begins at the pointer. All
+//!    runs of the deepest tiers are merged there with the tables of the last level, and the pointer
+//!    goes on to the end of the slice ([`Slice`]). So many tiers take part that they hold nine
+//!    tenths of the bytes of all; and those above whose runs have pieces in a slice that are worth
+//!    a request.
+//! 3. A slice is due when the tiers together have at least `share` percent of the bytes of the last
+//!    level; when the deepest has at least `tier_most` runs; or when few zones are free. See
+//!    [`Debts`].
 //! 4. Of what is due, the level that is furthest over its limit is next; of equals the upper one.
+//!    Writers are slowed by the same measure.
 //! 5. If nothing of this is due, a tier that has a segment of mostly tombstones goes down, the
 //!    uppermost first. Of the deepest one, the slice with that segment goes down.
 //! 6. If space is short and nothing else is due, a slice goes down, and without a deepest tier the
@@ -18,44 +22,59 @@
 //! 7. At rest, a tier above the deepest with several runs goes down, the uppermost first: readers
 //!    meet fewer runs, and no byte is written more often. But small runs in the deepest tier make
 //!    slices due early, so it gets none at rest once it has half of `tier_most`.
+//! 8. Data that meets nothing older goes straight to the last level ([`straight`]).
 //!
 //! Why: a deepest tier that goes down as a whole is all due at once, takes the time and the space
 //! of a merge of the whole store, and holds nothing right after that. Slices keep it as large as it
 //! may be.
 //!
 //! # Cost
-//! In the deepest tier, a byte waits for half a sweep on average. So twice the tier's bytes come
-//! down in one sweep, which writes the last level once. With `f` = bytes of the tier / bytes of the
-//! last level, `t` tiers, and a share `n` of keys that are new, compaction writes about
+//! In the tiers, a byte waits for half a sweep on average. So twice the tiers' bytes come down in
+//! one sweep, which writes the last level once. With `f` = bytes of the tiers / bytes of the last
+//! level, `t` tiers, and a share `n` of keys that are new, compaction writes about
 //!
 //! > `(t - 1) + 1/(2f) + n`
 //!
 //! bytes for one: each merge of tiers writes it once, and the sweep the last level and what is new.
-//! Overwritten entries meet in the tiers, so it is a little less. At `f = 1/4` and with four tiers
-//! it is 5, and 6 if all keys are new.
+//! Overwritten entries meet in the tiers, and slices take some bytes before they are in the deepest
+//! tier, so it is a little less. At `f = 1/4` and with three tiers it is 4, and 5 if all keys are
+//! new.
+//!
+//! On a drive that is nearly full, `f` is what the live data leaves: with a share `l` of the space
+//! live and `r` of it in reserve, `f = (1 - l - r) / l`.
 //!
 //! # Zones
 //! Tables of the last level lie in zones in key order, and die in that order. So a zone of theirs
 //! is dead as a whole a little behind the pointer. A run of a tier lies in zones in key order too,
 //! and dies behind the pointer, or as a whole. Where tables of a run are smaller than a zone, the
-//! runs that share it are of nearly the same age. As long as there is space
-//! for the tiers, a collector finds little to do. On a drive that is nearly full it works before
-//! the sweep does.
+//! runs that share it are of nearly the same age. So the sweep is the collector: where free zones
+//! run short, slices go on early, and writers are slowed before the last one is taken.
+//!
+//! It does not free zones that hold other files, nor those that readers hold.
 //!
 //! # Others
 //! One plan is under way at a time: a disk would go back and forth between two. Other layouts are
-//! drained first, as by [`Tiered`]. The state is the pointer.
+//! drained first, as by [`Tiered`]. The state is the pointer, and which merges of tiers have begun.
 
+mod debts;
 mod slice;
+mod straight;
+mod tier_step;
+
+use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
+use self::debts::Debts;
 use self::slice::{Slice, SliceLimits};
+use self::tier_step::{TierStep, Unfinished};
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
-use crate::plan::Place;
+use crate::intake::FlushRoute;
+use crate::plan::{Place, Plan};
 use crate::pointers::Pointers;
 use crate::tiered::{Tiered, TieredOptions, mostly_deletes, oldest};
 use crate::tree::{Span, TreeView};
+use crate::zones::ZonesSource;
 
 /// The parameters of sliced compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +82,7 @@ pub struct SlicedOptions {
     /// Those of the tiers. The last level is the last of `levels`; `jobs` and `along_max` have
     /// no effect.
     pub tiers: TieredOptions,
-    /// How large the deepest tier grows, in percent of the last level.
+    /// How large the tiers grow together, in percent of the last level.
     pub share: u64,
     /// From how many runs on the deepest tier is due, whatever its size.
     pub tier_most: usize,
@@ -72,6 +91,8 @@ pub struct SlicedOptions {
     /// The capacity of a zone; 0 where there are none. So many bytes of the last level that meet
     /// nothing are rewritten with a slice at most, so that a zone is not kept by a few tables.
     pub zone_capacity: ByteCount,
+    /// The size of a memtable.
+    pub memtable_size: ByteCount,
 }
 
 /// Sliced compaction.
@@ -79,12 +100,8 @@ pub struct SlicedOptions {
 pub struct Sliced {
     tiers: Tiered,
     options: SlicedOptions,
+    zones: Arc<dyn ZonesSource>,
 }
-
-/// Writers are slowed when the deepest tier has more runs than it should by this, and it should
-/// not exceed that.
-const TIER_SLOW: f64 = 1.25;
-const TIER_STOP: f64 = 2.0;
 
 /// Whether the pointer goes on behind a slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,10 +116,10 @@ impl Sliced {
     /// # Panics
     /// When [`Tiered::new`] would, or when `share`, `tier_most` or `slice` is zero.
     #[must_use]
-    pub fn new(options: SlicedOptions) -> Self {
+    pub fn new(options: SlicedOptions, zones: Arc<dyn ZonesSource>) -> Self {
         let SlicedOptions { share, tier_most, slice, .. } = options;
         assert!(share > 0 && tier_most > 0 && slice.0 > 0, "a limit of zero: {options:?}");
-        Self { tiers: Tiered::new(options.tiers.clone()), options }
+        Self { tiers: Tiered::new(options.tiers.clone()), options, zones }
     }
 
     /// The deepest tier.
@@ -110,36 +127,41 @@ impl Sliced {
         self.tiers.last(tree) - 1
     }
 
-    /// Step 3: how far the deepest tier is at its limit.
-    fn tier_score(&self, tree: &TreeView) -> f64 {
-        let tier = self.deepest(tree);
-        let size = |level| tree.runs(level).iter().map(|run| run.size().0).sum::<u64>() as f64;
-        let limit = size(tier + 1) * self.options.share as f64 / 100.0;
-        let table = self.options.tiers.table_size.0 as f64;
-        (size(tier) / limit.max(table)).max(self.tier_runs(tree))
+    /// Steps 3 and 4.
+    fn debts(&self, tree: &TreeView) -> Debts {
+        Debts::of(tree, self.deepest(tree), &self.options, self.zones.supply())
     }
 
-    /// The same, by the runs of the tier alone.
-    fn tier_runs(&self, tree: &TreeView) -> f64 {
-        tree.runs(self.deepest(tree)).len() as f64 / self.options.tier_most as f64
+    /// Steps 3 and 4: the levels that are due.
+    fn due(&self, tree: &TreeView, state: &Pointers) -> Vec<usize> {
+        self.debts(tree).due(|level| Unfinished::runs_since(tree, level, state.of(level)))
     }
 
-    /// Steps 1 to 4: the levels that are due, the furthest over its limit first.
-    fn due(&self, tree: &TreeView) -> Vec<usize> {
-        let deepest = self.deepest(tree);
-        let tiers = (0..deepest).map(|level| (level, self.tiers.score(tree, level)));
-        let all = tiers.chain([(deepest, self.tier_score(tree))]);
-        let mut due: Vec<(usize, f64)> = all.filter(|(_, score)| *score >= 1.0).collect();
-        due.sort_by(|a, b| b.1.total_cmp(&a.1));
-        due.into_iter().map(|(level, _)| level).collect()
+    fn limits(&self) -> SliceLimits {
+        SliceLimits {
+            size: self.options.slice,
+            carried_max: self.options.zone_capacity,
+            table_size: self.options.tiers.table_size,
+        }
     }
 
-    /// A level, or a slice of the deepest tier.
+    /// A level, or a slice for the deepest tier.
     fn down(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
         if level == self.deepest(tree) {
-            return self.slice(tree, state, state.of(level), Sweep::GoesOn);
+            let top = debts::top_of_slice(tree, level, self.options.slice);
+            return self.slice(tree, state, top, state.of(level), Sweep::GoesOn);
         }
-        Some(Choice { state: state.encode(), ..self.tiers.down_whole(tree, level)? })
+        if let Some(plan) = straight::moves(tree, level, self.tiers.last(tree)) {
+            return Some(Choice { plan, state: state.encode() });
+        }
+        let whole = self.tiers.down_whole(tree, level)?;
+        let step = match whole.plan {
+            Plan::TrivialMove(_) => None,
+            Plan::Merge(_) => TierStep::of(tree, level, state.of(level), &self.limits()),
+        };
+        let (plan, of_level) =
+            step.map_or((whole.plan, Vec::new()), |step| (step.plan, step.state));
+        Some(Choice { plan, state: state.moved(level, &of_level).encode() })
     }
 
     /// Step 2.
@@ -147,17 +169,14 @@ impl Sliced {
         &self,
         tree: &TreeView,
         state: &Pointers,
+        top: usize,
         from: &[u8],
         sweep: Sweep,
     ) -> Option<Choice> {
         let tier = self.deepest(tree);
-        let limits = SliceLimits {
-            size: self.options.slice,
-            carried_max: self.options.zone_capacity,
-            table_size: self.options.tiers.table_size,
-        };
+        let limits = self.limits();
         let to = Place { level: tier as u8 + 1, run: oldest(tree, tier + 1) };
-        let slice = Slice::of(tree, tier, from, &limits)?;
+        let slice = Slice::of(tree, top..=tier, from, &limits)?;
         let state = match sweep {
             Sweep::GoesOn => state.moved(tier, slice.end.as_deref().unwrap_or_default()),
             Sweep::Rests => state.clone(),
@@ -173,7 +192,7 @@ impl Sliced {
         match (0..=deepest).find(due)? {
             level if level == deepest => {
                 let segment = segments(level).find(|segment| mostly_deletes(segment))?;
-                self.slice(tree, state, &segment.span.start, Sweep::Rests)
+                self.slice(tree, state, deepest, &segment.span.start, Sweep::Rests)
             }
             level => self.down(tree, state, level),
         }
@@ -196,13 +215,14 @@ impl Sliced {
         state: &'a Pointers,
         urgency: Urgency,
     ) -> impl Iterator<Item = Choice> + 'a {
-        let due = self.due(tree);
+        let due = self.due(tree, state);
         let beyond = || match self.deletes_down(tree, state) {
             None if urgency == Urgency::Rest => self.at_rest(tree, state),
             deletes => deletes,
         };
         let beyond = if due.is_empty() { beyond() } else { None };
-        let levels = if urgency == Urgency::Space { 0..self.deepest(tree) + 1 } else { 0..0 };
+        let is_for_space = matches!(urgency, Urgency::Space | Urgency::All);
+        let levels = if is_for_space { 0..self.deepest(tree) + 1 } else { 0..0 };
         let for_space = levels.rev().filter(|level| !tree.runs(*level).is_empty());
         let down = |level| self.down(tree, state, level);
         due.into_iter().filter_map(down).chain(beyond).chain(for_space.filter_map(down))
@@ -249,14 +269,21 @@ impl Compaction for Sliced {
         let upper = (0..self.tiers.last(tree)).find(|level| holds(*level) > 0);
         let upper = upper.filter(|_| runs > 1)?;
         if upper == self.deepest(tree) {
-            return self.slice(tree, &state, &span.start, Sweep::Rests);
+            return self.slice(tree, &state, upper, &span.start, Sweep::Rests);
         }
         self.down(tree, &state, upper)
     }
 
+    fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
+        straight::flush_routes(tree, span, self.tiers.last(tree))
+    }
+
+    fn flush_routes_max(&self) -> usize {
+        straight::ROUTES_MAX
+    }
+
     fn pressure(&self, tree: &TreeView) -> Pressure {
-        let tier = Pressure::of(self.tier_runs(tree), TIER_SLOW, TIER_STOP);
         let tiers = self.tiers.pressure_above(tree, self.deepest(tree));
-        Pressure(tiers.0.max(tier.0.min(Pressure::MATCH.0)))
+        Pressure(tiers.0.max(self.debts(tree).pressure().0))
     }
 }

@@ -331,7 +331,9 @@ impl Compaction for Bands {
         let due = due.or_else(|| self.fullest(tree)).or_else(|| self.deletes(tree));
         let plan = match urgency {
             Urgency::Shape | Urgency::Rest => due,
-            Urgency::Space => due.or_else(|| self.level0(tree)).or_else(|| self.level1(tree, 1)),
+            Urgency::Space | Urgency::All => {
+                due.or_else(|| self.level0(tree)).or_else(|| self.level1(tree, 1))
+            }
         };
         plan.map(|plan| Choice { plan, state: Vec::new() })
     }
@@ -340,7 +342,7 @@ impl Compaction for Bands {
         let first = self.pick(tree, state, urgency);
         let is_drain = matches!(&first, Some(Choice { plan: Plan::TrivialMove(_), .. }));
         let (runs, overlaps_max) = (tree.runs(0).len(), self.overlaps_max(tree));
-        let is_space = urgency == Urgency::Space;
+        let is_space = matches!(urgency, Urgency::Space | Urgency::All);
         // Bands that are still to be drained or folded are in the way of merges.
         let level0 = || (runs >= self.options.level0_runs || is_space).then(|| self.level0(tree));
         let level1 = || self.level1(tree, if is_space { 1 } else { overlaps_max });

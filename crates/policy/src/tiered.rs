@@ -286,7 +286,7 @@ impl Compaction for Tiered {
         let due = due.or_else(|| self.deletes_down(tree));
         match urgency {
             Urgency::Shape | Urgency::Rest => due,
-            Urgency::Space => due.or_else(|| {
+            Urgency::Space | Urgency::All => due.or_else(|| {
                 let upper = (0..self.last(tree)).rev();
                 let mut upper = upper.filter(|level| !tree.runs(*level).is_empty());
                 upper.find_map(|level| self.down(tree, level, Reason::Nothing))
@@ -305,7 +305,7 @@ impl Compaction for Tiered {
         let due = levels.iter().filter(|level| self.is_due(tree, **level));
         let due = due.filter_map(|level| down(level, Reason::Shape));
         let first = self.pick(tree, state, urgency);
-        let rest = (urgency == Urgency::Space)
+        let rest = matches!(urgency, Urgency::Space | Urgency::All)
             .then(|| levels.iter().filter_map(|level| down(level, Reason::Nothing)));
         due.chain(first).chain(rest.into_iter().flatten()).collect()
     }
@@ -313,7 +313,7 @@ impl Compaction for Tiered {
     fn choices_for_scans(&self, tree: &TreeView, state: &[u8]) -> Vec<Choice> {
         let sliced = match self.deepest_sliced(tree) {
             Some(level) if self.drain(tree).is_none() => level,
-            _ => return self.choices(tree, state, Urgency::Space),
+            _ => return self.choices(tree, state, Urgency::All),
         };
         let holds = |level: &usize| !tree.runs(*level).is_empty();
         let mut levels: Vec<usize> = (0..sliced).filter(holds).collect();

@@ -12,6 +12,8 @@ use std::fmt::Debug;
 
 use terrace_env::{ByteCount, FileId, ZoneId};
 
+use crate::reclaim::Supply;
+
 /// A zone that holds something of the files that were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneView {
@@ -83,10 +85,15 @@ impl ZonesView {
     }
 }
 
-/// Source of the zones that files lie in.
+/// Source of the zones that files lie in, and of how many zones are free.
 pub trait ZonesSource: Send + Sync + Debug {
     /// Where these files lie now. The view omits files that the source does not know.
     fn placed(&self, files: &[FileId]) -> ZonesView;
+
+    /// How many zones are free now; `None` where there are no zones.
+    fn supply(&self) -> Option<Supply> {
+        None
+    }
 }
 
 /// Where nothing is known of zones, or there are none.

@@ -24,6 +24,7 @@ use terrace_policy::{StoreShape, System};
 
 use crate::below::Below;
 use crate::identity::Identity;
+use crate::live::{Call, Window};
 use crate::{Batch, Cursor, Error, Ingest, KeySpace, Salvage, Scan, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
@@ -41,14 +42,27 @@ pub struct Db {
 }
 
 pub(crate) struct Inner {
+    // Before the engine, which its clients use.
+    pub(crate) window: Option<Result<Window, Error>>,
     // Before the file system: its jobs end first.
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) below: Below,
     pub(crate) identity: Identity,
     pub(crate) system: System,
     pub(crate) shape: StoreShape,
     pub(crate) live_max: ByteCount,
     pub(crate) memtable_size: ByteCount,
+}
+
+impl Inner {
+    /// Makes a call, and measures it if a client of the live window looks.
+    pub(crate) fn measured<T>(&self, call: Call, work: impl FnOnce() -> T) -> T {
+        let Some(Ok(window)) = &self.window else { return work() };
+        let Some(begun) = window.activity().begin(call) else { return work() };
+        let done = work();
+        window.activity().end(call, begun);
+        done
+    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -125,6 +139,14 @@ impl Db {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         self.inner.engine.store()
+    }
+
+    /// The socket of the [live window](crate::live), or the reason why there is none; `None` if
+    /// [`Options::live`](field@crate::Options::live) did not ask for one.
+    #[must_use]
+    pub fn live_socket(&self) -> Option<Result<&Path, Error>> {
+        let window = self.inner.window.as_ref()?;
+        Some(window.as_ref().map(Window::socket).map_err(Clone::clone))
     }
 
     /// Writes `value` under `key`.
@@ -241,7 +263,8 @@ impl Db {
 
     /// Applies a batch as a whole, with its own durability.
     pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        Ok(self.inner.engine.write(batch.of(self.inner.identity)?, durability)?)
+        let batch = batch.of(self.inner.identity)?;
+        Ok(self.inner.measured(Call::Write, || self.inner.engine.write(batch, durability))?)
     }
 
     /// Durability of writes by this handle: that of the [`Options`](crate::Options), unless the
@@ -465,6 +488,9 @@ impl Db {
     /// only handed to the operating system or the drive: a power cut may take back writes that were
     /// not synced.
     pub fn close(self) -> Result<(), Error> {
+        if let Some(Ok(window)) = &self.inner.window {
+            window.close();
+        }
         let closed = self.inner.engine.close();
         self.inner.below.close();
         Ok(closed?)

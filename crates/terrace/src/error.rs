@@ -7,6 +7,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
@@ -71,6 +72,23 @@ impl Error {
     /// The store remembers a system that this version does not know.
     pub(crate) fn unknown_system(source: ParseSystemError) -> Self {
         Self::new(ErrorKind::UnknownSystem, UnknownSystem { source })
+    }
+
+    /// An error that the process has sent that has the store open.
+    pub(crate) fn of_owner(kind: ErrorKind, origin: ErrorKind, text: String) -> Self {
+        Self::new(Kinds { kind, origin }, OwnersError { text })
+    }
+
+    /// A failure of the live window, or of a connection to it.
+    pub(crate) fn of_window(source: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, NotConnected, UnexpectedEof};
+        match source.kind() {
+            UnexpectedEof | BrokenPipe | ConnectionReset | NotConnected => {
+                Self::new(ErrorKind::Closed, WindowClosed)
+            }
+            io::ErrorKind::NotFound => Self::new(ErrorKind::NotFound, WindowError { source }),
+            _ => Self::new(ErrorKind::Io, WindowError { source }),
+        }
     }
 
     /// Kind of the error.
@@ -187,6 +205,26 @@ impl From<ParseByteCountError> for Error {
     fn from(error: ParseByteCountError) -> Self {
         Self::new(ErrorKind::Invalid, error)
     }
+}
+
+/// An error of the process that has the store open.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct OwnersError {
+    text: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the process that had the store open has closed it, has ended, or has ended the connection; \
+     try again"
+)]
+struct WindowClosed;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the live window of the store: {source}")]
+struct WindowError {
+    source: io::Error,
 }
 
 /// A key space that cannot be used.

@@ -34,8 +34,13 @@ pub enum ErrorKind {
     Option,
     /// A key, a value or a batch is larger than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX),
     /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX);
-    /// or range deletes of a batch, or open scans and cursors, take more memory than they may.
+    /// or range deletes of a batch, open scans and cursors, or open transactions, take more memory
+    /// than they may.
     TooLarge,
+    /// A transaction was not committed, because another write has changed what it has read. Begin
+    /// it again. [`EngineError::Conflict`], by [`Error::get_ref`](crate::Error::get_ref), has the
+    /// key or the range.
+    Conflict,
     /// A key of an ingest is not behind the one before.
     OutOfOrder,
     /// There is no such key space, or not any more.
@@ -98,7 +103,9 @@ impl Kinds {
             | EngineError::ValueTooLong { .. }
             | EngineError::BatchTooLarge { .. }
             | EngineError::RangesOverMemory { .. }
+            | EngineError::TransactionsOverMemory { .. }
             | EngineError::TooManyScans { .. } => ErrorKind::TooLarge,
+            EngineError::Conflict(_) => ErrorKind::Conflict,
             EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
             EngineError::UnfinishedCopy => ErrorKind::UnfinishedCopy,

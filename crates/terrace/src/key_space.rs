@@ -11,9 +11,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_env::ByteCount;
 use terrace_lsm::{Batch, Bounds, Durability, KeySpaceId, ReadOptions};
 
 use crate::db::Inner;
+use crate::live::Call;
 use crate::{Cursor, Error, Salvage, Scan};
 
 /// A key space: an ordered map of its own within a store. Cheap to clone. It is of one opening of
@@ -90,8 +92,8 @@ impl KeySpace {
 
     /// The value under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        let found = self.inner.engine.get_with(self.id, key, self.handling.reads);
-        found.map_err(|error| self.explain(error))
+        let get = || self.inner.engine.get_with(self.id, key, self.handling.reads);
+        self.inner.measured(Call::Get, get).map_err(|error| self.explain(error))
     }
 
     /// Whether there is a value under `key`.
@@ -105,6 +107,18 @@ impl KeySpace {
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
         let found = self.inner.engine.multi_get(self.id, &keys, self.handling.reads);
         found.map_err(|error| self.explain(error))
+    }
+
+    /// As [`Db::is_empty`](crate::Db::is_empty).
+    pub fn is_empty(&self, bounds: impl Into<Bounds>) -> Result<bool, Error> {
+        let found = self.inner.engine.is_empty(self.id, &bounds.into());
+        found.map_err(|error| self.explain(error))
+    }
+
+    /// As [`Db::size_of`](crate::Db::size_of).
+    pub fn size_of(&self, bounds: impl Into<Bounds>) -> Result<ByteCount, Error> {
+        let size = self.inner.engine.size_of(self.id, &bounds.into());
+        size.map_err(|error| self.explain(error))
     }
 
     /// As [`Db::salvage`](crate::Db::salvage).
@@ -131,10 +145,8 @@ impl KeySpace {
     }
 
     fn write(&self, batch: Batch) -> Result<(), Error> {
-        self.inner
-            .engine
-            .write(batch, self.handling.durability)
-            .map_err(|error| self.explain(error))
+        let write = || self.inner.engine.write(batch, self.handling.durability);
+        self.inner.measured(Call::Write, write).map_err(|error| self.explain(error))
     }
 
     /// The error of the engine, which knows key spaces by number.

@@ -45,11 +45,36 @@
 //! # }
 //! ```
 //!
+//! # Write on a condition
+//! [`Db::put_if`], [`Db::delete_if`] and [`Db::compare_and_swap`] write a key if it has an expected
+//! value. A [`Transaction`] reads and writes any number of keys, in any key spaces. Its commit
+//! applies all of its writes. If anything that it has read has been written since it began, the
+//! commit fails with [`ErrorKind::Conflict`]. [`Db::transact`] repeats it until it succeeds.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use terrace::{Db, MemoryStore, Options};
+//! # fn main() -> Result<(), terrace::Error> {
+//! # let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+//! assert!(db.put_if(b"leader", None, b"ada")?);
+//! assert!(!db.put_if(b"leader", None, b"grace")?);
+//! db.transact(|transaction| {
+//!     let leader = transaction.get(b"leader")?.unwrap_or_default();
+//!     transaction.put(b"former leader", &leader)?;
+//!     transaction.put(b"leader", b"grace")
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Read
 //! [`Db::get`] returns a value, [`Db::contains`] says whether there is one, and [`Db::multi_get`]
 //! returns the values of several keys as of one moment. [`ReadOptions`] belong to a handle:
 //! [`Db::with_read_options`] returns one with other options, for example one whose reads put no
 //! blocks into the cache.
+//!
+//! [`Db::is_empty`] says whether anything is in a range, such as a prefix, and [`Db::size_of`]
+//! about how many bytes tables hold for it. Both mostly read no data.
 //!
 //! # Scan
 //! [`Db::scan`] returns an iterator over a range of keys, from both ends. A [`Cursor`] seeks and
@@ -101,6 +126,10 @@
 //! the medium that the store cannot write around ends all writing. Reads go on, and [`Db::resume`]
 //! begins again once the reason is gone. [`Db::stats`] and a [`Listener`] tell what happens.
 //!
+//! # Look from another process
+//! A store that is opened with [`Options::live`](field@Options::live) can be looked at by other
+//! processes, with the program or with [`live::Live`].
+//!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
 //! sparse file. [`fs`] is the file system between the device and the store.
@@ -110,6 +139,7 @@
 
 mod batch;
 mod below;
+mod conditional;
 mod cursor;
 mod cut_reader;
 mod db;
@@ -121,6 +151,7 @@ mod identity;
 mod ingest;
 mod key_space;
 pub mod limits;
+pub mod live;
 mod name_turns;
 mod named_annotation;
 mod named_files;
@@ -129,11 +160,13 @@ mod named_files_tests;
 mod named_writer;
 mod opening;
 mod options;
+mod range_facts;
 mod replacement;
 mod salvage;
 mod scan;
 mod snapshot;
 mod space_in_use;
+mod transaction;
 
 pub use batch::{Batch, BatchKeySpace};
 pub use bytes::Bytes;
@@ -153,14 +186,15 @@ pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};
 pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
-    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
-    Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork,
-    Listener, LostRange, MemoryStats, ParseCompressionError, ReadOptions, ReaderKind, ReaderStats,
-    SpaceHolders, Stats, TableOptions, TableShape, VALUE_BYTES_MAX, Verified, WriteAmplification,
-    Written, WrittenBytes,
+    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Conflict, Durability, Error as EngineError,
+    Event, Ingested, Job, JobStats, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression,
+    LevelStats, LevelWork, Listener, LostRange, MemoryStats, ParseCompressionError, ReadOptions,
+    ReaderKind, ReaderStats, SpaceHolders, Stats, Swap, TableOptions, TableShape, VALUE_BYTES_MAX,
+    Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
-    GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle,
-    ZONES_KEPT,
+    GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParameterText, ParseSystemError, Row,
+    System, Throttle, ZONES_KEPT,
 };
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};
+pub use transaction::{Transaction, TransactionKeySpace, TransactionScan};

@@ -14,7 +14,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Store};
+use terrace_env::{ByteCount, Store, runner};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, CachePolicy, Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{Durability, Engine, KeySpaceId, ReadOptions, remembered_system};
@@ -25,6 +25,7 @@ use crate::below::Below;
 use crate::db::Inner;
 use crate::identity::Identity;
 use crate::key_space::Handling;
+use crate::live::{Activity, Viewed, Window};
 use crate::{Db, Error, KeySpace, Options};
 
 impl Db {
@@ -120,7 +121,7 @@ impl Db {
         };
         let decider = system.compaction(&shape, zones);
         let memtable_size = engine.memtable_size;
-        let engine = Engine::open(store, decider, engine)?;
+        let engine = Arc::new(Engine::open(store, decider, engine)?);
         let durability = options.durability.unwrap_or_else(|| match engine.store().log_unit() {
             ByteCount(0) => Durability::Written,
             _ => Durability::Gathered,
@@ -132,12 +133,31 @@ impl Db {
             live_max = live_max.min(ByteCount(space.free.0 + space.live.0));
         }
         let identity = Identity::new();
-        let inner = Inner { engine, below, identity, system, shape, live_max, memtable_size };
+        let window = None;
+        let mut inner =
+            Inner { window, engine, below, identity, system, shape, live_max, memtable_size };
+        inner.window = options
+            .live
+            .as_deref()
+            .filter(|_| !options.read_only)
+            .and_then(|path| inner.offer(path));
         let inner = Arc::new(inner);
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let handling = Handling { reads: ReadOptions::default(), durability };
         let default = KeySpace { inner: Arc::clone(&inner), id, name, handling };
         Ok(Self { inner, default })
+    }
+}
+
+impl Inner {
+    /// Offers a live window at the path of the store; none in a simulation.
+    fn offer(&self, path: &Path) -> Option<Result<Window, Error>> {
+        if runner::is_simulated() {
+            return None;
+        }
+        let activity = Arc::new(Activity::new());
+        self.engine.listen(Arc::clone(&activity) as _);
+        Some(Window::open(path, Viewed::of(self), activity))
     }
 }
 

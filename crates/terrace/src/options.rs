@@ -4,6 +4,7 @@
 //! [`Options::check_device`] does so before a device is formatted. Options hold for one opening; a
 //! store remembers the system, and those that shape tables. A plain value.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use terrace_env::ByteCount;
@@ -54,6 +55,14 @@ pub struct Options {
     /// it all - the size of tables and levels among them. `None`: the one under which the store was
     /// opened last, and [`System::default`] for a new one. Default: `None`.
     pub system: Option<System>,
+
+    /// Offers a [live window](crate::live): other processes can look at the store while it is open
+    /// here, read it and copy it, through a Unix socket. The value is the path of the store: its
+    /// image, block device or directory. The socket is there, with the rights of the store's file.
+    /// A store that is opened for reading offers none, and neither does one in a simulation. If
+    /// the socket cannot be made, the store opens without it, and
+    /// [`Db::live_socket`](crate::Db::live_socket) has the reason. Default: `None`, no window.
+    pub live: Option<PathBuf>,
 
     // Performance.
     /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
@@ -132,6 +141,7 @@ impl Default for Options {
             durability: None,
             gather_time: engine.gather_time,
             system: None,
+            live: None,
             memtable_size: None,
             memtables_max: engine.memtables_max,
             block_size: None,
@@ -264,6 +274,13 @@ impl Options {
     #[must_use]
     pub fn system(mut self, system: impl Into<Option<System>>) -> Self {
         self.system = system.into();
+        self
+    }
+
+    /// Sets [`live`](field@Self::live).
+    #[must_use]
+    pub fn live(mut self, path: impl Into<PathBuf>) -> Self {
+        self.live = Some(path.into());
         self
     }
 

@@ -6,6 +6,7 @@
 //! | `index` | contents of `lib.rs` and `mod.rs` |
 //! | `names` | names of files and directories |
 //! | `layers` | which crate may depend on which |
+//! | `order` | which module of a crate may import from which |
 //! | `links` | links of pages in Markdown |
 //! | `openings` | first words of doc comments |
 //! | `text` | heads, lengths, marks of unfinished work, paths of somebody's machine |
@@ -22,6 +23,7 @@ mod layers;
 mod links;
 mod names;
 mod openings;
+mod order;
 mod retired;
 mod run;
 mod source;

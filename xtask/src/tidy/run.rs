@@ -9,17 +9,21 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::finding::Finding;
-use super::{index, layers, links, names, openings, retired, source, text};
+use super::{index, layers, links, names, openings, order, retired, source, text};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
-/// Checks layers, names, sources, texts and links.
+/// Checks layers, the order of modules, names, sources, texts and links.
 pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let root = workspace.root();
     let files = read(root, &workspace.files()?)?;
     let rust = || files.iter().filter(|(path, _)| has_extension(path, "rs"));
     let pages = || files.iter().filter(|(path, _)| has_extension(path, "md"));
     steps.run("tidy: layers", || none(layers::check(root, workspace.metadata())));
+    steps.run("tidy: order of modules", || {
+        let sources: Vec<_> = rust().map(|(path, text)| (&**path, &**text)).collect();
+        none(order::check(&sources))
+    });
     steps.run("tidy: sources", || {
         let mut findings = Vec::new();
         for (path, text) in rust() {

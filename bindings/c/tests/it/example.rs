@@ -1,5 +1,5 @@
-//! The example in C, built with the sanitizers for addresses and for undefined behaviour, and run:
-//! once with the shared library, once with the static one.
+//! The examples in C, built with the sanitizers for addresses and for undefined behaviour, and run:
+//! each once with the shared library, once with the static one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,17 +21,18 @@ fn run(command: &mut Command) -> String {
     said
 }
 
-fn tour(link: impl FnOnce(&mut Command, &Path)) {
+fn example(name: &str, link: impl FnOnce(&mut Command, &Path)) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();
-    let program = place.path().join("tour");
+    let program = place.path().join(name);
     let libraries = libraries();
     let mut compiler = Command::new("cc");
     compiler
         .args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"])
         .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
         .arg(root.join("include"))
-        .arg(root.join("examples/tour.c"))
+        .arg(root.join("examples").join(name).with_extension("c"))
+        .arg("-pthread")
         .arg("-o")
         .arg(&program);
     link(&mut compiler, &libraries);
@@ -39,20 +40,27 @@ fn tour(link: impl FnOnce(&mut Command, &Path)) {
     let images = place.path().join("images");
     std::fs::create_dir(&images).unwrap();
     let said = run(Command::new(&program).arg(&images).env("LD_LIBRARY_PATH", &libraries));
-    assert!(said.contains("apple is red\n"), "{said}");
     assert!(said.ends_with("all is as expected\n"), "{said}");
+    said
+}
+
+fn examples(link: impl Fn(&mut Command, &Path)) {
+    let said = example("tour", &link);
+    assert!(said.contains("apple is red\n"), "{said}");
+    let said = example("bank", &link);
+    assert!(said.contains("800 transfers, "), "{said}");
 }
 
 #[test]
-fn the_example_runs_clean_with_the_shared_library() {
-    tour(|compiler, libraries| {
+fn the_examples_run_clean_with_the_shared_library() {
+    examples(|compiler, libraries| {
         compiler.arg("-L").arg(libraries).arg("-lterrace_c");
     });
 }
 
 #[test]
-fn the_example_runs_clean_with_the_static_library() {
-    tour(|compiler, libraries| {
+fn the_examples_run_clean_with_the_static_library() {
+    examples(|compiler, libraries| {
         compiler.arg(libraries.join("libterrace_c.a")).args(OF_RUST);
     });
 }

@@ -9,7 +9,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     bench, check, checkpoint, compact, completions, delete, demo, device, dump, export, files,
-    forget_offload, format, get, import, lab, load, man, options, put, scan, stats, systems, zones,
+    flush, forget_offload, format, get, import, lab, load, man, options, put, scan, stats, systems,
+    top, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -66,8 +67,12 @@ pub(crate) enum Command {
     Zones(zones::Zones),
     /// Print the metrics of a store: levels, space
     Stats(stats::Metrics),
+    /// Show a store while another process writes it
+    Top(top::Top),
     /// Show or change how a store's new tables are made: compression, filters, blocks
     Options(options::StoreOptions),
+    /// Write entries that are only in the log to tables
+    Flush(flush::Flush),
     /// Merge tables of a range until no key is in several runs
     Compact(compact::Compact),
     /// Give up the lost offload drive of a store
@@ -108,7 +113,9 @@ impl Command {
             Self::Fs(command) => command.run(output),
             Self::Zones(command) => command.run(output),
             Self::Stats(command) => command.run(output),
+            Self::Top(command) => command.run(output),
             Self::Options(command) => command.run(output),
+            Self::Flush(command) => command.run(output),
             Self::Compact(command) => command.run(output),
             Self::ForgetOffload(command) => command.run(output),
             Self::Checkpoint(command) => command.run(output),

@@ -1,6 +1,6 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store, as of one moment, into an empty drive or
 //! directory, and verifies the checksums of its tables on the way. The source is opened for reading
-//! only.
+//! only. If another process has it open, that process reads it, and this one writes the copy.
 //!
 //! - A target that does not exist is made: a directory if the source is one or the name ends with
 //!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`
@@ -30,12 +30,13 @@ use std::sync::Arc;
 use serde_json::json;
 use terrace::device::{Device, Emulator};
 use terrace::fs::{Access, DirStore, FormatOptions, Fs, MountOptions};
-use terrace::{Checkpointed, Db, Devices, ErrorKind, Store};
+use terrace::{Checkpointed, Devices, ErrorKind, Store};
 use terrace_env::{ZoneId, runner};
 use terrace_fs::{holds_store, holds_unfinished_format};
 use terrace_lsm::{is_unfinished_copy, mark_of_unfinished_copy};
 
 use super::format::is_untouched;
+use super::source::Source;
 use super::target::Target;
 use super::{drive, log_drive};
 use crate::escape::shown;
@@ -92,16 +93,16 @@ impl Checkpoint {
             let message = format!("--to-log: expected a copy on a drive, found directory {to}");
             return Err(Failure::new(Kind::Usage, message));
         }
-        let db = self.target.db(Access::ReadOnly)?;
+        let db = &mut self.target.source()?;
         let copied = match medium {
-            Medium::Image => self.copy_to_drive(&db, self.open_drive()?, false),
-            Medium::NewImage => self.make_image().and_then(|()| {
+            Medium::Image => self.copy_to_drive(db, self.open_drive()?, false),
+            Medium::NewImage => self.make_image(db).and_then(|()| {
                 let drive = self.open_drive();
-                let copied = drive.and_then(|drive| self.copy_to_drive(&db, drive, true));
+                let copied = drive.and_then(|drive| self.copy_to_drive(db, drive, true));
                 // A copy that failed is no store: nobody asked for that file.
                 copied.map_err(|failure| self.remove_image(failure))
             }),
-            Medium::Directory => self.copy_to_directory(&db),
+            Medium::Directory => self.copy_to_directory(db),
         };
         let Checkpointed { tables, logs, bytes, sequence } = copied?;
         let kind = if medium == Medium::Directory { "directory" } else { "image" };
@@ -141,14 +142,14 @@ impl Checkpoint {
     }
 
     /// Makes an image of the source's shape, which is a marked store before it gets its name.
-    fn make_image(&self) -> Result<(), Failure> {
+    fn make_image(&self, source: &mut Source) -> Result<(), Failure> {
         let missing = || Failure::path(&self.to, &io::ErrorKind::NotFound.into());
         let name = self.to.file_name().ok_or_else(missing)?;
         let parent = &log_drive::parent(&self.to);
         Scratch::sweep(parent, UNFINISHED);
         let scratch = Scratch::make(parent, UNFINISHED)?;
         let image = scratch.path().join(name);
-        let geometry = self.target.drive(Access::ReadOnly)?.geometry().clone();
+        let geometry = source.geometry()?.ok_or_else(missing)?;
         let uuid = runner::fork_random().uuid();
         let drive: Arc<dyn Device> = Arc::new(Emulator::create_image(&image, geometry, uuid)?);
         let devices = self.devices(drive)?;
@@ -183,7 +184,7 @@ impl Checkpoint {
     /// `is_made`: the drive was made and formatted for the copy.
     fn copy_to_drive(
         &self,
-        db: &Db,
+        db: &mut Source,
         drive: Arc<dyn Device>,
         is_made: bool,
     ) -> Result<Checkpointed, Failure> {
@@ -216,7 +217,7 @@ impl Checkpoint {
         })
     }
 
-    fn copy_to_directory(&self, db: &Db) -> Result<Checkpointed, Failure> {
+    fn copy_to_directory(&self, db: &mut Source) -> Result<Checkpointed, Failure> {
         let was_blank = DirStore::is_blank(&self.to)?;
         let opened = DirStore::open_annotated(&self.to, mark_of_unfinished_copy());
         let opened = opened.map_err(terrace::Error::from);
@@ -319,9 +320,9 @@ fn has_unfinished_copy(devices: &Devices) -> bool {
     })
 }
 
-fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
+fn copy(db: &mut Source, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
     let mut bar = None;
-    db.checkpoint_watched(to, &mut |done, all| {
+    db.checkpoint(to, &mut |done, all| {
         let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));
         bar.reach(done.0);
     })

@@ -62,6 +62,11 @@ impl Space {
         db.key_space(&self.name).map_err(|_| no_space(db, &self.name))
     }
 
+    /// The name as it was typed.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The space that holds the links of the files in this one; see [`links_of`].
     pub(crate) fn links(&self) -> Result<String, Failure> {
         links_of(&self.name)
@@ -91,6 +96,12 @@ pub(crate) fn no_space(db: &Db, name: &str) -> Failure {
 pub(crate) fn not_found(db: &Db, space: &KeySpace, key: &[u8]) -> Failure {
     let (key, found) = (Escaped(key), no_keys(db, space));
     Failure::new(Kind::NotFound, format!("there is no key `{key}`{found}"))
+}
+
+/// There is no such key in the key space of this name, in a store that another process has open.
+pub(crate) fn not_found_in(space: &str, key: &[u8]) -> Failure {
+    let (key, space) = (Escaped(key), Escaped(space.as_bytes()));
+    Failure::new(Kind::NotFound, format!("there is no key `{key}` in the key space `{space}`"))
 }
 
 /// The key space in which nothing was found, and others with entries, in words after a message.

@@ -5,9 +5,9 @@
 //! or its key space does not exist, the command fails with exit code 5.
 
 use serde_json::Map;
-use terrace::fs::Access;
 
 use super::entry::{self, Key, Space};
+use super::source::Source;
 use super::target::Target;
 use crate::escape;
 use crate::failure::Failure;
@@ -32,10 +32,18 @@ pub(crate) struct Get {
 impl Get {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
-        let db = self.target.db(Access::ReadOnly)?;
-        let space = self.space.find(&db)?;
-        let value = space.get(&key).map_err(|error| self.target.named(error.into()))?;
-        let value = value.ok_or_else(|| entry::not_found(&db, &space, &key))?;
+        let value = match self.target.source()? {
+            Source::Alone(db) => {
+                let space = self.space.find(&db)?;
+                let value = space.get(&key).map_err(|error| self.target.named(error.into()))?;
+                value.ok_or_else(|| entry::not_found(&db, &space, &key))?
+            }
+            Source::Owner(mut live) => {
+                let value = live.get(self.space.name(), &key);
+                let value = value.map_err(|error| self.target.named(error.into()))?;
+                value.ok_or_else(|| entry::not_found_in(self.space.name(), &key))?
+            }
+        };
         if !output.is_json() {
             return output.raw(&value);
         }

@@ -1,5 +1,7 @@
 //! `terrace import IMAGE DIR`: stores the regular files and symbolic links of a directory tree.
 //!
+//! - `--exclude` leaves files and directories out ([`Exclude`]), and `--skip-large` files that are
+//!   larger than the largest value, which are counted.
 //! - The tree is walked twice. The first walk reads no contents: it adds up sizes, and finds files
 //!   that are larger than the largest value before anything is stored.
 //! - After an error of the second walk, such as a file that cannot be read, a part of the tree is
@@ -17,6 +19,7 @@ use terrace_env::ByteCount;
 use super::entry::Space;
 use super::target::Target;
 use super::under::{Consent, Under};
+use crate::exclude::Exclude;
 use crate::failure::Failure;
 use crate::loader::{Loaded, Loader};
 use crate::output::{Output, counted};
@@ -25,12 +28,21 @@ use crate::tree::{self, Strictness};
 
 /// Store a directory tree: its regular files and symbolic links.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  terrace import drive.img docs --space documents")]
+#[command(after_help = "\
+Examples:
+  terrace import drive.img docs --space documents
+  terrace import drive.img docs --exclude '*.html' --exclude lab --skip-large")]
 pub(crate) struct Import {
     #[command(flatten)]
     target: Target,
     /// The directory
     dir: PathBuf,
+    #[command(flatten)]
+    exclude: Exclude,
+    /// Leave out files that are larger than the largest value, 64 MiB, and count them; without it
+    /// such a file is an error before anything is stored
+    #[arg(long)]
+    skip_large: bool,
     #[command(flatten)]
     space: Space,
     #[command(flatten)]
@@ -45,14 +57,15 @@ impl Import {
         let size_max = terrace::VALUE_BYTES_MAX as u64;
         // A file that cannot be stored is found before anything is stored; the list is not kept.
         let mut total = 0;
-        let skipped = tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {
+        let strictness = if self.skip_large { Strictness::SkipLarge } else { Strictness::Fail };
+        let skipped = tree::visit(&self.dir, &self.exclude, size_max, strictness, |entry| {
             total += entry.content.size();
             Ok(())
         })?;
         let db = self.target.db_made(&self.under, self.consent.create_store)?;
         let mut loader = Loader::new(&db, self.space.make(&db)?)?;
         let progress = Progress::bytes("importing", total);
-        tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {
+        tree::visit(&self.dir, &self.exclude, size_max, strictness, |entry| {
             progress.add(loader.entry(&self.dir, &entry)?);
             Ok(())
         })?;
@@ -60,8 +73,14 @@ impl Import {
         let finished = finished.map_err(|failure| self.target.named(failure));
         let Loaded { files, links, bytes } = finished?;
         drop(progress);
-        let skipped = skipped.special;
-        let json = json!({ "files": files, "links": links, "bytes": bytes, "skipped": skipped });
+        let (skipped, large) = (skipped.special, skipped.too_large);
+        let json = json!({
+            "files": files,
+            "links": links,
+            "bytes": bytes,
+            "skipped": skipped,
+            "skipped_too_large": large,
+        });
         output.result(&json, |out| {
             let size = ByteCount(bytes);
             let files = counted(files, "file", "files");
@@ -69,6 +88,10 @@ impl Import {
             writeln!(out, "imported {files} of {size} in all, and {links}")?;
             if skipped > 0 {
                 writeln!(out, "skipped {skipped} sockets, devices and pipes")?;
+            }
+            if large > 0 {
+                let large = counted(large, "file", "files");
+                writeln!(out, "skipped {large} larger than {}", ByteCount(size_max))?;
             }
             Ok(())
         })

@@ -8,12 +8,13 @@
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
 //! | `runs` | devices without zones, as a map or a table |
 //! | `skip` | reading on behind damage |
+//! | `source` | a store that is read, be it open in another process |
 //! | `target`, `log_drive` | the drive or directory of a store, and how it is opened |
 //! | `under` | the system that a store is opened under |
 //!
-//! The commands `put`, `delete`, `load`, `import`, `compact` and `format` close the store before
-//! they print their result: what they report is durable. With `--unsynced-image` it is durable on
-//! the emulated drive, and the host decides when the image reaches its disk.
+//! The commands `put`, `delete`, `load`, `import`, `flush`, `compact` and `format` close the store
+//! before they print their result: what they report is durable. With `--unsynced-image` it is
+//! durable on the emulated drive, and the host decides when the image reaches its disk.
 
 mod arguments;
 mod bench;
@@ -29,6 +30,7 @@ mod dump;
 mod entry;
 mod export;
 mod files;
+mod flush;
 mod forget_offload;
 mod format;
 mod get;
@@ -43,9 +45,11 @@ mod range;
 mod runs;
 mod scan;
 mod skip;
+mod source;
 mod stats;
 mod systems;
 mod target;
+mod top;
 mod under;
 mod zones;
 

@@ -9,8 +9,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use terrace::ByteCount;
+use terrace::live::{RunMap, ZoneMap};
 use terrace_env::DeviceId;
-use terrace_fs::{FreeSpace, Fs, RunUsage, RunUse};
+use terrace_fs::{FreeSpace, RunUsage, RunUse};
 use terrace_zone::Layout;
 
 use super::zones;
@@ -48,22 +49,21 @@ impl Serialize for DeviceRuns {
 impl DeviceRuns {
     /// The devices of a store that have no zones. With [`Digits::Lifetimes`] the level of a run
     /// becomes the lifetime of its file.
-    pub(crate) fn all(fs: &Fs, digits: Digits) -> Vec<Self> {
-        let shown = |mut run: RunUsage| {
+    pub(crate) fn all(map: &ZoneMap, digits: Digits) -> Vec<Self> {
+        let shown = |run: &RunUsage| {
+            let mut run = run.clone();
             run.level = run.level.map(|level| digits.of_level(level));
             run
         };
-        let devices = fs.devices();
-        let plain = devices.iter().filter(|device| !device.layout.is_zoned());
-        plain
-            .map(|it| Self {
-                device: it.device,
-                layout: it.layout,
-                runs: fs.runs(it.device).into_iter().map(shown).collect(),
-                free: fs.free_space().filter(|_| it.holds_tables),
-                digits,
-            })
-            .collect()
+        let layout = |device| map.devices.iter().find(|it| it.device == device).map(|it| it.layout);
+        let of = |it: &RunMap| Self {
+            device: it.device,
+            layout: layout(it.device).unwrap_or(Layout::Plain),
+            runs: it.runs.iter().map(shown).collect(),
+            free: it.free,
+            digits,
+        };
+        map.plain.iter().map(of).collect()
     }
 
     /// Says which device follows, if the store has several.

@@ -4,18 +4,21 @@
 //! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
 //! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`].
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::{Map, json};
-use terrace::fs::Access;
+use terrace::live::{Live, LiveEntry};
 
 use super::entry::{self, Space};
 use super::range::Range;
 use super::skip::{self, Skip};
+use super::source::Source;
 use super::target::Target;
 use crate::escape::{self, Escaped};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::screen::Screen;
 
 /// Print keys in order, with their values or the sizes of them.
 #[derive(clap::Args)]
@@ -47,37 +50,47 @@ pub(crate) struct Scan {
     hex: bool,
 }
 
+/// Sums of what was printed.
+#[derive(Default, Serialize)]
+struct Printed {
+    entries: u64,
+    bytes: u64,
+}
+
+impl Printed {
+    fn add(&mut self, bytes: u64) {
+        self.entries += 1;
+        self.bytes += bytes;
+    }
+}
+
 impl Scan {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         self.scan(output).map_err(|failure| self.target.named(failure))
     }
 
     fn scan(&self, output: &Output) -> Result<(), Failure> {
-        let db = self.target.db(Access::ReadOnly)?;
+        let db = match self.target.source()? {
+            Source::Alone(db) => db,
+            Source::Owner(live) => return self.scan_live(*live, output),
+        };
         let space = self.space.find(&db)?;
+        let mut printed = Printed::default();
         let mut out = output.screen();
-        let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
         let bounds = self.range.bounds(self.hex)?;
         let mut scan = self.skip.entries(&space, bounds, self.reverse)?;
-        while entries < limit {
+        while printed.entries < limit {
             let Some(entry) = scan.entries.next() else { break };
             let (key, value) = entry?;
-            if output.is_json() {
-                writeln!(out, "{}", serde_json::Value::from(self.object(&key, &value)))?;
-            } else if self.values {
-                writeln!(out, "{}\t{}", self.text(&key), self.text(&value))?;
-            } else {
-                writeln!(out, "{:>12}  {}", value.len(), self.text(&key))?;
-            }
-            entries += 1;
-            bytes += value.len() as u64;
+            self.print(&mut out, output, &key, &value, value.len() as u64)?;
+            printed.add(value.len() as u64);
         }
         out.flush()?;
         drop(out);
-        let mut total = json!({ "entries": entries, "bytes": bytes });
+        let mut total = json!(printed);
         self.skip.add(&mut total, &db, &scan.left_out, self.hex);
-        if entries == 0 && limit > 0 {
+        if printed.entries == 0 && limit > 0 {
             let range = if self.range.is_given() { " of this range" } else { "" };
             output.note(format_args!("no key{range}{}", entry::no_keys(&db, &space)));
         }
@@ -86,15 +99,56 @@ impl Scan {
         skip::tell(&db, &scan.left_out, self.hex, output)
     }
 
+    /// The same, by the process that has the store open.
+    fn scan_live(&self, live: Live, output: &Output) -> Result<(), Failure> {
+        self.skip.check_alone(live.owner())?;
+        let mut printed = Printed::default();
+        let mut out = output.screen();
+        let limit = self.limit.unwrap_or(u64::MAX);
+        let bounds = self.range.bounds(self.hex)?;
+        let scan = live.scan(self.space.name(), bounds, self.reverse, limit, self.values)?;
+        for entry in scan {
+            let LiveEntry { key, size, value } = entry?;
+            self.print(&mut out, output, &key, value.as_deref().unwrap_or_default(), size)?;
+            printed.add(size);
+        }
+        out.flush()?;
+        drop(out);
+        if printed.entries == 0 && limit > 0 {
+            let range = if self.range.is_given() { " of this range" } else { "" };
+            let space = Escaped(self.space.name().as_bytes());
+            output.note(format_args!("no key{range} in the key space `{space}`"));
+        }
+        output.result(&json!({ "total": printed }), |_| Ok(()))
+    }
+
+    /// Prints an entry. `value` is empty where only its size is known.
+    fn print(
+        &self,
+        out: &mut Screen,
+        output: &Output,
+        key: &[u8],
+        value: &[u8],
+        size: u64,
+    ) -> io::Result<()> {
+        if output.is_json() {
+            writeln!(out, "{}", serde_json::Value::from(self.object(key, value, size)))
+        } else if self.values {
+            writeln!(out, "{}\t{}", self.text(key), self.text(value))
+        } else {
+            writeln!(out, "{size:>12}  {}", self.text(key))
+        }
+    }
+
     fn text(&self, bytes: &[u8]) -> String {
         if self.hex { escape::hex(bytes) } else { Escaped(bytes).to_string() }
     }
 
-    fn object(&self, key: &[u8], value: &[u8]) -> Map<String, serde_json::Value> {
+    fn object(&self, key: &[u8], value: &[u8], size: u64) -> Map<String, serde_json::Value> {
         let mut object = Map::new();
         let insert = if self.hex { escape::insert_hex } else { escape::insert };
         insert(&mut object, "key", key);
-        object.insert("bytes".to_owned(), value.len().into());
+        object.insert("bytes".to_owned(), size.into());
         if self.values {
             insert(&mut object, "value", value);
         }

@@ -9,6 +9,7 @@
 //!   anything was left out. Call it last.
 
 use serde_json::{Map, Value, json};
+use terrace::live::Owner;
 use terrace::{Bounds, Bytes, Db, Error, ErrorKind, KeySpace, LeftOut};
 
 use crate::escape::{self, Escaped, Visible};
@@ -53,6 +54,19 @@ impl Skip {
             if reverse { Box::new(scan.rev()) } else { Box::new(scan) }
         };
         Ok(Entries { entries, left_out })
+    }
+
+    /// Refuses the option where another process has the store open.
+    pub(super) fn check_alone(&self, owner: &Owner) -> Result<(), Failure> {
+        if !self.skip_damaged {
+            return Ok(());
+        }
+        let message = format!(
+            "--skip-damaged: expected a store that no other process has open, found it open in \
+             process {}, `{}`; run the command when that has ended",
+            owner.pid, owner.command
+        );
+        Err(Failure::new(Kind::InUse, message))
     }
 
     /// Adds to the result of a command what was left out, if anything could have been.

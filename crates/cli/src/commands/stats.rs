@@ -1,21 +1,23 @@
 //! `terrace stats IMAGE`: prints the metrics of a store, such as levels, space, bytes written by
 //! cause, jobs, and waits.
 //!
-//! The store is opened for reading only. Levels and space are those of the store as it is. In text,
-//! bytes written are shown for the store's life and for this process; jobs, and their work on each
-//! level, for the store's life. Waits count from this opening, so there are few or none.
+//! The store is opened for reading only, or the process is asked that has it open. Levels and space
+//! are those of the store as it is. In text, bytes written are shown for the store's life and for
+//! the process that has it open; jobs, and their work on each level, for the store's life. Waits
+//! count from the opening, so that there are few or none if the store is opened here.
 
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{ByteCount, LevelStats, SpaceInUse, Stats, Waits, Written};
-use terrace_fs::{Access, DeviceUsage, FreeSpace};
+use terrace::{ByteCount, LevelStats, Stats, Waits, Written};
+use terrace_fs::{DeviceUsage, FreeSpace};
 
-use super::format::{kept_on_tracks, room};
+use super::format::room;
 use super::options::Remembered;
 use super::runs;
+use super::source::Asked;
 use super::target::Target;
 use super::zones;
 use crate::escape::{Escaped, Visible};
@@ -35,12 +37,15 @@ pub(crate) struct Metrics {
 struct Answer {
     #[serde(flatten)]
     stats: Stats,
-    /// The valid share of the space in use, as [`SpaceInUse`] has it. Not known in a plain
-    /// directory.
+    /// The valid share of the space in use, as [`SpaceInUse`](terrace::SpaceInUse) has it. Not
+    /// known in a plain directory.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
     /// Where the store is, and whether an image is synced to the host's disk.
     medium: String,
+    /// The process that has the store open, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<Asked>,
     /// The system that the store was opened under last.
     system: String,
     /// The options that shape its tables.
@@ -59,27 +64,20 @@ struct Answer {
 
 impl Metrics {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let db = self.target.db(Access::ReadOnly)?;
-        let free = db.fs().and_then(|fs| fs.free_space());
-        let (stats, key_spaces) = (db.stats(), db.key_spaces());
-        let in_use = db.fs().map(|fs| SpaceInUse::of(fs, &stats)).transpose()?;
-        let space_efficiency = in_use.map(|space| space.efficiency());
-        let system = db.system().to_string();
-        let medium = self.target.describe();
-        let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
-        let devices = db.fs().map(|fs| fs.devices()).unwrap_or_default();
+        let (overview, asked) = self.target.source()?.overview()?;
         let answer = Answer {
-            stats,
-            space_efficiency,
-            key_spaces,
-            medium,
-            system,
-            tables: Remembered::of(&db.table_options()),
-            live_max,
-            memtable_size,
-            kept: kept_on_tracks(&db),
-            devices,
-            free,
+            stats: overview.stats,
+            space_efficiency: overview.space_efficiency,
+            key_spaces: overview.key_spaces,
+            medium: self.target.describe(),
+            asked,
+            system: overview.system,
+            tables: Remembered::of(&overview.tables),
+            live_max: overview.live_max,
+            memtable_size: overview.memtable_size,
+            kept: overview.kept_on_tracks,
+            devices: overview.devices,
+            free: overview.free,
         };
         output.result(&answer, |out| answer.print(out))
     }
@@ -89,6 +87,9 @@ impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let (stats, space) = (&self.stats, &self.stats.space);
         writeln!(out, "{}", Visible(&self.medium))?;
+        if let Some(asked) = &self.asked {
+            writeln!(out, "{}", Visible(&asked.line()))?;
+        }
         writeln!(out, "system: {}", Visible(&self.system))?;
         writeln!(out, "new tables: {}", self.tables.line())?;
         let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());

@@ -7,14 +7,19 @@
 //! - They and [`Target::store`] refuse an empty directory, so that a mistyped name makes no store.
 //!   [`Target::directory`] makes an empty directory a store if it is opened for writing.
 //! - Files without a store are refused; [`Target::db_made`] makes a store of them if it may.
+//! - A store that is opened for writing offers a live window (`docs/live.md`), as long as it is
+//!   open. If another process has the store open, the error says how to look at it.
 //! - An image is synced to the host's disk unless `--unsynced-image` is given.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrace::StoreError;
 use terrace::fs::{DirOptions, DirStore};
+use terrace::live::Live;
 use terrace::{Db, Options, Store, System};
+use terrace_env::runner;
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, Fs, MountOptions, holds_store};
@@ -26,8 +31,12 @@ use crate::escape::Visible;
 use crate::failure::{Failure, Kind};
 use crate::screen::Screen;
 
+/// How often a store is tried that is in use, and the pause in between: a second in all.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A drive or directory, as one types it.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct Target {
     /// The drive: a block device, or an image; or a directory that holds a store
     image: PathBuf,
@@ -249,7 +258,7 @@ impl Target {
         }
         let path = self.image.display();
         let says_where = names(&failure.message, &path.to_string());
-        let is_of_store = matches!(failure.kind, Kind::Failed | Kind::NoSpace);
+        let is_of_store = matches!(failure.kind, Kind::Failed | Kind::InUse | Kind::NoSpace);
         if !is_of_store || says_where {
             return failure;
         }
@@ -258,17 +267,58 @@ impl Target {
 
     /// Opens the store under the system it was opened under last.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
+        self.opened(access, None, false)
+    }
+
+    /// The same; if the store is in use, the error does not say how to look at it.
+    pub(super) fn db_quietly(&self, access: Access) -> Result<Db, Failure> {
         self.open(access, None, false).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
-        self.open(Access::ReadWrite, under.system, false).map_err(|failure| self.named(failure))
+        self.opened(Access::ReadWrite, under.system, false)
     }
 
     /// The same; where there is a file system without a store, it makes one if `create`.
     pub(crate) fn db_made(&self, under: &Under, create: bool) -> Result<Db, Failure> {
-        self.open(Access::ReadWrite, under.system, create).map_err(|failure| self.named(failure))
+        self.opened(Access::ReadWrite, under.system, create)
+    }
+
+    /// Opens the store. One that is to be written may be in use for a moment, by a command that
+    /// reads it: it is tried again, unless another process has it open for writing.
+    fn opened(&self, access: Access, system: Option<System>, create: bool) -> Result<Db, Failure> {
+        let mut tries = if access == Access::ReadWrite { TRIES } else { 1 };
+        loop {
+            tries -= 1;
+            let failure = match self.open(access, system, create) {
+                Ok(db) => return Ok(db),
+                Err(failure) => self.named(failure),
+            };
+            let may_end = || Live::connect(&self.image).is_ok_and(|live| live.is_none());
+            if failure.kind != Kind::InUse || tries == 0 || !may_end() {
+                return Err(self.told_how_to_look(failure));
+            }
+            runner::sleep(PAUSE);
+        }
+    }
+
+    /// A failure because the store is in use, with advice; others as they are.
+    pub(crate) fn told_how_to_look(&self, mut failure: Failure) -> Failure {
+        if failure.kind == Kind::InUse {
+            let path = self.image.display();
+            failure.message += &match Live::connect(&self.image) {
+                Ok(Some(_)) => format!(
+                    "; `terrace top {path}` and `terrace stats {path}` ask the process that has \
+                     it open"
+                ),
+                Ok(None) => "; no process offers a live window to it, so that nothing can be \
+                             read meanwhile"
+                    .to_owned(),
+                Err(error) => format!("; its live window cannot be used: {error}"),
+            };
+        }
+        failure
     }
 
     /// Opens the store on this drive as one whose offload drive is lost.
@@ -303,12 +353,12 @@ impl Target {
         if self.is_directory()? {
             let store = self.store(access)?;
             self.check_store(&*store, create)?;
-            let fitting = Options::fitting(store.space().capacity);
+            let fitting = Options::fitting(store.space().capacity).live(&self.image);
             return Ok(Db::open(store, fitting.read_only(read_only).system(system))?);
         }
         let fs = self.fs(access)?;
         self.check_store(&*fs, create)?;
-        let fitting = Options::fitting(fs.space().capacity);
+        let fitting = Options::fitting(fs.space().capacity).live(&self.image);
         Ok(Db::open_fs(fs, fitting.read_only(read_only).system(system))?)
     }
 }

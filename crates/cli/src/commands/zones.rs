@@ -6,9 +6,10 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
+use terrace::live::ZoneMap;
 use terrace::{ByteCount, StoreError};
-use terrace_env::{DeviceId, Store as _};
-use terrace_fs::{Access, DeviceUsage, Fs, ZoneUsage, ZoneUse};
+use terrace_env::DeviceId;
+use terrace_fs::{DeviceUsage, Fs, ZoneUsage, ZoneUse};
 use terrace_zone::{Layout, ZoneState};
 
 use super::runs::DeviceRuns;
@@ -32,18 +33,18 @@ Examples:
 pub(crate) struct Zones {
     #[command(flatten)]
     target: Target,
-    /// List the zones in a table instead of drawing them; runs of blocks, where there are no zones
+    /// List the zones in a table instead of drawing them, empty ones that follow each other in one
+    /// line; runs of blocks, where there are no zones
     #[arg(long)]
     list: bool,
 }
 
 impl Zones {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let fs = self.target.fs(Access::ReadOnly)?;
-        let system = self.target.remembered_system(&*fs)?;
-        let Drawn { zones, plain, digits } = Drawn::of(&fs)?;
+        let (map, system) = self.target.zone_map()?;
+        let devices = map.devices.clone();
+        let Drawn { zones, plain, digits } = Drawn::of_map(map);
         let objects: Vec<_> = zones.iter().map(|zone| object(zone, digits)).collect();
-        let devices = fs.devices();
         let object =
             json!({ "zones": objects, "system": system, "devices": devices, "plain": plain });
         output.result(&object, |out| {
@@ -146,14 +147,19 @@ pub(crate) struct Drawn {
 impl Drawn {
     /// Of a mounted store.
     pub(crate) fn of(fs: &Fs) -> Result<Self, StoreError> {
-        let is_named = fs.list().iter().any(|file| !file.names.is_empty());
-        let digits = if is_named { Digits::Lifetimes } else { Digits::Levels };
-        let mut zones = fs.zones()?;
+        Ok(Self::of_map(ZoneMap::of(fs)?))
+    }
+
+    /// Of a map.
+    pub(crate) fn of_map(map: ZoneMap) -> Self {
+        let digits = if map.has_names { Digits::Lifetimes } else { Digits::Levels };
+        let plain = DeviceRuns::all(&map, digits);
+        let mut zones = map.zones;
         let levels = zones.iter_mut().flat_map(|zone| &mut zone.levels);
         for level in levels.filter_map(|(level, _)| level.as_mut()) {
             *level = digits.of_level(*level);
         }
-        Ok(Self { zones, plain: DeviceRuns::all(fs, digits), digits })
+        Self { zones, plain, digits }
     }
 
     /// Draws the maps, each with its legend and its sums.
@@ -200,13 +206,22 @@ fn list(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    for zone in zones {
+    let mut next = 0;
+    while let Some(zone) = zones.get(next) {
+        // Empty zones that follow each other differ by their numbers alone.
+        let like = zones[next..].iter().take_while(|other| is_empty(other) && is_empty(zone));
+        let count = like.count().max(1);
+        next += count;
+        let number = match count {
+            1 => zone.zone.to_string(),
+            _ => format!("{}-{}", zone.zone, zones[next - 1].zone),
+        };
         let levels = zone.levels.iter().map(|(level, bytes)| {
             let level = level.map_or("other".to_owned(), |level| digits.text(level));
             format!("{level} {bytes}")
         });
         table.add_row([
-            zone.zone.to_string(),
+            number,
             zone.state.name().to_owned(),
             use_name(zone.used_for).to_owned(),
             zone.pointer.map_or("-".to_owned(), |pointer| pointer.to_string()),
@@ -216,6 +231,11 @@ fn list(out: &mut dyn Write, zones: &[ZoneUsage], digits: Digits) -> io::Result<
         ]);
     }
     writeln!(out, "{table}")
+}
+
+/// Whether a zone holds nothing, and has held nothing since its last reset.
+fn is_empty(zone: &ZoneUsage) -> bool {
+    zone.used_for == ZoneUse::Free && zone.state == ZoneState::Empty
 }
 
 fn object(zone: &ZoneUsage, digits: Digits) -> Value {
@@ -237,7 +257,7 @@ fn object(zone: &ZoneUsage, digits: Digits) -> Value {
     })
 }
 
-pub(super) fn use_name(used_for: ZoneUse) -> &'static str {
+pub(crate) fn use_name(used_for: ZoneUse) -> &'static str {
     match used_for {
         ZoneUse::Superblock => "superblock",
         ZoneUse::Journal => "journal",

@@ -157,7 +157,24 @@ fn systems_are_listed_in_one_place() {
         assert!(about.join(" ").contains("`terrace systems`"), "{command}: {about:?}");
         for system in systems {
             let summary = system["summary"].as_str().unwrap();
-            assert!(text.contains(summary) && !help.contains(summary), "{command}: {summary}");
+            assert!(!help.contains(summary), "{command}: {summary}");
         }
     }
+    for system in systems {
+        let word = |field: &str| system[field].as_str().expect("text");
+        let line = text.lines().find(|line| line.trim_start().starts_with(word("name")));
+        let begin = |field: &str| word(field).split(' ').next().expect("a word").to_owned();
+        let line = line.unwrap_or_else(|| panic!("{}: {text}", word("name")));
+        assert!(line.contains(&begin("suits")) && line.contains(&begin("costs")), "{line}");
+        let own = place.ok(&["systems", word("name")]);
+        assert!(own.starts_with(&format!("{}: {}\n", word("name"), word("summary"))), "{own}");
+        for parameter in system["parameters"].as_array().expect("parameters") {
+            assert!(own.contains(parameter["name"].as_str().expect("a name")), "{own}");
+        }
+    }
+    let changed = place.json(&["systems", "tiered:tier_runs=9"]);
+    let parameters = changed["parameters"].as_array().expect("parameters");
+    assert!(parameters.iter().any(|one| one["name"] == "tier_runs" && one["value"] == "9"));
+    let error = place.fails(2, &["systems", "tierd"]);
+    assert!(error.contains("did you mean \"tiered\"?"), "{error}");
 }

@@ -185,6 +185,28 @@ fn a_file_above_the_limit_is_refused_before_anything_is_written() {
 }
 
 #[test]
+fn excluded_and_large_files_are_left_out() {
+    let place = Place::formatted("256MiB", "4MiB");
+    let root = place.path().join("in");
+    fs::create_dir_all(root.join("target/deep")).unwrap();
+    for file in ["a.txt", "b.o", "target/deep/c.txt"] {
+        fs::write(root.join(file), file).unwrap();
+    }
+    fs::File::create(root.join("huge")).unwrap().set_len((64 << 20) + 1).unwrap();
+    let leave_out = ["--exclude", "*.o", "--exclude", "target"];
+    let import = [&["import", "d.img", "in"], &leave_out[..]].concat();
+    let error = place.fails(1, &import);
+    assert!(error.contains("huge") && error.contains("--skip-large all such files"), "{error}");
+    let loaded = place.json(&[&import[..], &["--skip-large"]].concat());
+    assert_eq!(loaded["files"], 1);
+    assert_eq!(loaded["skipped_too_large"], 1);
+    assert_eq!(place.ok(&["scan", "d.img"]).lines().count(), 1);
+    place.fails(2, &["import", "d.img", "in", "--exclude", "a["]);
+    // A file that is excluded is no error, however large it is.
+    place.ok(&[&import[..], &["--exclude", "huge"]].concat());
+}
+
+#[test]
 fn the_demonstration_holds_what_it_promises_on_a_small_tree() {
     let place = Place::new();
     let root = place.path().join("in");

@@ -12,12 +12,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FallocateFlags, FlockOperation};
-use rustix::io::Errno;
+use rustix::fs::FallocateFlags;
 use rustix::process::Resource;
-use terrace_env::ByteCount;
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Mutex, assert_no_lock_held};
+use terrace_env::{ByteCount, LockedFile, lock_holders_in_words};
 
 use super::handle_pool::retry_in_process;
 use super::names;
@@ -30,7 +29,7 @@ use crate::Access;
 pub struct OsFiles {
     path: PathBuf,
     /// Holds the lock; none if there was nothing to lock and nothing may be written.
-    lock: Mutex<Option<File>>,
+    lock: Mutex<Option<LockedFile>>,
 }
 
 impl OsFiles {
@@ -48,31 +47,31 @@ impl OsFiles {
             synced.map_err(|error| wrap("syncing the directory of", error))?;
         }
         let lock_path = path.join(names::LOCK);
-        let (opened, operation) = match access {
+        let opened = match access {
             Access::ReadWrite => {
                 let open = || File::options().create(true).append(true).open(&lock_path);
-                let opened = retry_in_process(descriptors(), open);
-                (opened.map(Some), FlockOperation::NonBlockingLockExclusive)
+                retry_in_process(descriptors(), open).map(Some)
             }
-            Access::ReadOnly => {
-                let opened = match retry_in_process(descriptors(), || File::open(&lock_path)) {
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    other => other.map(Some),
+            Access::ReadOnly => match retry_in_process(descriptors(), || File::open(&lock_path)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                other => other.map(Some),
+            },
+        };
+        let lock = match opened.map_err(|error| wrap("opening the lock of", error))? {
+            None => None,
+            Some(file) => {
+                let locked = match access {
+                    Access::ReadWrite => LockedFile::alone(file),
+                    Access::ReadOnly => LockedFile::shared(file),
                 };
-                (opened, FlockOperation::NonBlockingLockShared)
+                let locked = locked.map_err(|error| wrap("locking", error))?;
+                Some(locked.ok_or_else(|| {
+                    let holders = lock_holders_in_words(&lock_path);
+                    let place = format!("the directory {}{holders}", path.display());
+                    StoreError::InUse(place.into())
+                })?)
             }
         };
-        let lock = opened.map_err(|error| wrap("opening the lock of", error))?;
-        if let Some(file) = &lock {
-            match rustix::fs::flock(file, operation) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => {
-                    let place = format!("the directory {}", path.display());
-                    return Err(StoreError::InUse(place.into()));
-                }
-                Err(error) => return Err(wrap("locking", error.into())),
-            }
-        }
         Ok(Self { path: path.to_owned(), lock: Mutex::new(lock) })
     }
 }

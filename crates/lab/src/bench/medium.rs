@@ -96,7 +96,7 @@ impl Medium {
             }
             Self::Directory { dir } => {
                 let place = temporary(dir)?;
-                let db = Db::open_directory(place.path(), options.clone())?;
+                let db = Db::open_directory(place.path(), options.clone().live(place.path()))?;
                 Ok(Home { db, _dir: Some(place) })
             }
         }

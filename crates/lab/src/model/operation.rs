@@ -133,6 +133,28 @@ pub enum Operation {
         /// Whether it waits for the medium.
         synced: bool,
     },
+    /// Swaps the value of a key.
+    Swap {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+        /// Size and tag of the new value, as of a put; `None` to delete the key.
+        new: Option<(u32, u32)>,
+        /// Whether a value is expected that is not there.
+        stale: bool,
+    },
+    /// A transaction, and another write before its commit.
+    Transact {
+        /// The key space that it reads.
+        space: u8,
+        /// Ranges that it reads.
+        reads: Vec<KeyRange>,
+        /// Its changes; the first is a put, so that it writes something.
+        changes: Vec<Change>,
+        /// The other write: a put, which conflicts if it is in one of the ranges.
+        meanwhile: Option<Change>,
+    },
     /// Reads a key, now or in the snapshot of that number.
     Get {
         /// The key space.

@@ -261,6 +261,10 @@ impl<'a> Player<'a> {
     fn perform(&mut self, operation: &Operation) -> Result<(), String> {
         match operation {
             Operation::Write { changes, synced } => self.write(changes, *synced),
+            Operation::Swap { space, key, new, stale } => self.swap((*space, *key), *new, *stale),
+            Operation::Transact { space, reads, changes, meanwhile } => {
+                self.transact(*space, reads, changes, *meanwhile)
+            }
             Operation::Get { space, key, at } => self.get(*space, &key.bytes(), *at),
             Operation::Scan { space, range, backward, limit, at } => {
                 self.scan(*space, *range, *backward, usize::from(*limit), *at)
@@ -475,3 +479,5 @@ impl Walk {
         Ok(())
     }
 }
+
+mod conditional;

@@ -71,6 +71,30 @@ impl Draw {
         Change::Put { space, key, size, tag: self.next_tag }
     }
 
+    fn put(&mut self) -> Change {
+        self.next_tag += 1;
+        // Large enough for its tag, so that no two puts are the same.
+        let size = self.random.random_range(16..500);
+        Change::Put { space: self.number(), key: self.key(), size, tag: self.next_tag }
+    }
+
+    fn swap(&mut self) -> Operation {
+        self.next_tag += 1;
+        let new = self.random.random_bool(0.7);
+        let new = new.then(|| (self.random.random_range(0..500), self.next_tag));
+        let stale = self.random.random_bool(0.2);
+        Operation::Swap { space: self.number(), key: self.key(), new, stale }
+    }
+
+    fn transact(&mut self) -> Operation {
+        let reads = (0..self.random.random_range(0..3)).map(|_| self.range()).collect();
+        let mut changes = vec![self.put()];
+        let more = self.random.random_range(0..4);
+        changes.extend((0..more).map(|_| self.change()));
+        let meanwhile = self.random.random_bool(0.5).then(|| self.put());
+        Operation::Transact { space: self.number(), reads, changes, meanwhile }
+    }
+
     fn write(&mut self) -> Operation {
         let count = if self.random.random_bool(0.6) { 1 } else { self.random.random_range(0..25) };
         let changes = (0..count).map(|_| self.change()).collect();
@@ -98,7 +122,9 @@ impl Draw {
     fn operation(&mut self) -> Operation {
         match self.random.random_range(0..1000) {
             0..600 => self.write(),
-            600..780 => Operation::Get { space: self.number(), key: self.key(), at: self.at() },
+            600..620 => self.swap(),
+            620..640 => self.transact(),
+            640..780 => Operation::Get { space: self.number(), key: self.key(), at: self.at() },
             780..830 => Operation::Scan {
                 space: self.number(),
                 range: self.range(),
@@ -151,7 +177,7 @@ mod tests {
                 name.split([' ', '(']).next().unwrap_or_default().to_owned()
             })
             .collect();
-        assert_eq!(kinds.len(), 17, "{kinds:?}");
+        assert_eq!(kinds.len(), 19, "{kinds:?}");
         let unsynced =
             |operation: &Operation| matches!(operation, Operation::Cut { synced: false, .. });
         assert!(!drawn.iter().any(unsynced));

@@ -1,19 +1,9 @@
-//! [`Memory`]: the memory budget of an engine, and how it is shared out.
+//! [`Memory`]: the memory budget of an engine, and how much of it is used.
 //!
-//! | share | how large |
-//! |---|---|
-//! | memtables | `memtable_size` times one more than `memtables_max`; at most 3/4 of the budget |
-//! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
-//! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
-//! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |
-//! | reads | what is left: up to 1/2 for positions of scans, 3/4 of the rest for open tables |
-//! | | and what these leave for the block cache |
-//!
-//! - `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not
-//!   below [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most
-//!   a quarter of what memtables leave.
+//! - The shares are those of [`Shares`].
 //! - Each use is counted by a gauge, and all of them by one more. Large batches that are being
-//!   written are counted, and have no share.
+//!   written, and open transactions, are counted, and have no share. Transactions together may hold
+//!   an eighth of the budget.
 //! - Stacks and working memory of codecs are not counted. Of the values that clients hold, those
 //!   count that lie in a large buffer of a scan, or in a block that is still in the cache. Of what
 //!   the store below holds, only its buffers for the log and for tables that are being written
@@ -31,11 +21,9 @@ use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
 use super::cache::BlockCache;
 use super::resident::Clock;
+use super::walk::Walk;
 use crate::Error;
-use crate::limits;
-use crate::options::EngineOptions;
-use crate::table::Walk;
-use crate::writing::Batch;
+use crate::options::{EngineOptions, Shares};
 
 /// Bytes that the store below is reckoned to hold for a table that is being written: two writes on
 /// their way, together of `io_size` bytes, each twice, because a write that fails is repeated
@@ -44,27 +32,13 @@ pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
     usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
 }
 
-/// The part of the budget that jobs may move at once: a flush and the subcompactions of a merge,
-/// mostly two, each take two and a half times as much for the table that they write.
-const IO_PART: u64 = 28;
-/// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
-/// tables to write and for read-ahead of some dozen inputs.
-const JOBS_MAX: u64 = 32;
-/// A frame of the log is this part of the budget, within these bounds: smaller ones are padded too
-/// much, and larger ones there are not.
-const LOG_PART: u64 = 64;
-const LOG_FRAME: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
-/// So many frames are in memory when the medium is behind: four on their way, each twice, as it is
-/// written and as it gathered, and one that gathers.
-const LOG_FRAMES: u64 = 9;
 /// See [`Memory::memtables_overflow`].
 const OVERFLOW_MIN: u64 = 256 << 10;
+/// Open transactions may hold this part of the budget together, and this much in any case.
+const TRANSACTIONS_PART: u64 = 8;
+const TRANSACTIONS_MIN: u64 = 256 << 10;
 /// Smaller batches are not worth counting.
 const BATCH_COUNTED_MIN: u64 = 64 << 10;
-/// Whatever the budget: smaller memtables make more work than memory.
-pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
-/// The same for scans: enough for a hundred long ones.
-const SCANS_MAX: u64 = 16;
 /// Scans and cursors may hold this much in any case.
 const POSITIONS_MIN: u64 = 256 << 10;
 /// Sizes of other reads, as parts of the size that jobs move at once (`io_size`). `JOB_PART`: the
@@ -74,56 +48,6 @@ const POSITIONS_MIN: u64 = 256 << 10;
 const JOB_PART: u64 = 32;
 const SCAN_PART: u64 = 8;
 const SCAN_PART_FIRST: u64 = 128;
-
-/// How a budget is shared out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shares {
-    /// Largest size of one memtable.
-    pub(crate) memtable_size: ByteCount,
-    /// Bytes that jobs move at once.
-    pub(crate) io_size: ByteCount,
-    pub(crate) memtables: ByteCount,
-    /// Largest size of a frame of the log.
-    pub(crate) log_frame: ByteCount,
-    pub(crate) jobs: ByteCount,
-    pub(crate) scans: ByteCount,
-    /// Open tables and block cache together.
-    pub(crate) reads: ByteCount,
-}
-
-impl Shares {
-    pub(crate) fn of(options: &EngineOptions) -> Self {
-        let whole = options.memory.0;
-        let count = (options.memtables_max as u64).saturating_add(1);
-        let size_max = (whole - whole / 4) / count;
-        let memtable_size = options.memtable_size.0.min(size_max.max(MEMTABLE_SIZE_MIN));
-        let memtables = memtable_size.saturating_mul(count);
-        let log_frame = (whole / LOG_PART).clamp(*LOG_FRAME.start(), *LOG_FRAME.end());
-        let rest = whole.saturating_sub(memtables);
-        // Where frames would be smaller than they can be, the log has no share: all that is left
-        // would be too little for reads.
-        let has_share = whole / LOG_PART >= *LOG_FRAME.start();
-        let log = if has_share { (log_frame * LOG_FRAMES).min(rest / 4) } else { 0 };
-        let rest = rest - log;
-        let io_size = options.io_size.0.min((whole / IO_PART).max(limits::IO_SIZE.least.0));
-        let most = |times: u64| io_size.saturating_mul(times);
-        let (jobs, scans) = ((rest / 4).min(most(JOBS_MAX)), (rest / 16).min(most(SCANS_MAX)));
-        Self {
-            memtable_size: ByteCount(memtable_size),
-            io_size: ByteCount(io_size),
-            memtables: ByteCount(memtables),
-            log_frame: ByteCount(log_frame),
-            jobs: ByteCount(jobs),
-            scans: ByteCount(scans),
-            reads: ByteCount(rest - jobs - scans),
-        }
-    }
-
-    /// The most that parts of open tables may take.
-    fn tables(&self) -> ByteCount {
-        ByteCount(self.reads.0 - self.reads.0 / 4)
-    }
-}
 
 /// Memory that the engine holds, and its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +64,9 @@ pub struct MemoryStats {
     pub log: u64,
     /// Large batches that are being written, as clients made them.
     pub batches: u64,
+    /// Keys and ranges that open transactions have read, and their writes.
+    #[serde(default)]
+    pub transactions: u64,
     /// Indexes and filters of open tables.
     pub tables: u64,
     /// Blocks in the cache.
@@ -164,6 +91,7 @@ pub(crate) struct Memory {
     /// Bytes that the lease counts, for a writer of one entry after the other.
     log_bytes: AtomicUsize,
     batches: MemoryGauge,
+    transactions: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
     /// Open scans and cursors, their read-ahead aside.
@@ -194,6 +122,7 @@ impl Memory {
             log_bytes: AtomicUsize::new(0),
             log,
             batches: whole.part("batches"),
+            transactions: whole.part("transactions"),
             jobs: whole.part("jobs"),
             scans: whole.part("scans"),
             positions: whole.part("positions"),
@@ -273,10 +202,22 @@ impl Memory {
         (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
     }
 
-    /// An error if the range deletes of a batch would take more than all memtables may: a range
-    /// delete takes many times its own bytes in memory.
-    pub(crate) fn check_ranges(&self, batch: &Batch) -> Result<(), Error> {
-        let (max, got) = (self.shares.memtables, ByteCount(batch.ranges_memory() as u64));
+    /// Counts a transaction, which holds nothing yet.
+    pub(crate) fn transaction(&self) -> MemoryLease {
+        self.transactions.lease(0)
+    }
+
+    /// An error if transactions would hold more than they may, once one of them holds `more`.
+    pub(crate) fn check_transactions(&self, more: usize) -> Result<(), Error> {
+        let max = ByteCount((self.budget.0 / TRANSACTIONS_PART).max(TRANSACTIONS_MIN));
+        let got = ByteCount(self.transactions.used().0.saturating_add(more as u64));
+        if got <= max { Ok(()) } else { Err(Error::TransactionsOverMemory { max, got }) }
+    }
+
+    /// An error if the range deletes of a batch, which take so many bytes in memory, would take
+    /// more than all memtables may.
+    pub(crate) fn check_ranges(&self, bytes: usize) -> Result<(), Error> {
+        let (max, got) = (self.shares.memtables, ByteCount(bytes as u64));
         let (budget, fits) = (self.budget, got <= max);
         if fits { Ok(()) } else { Err(Error::RangesOverMemory { max, budget, got }) }
     }
@@ -372,6 +313,7 @@ impl Memory {
             memtables: self.memtables.used().0,
             log: self.log.used().0,
             batches: self.batches.used().0,
+            transactions: self.transactions.used().0,
             tables: self.tables.used().0,
             cache: self.cached.used().0,
             jobs: self.jobs.used().0,
@@ -383,36 +325,4 @@ impl Memory {
 fn share(used: u64, limit: ByteCount, least: usize, most: usize) -> usize {
     let left = limit.0.saturating_sub(used) / 8;
     usize::try_from(left).unwrap_or(usize::MAX).clamp(least, most.max(least))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shares(memory: u64, memtable_size: ByteCount) -> Shares {
-        let memory = ByteCount(memory);
-        Shares::of(&EngineOptions { memory, memtable_size, ..EngineOptions::default() })
-    }
-
-    #[test]
-    fn the_shares_never_add_up_to_more_than_there_is() {
-        for memory in [0, 1, 3, 1000, 1 << 20, 200 << 20, 1 << 40, u64::MAX] {
-            for memtable_size in [1, 1 << 16, 64 << 20, u64::MAX] {
-                let shares = shares(memory, ByteCount(memtable_size));
-                let all = [shares.memtables, shares.jobs, shares.scans, shares.reads];
-                let log = shares.log_frame.0 * LOG_FRAMES;
-                let sum: u128 = all.iter().map(|share| u128::from(share.0)).sum();
-                let sum = sum + if memory >= 64 << 20 { u128::from(log) } else { 0 };
-                assert!(sum <= u128::from(memory.max(3 * MEMTABLE_SIZE_MIN)), "{shares:?}");
-                assert!(shares.memtable_size.0 > 0);
-            }
-        }
-    }
-
-    #[test]
-    fn memtables_too_large_for_the_budget_are_made_smaller() {
-        let fits = shares(256 << 20, ByteCount::mib(64));
-        assert_eq!(fits.memtable_size, ByteCount::mib(64));
-        assert_eq!(shares(128 << 20, ByteCount::mib(64)).memtable_size, ByteCount::mib(32));
-    }
 }

@@ -2,9 +2,10 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | how is the budget shared out, and who counts | `memory` |
+//! | how much is used, and for what | `memory` |
 //! | which data blocks stay in memory | `cache` |
 //! | which parts of open tables stay in memory | `resident` |
+//! | on whose behalf is a table walked | `walk` |
 //!
 //! # Shares
 //! The budget is divided when an engine is opened: memtables, log, jobs, scans, reads. Open tables
@@ -32,8 +33,10 @@ mod cache;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod memory;
 mod resident;
+mod walk;
 
 pub use memory::MemoryStats;
 
-pub(crate) use memory::{MEMTABLE_SIZE_MIN, Memory, Shares, writer_bytes};
+pub(crate) use memory::{Memory, writer_bytes};
 pub(crate) use resident::{Glance, Owner, Part, Slot};
+pub(crate) use walk::Walk;

@@ -17,7 +17,8 @@ use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::{FileId, SeqNo};
 
 use super::memtable::Memtable;
-use crate::lifecycle::Lifecycle;
+use crate::Error;
+use crate::lifecycle::{Lifecycle, Waiter};
 
 /// An immutable memtable, and the log that holds its entries, but for those that go to no log.
 #[derive(Clone, Debug)]
@@ -84,6 +85,12 @@ impl FlushQueue {
             }
             self.changed.wait(&mut memtables);
         }
+    }
+}
+
+impl Waiter for FlushQueue {
+    fn lifecycle_has_changed(&self, _: Option<&Error>) {
+        self.wake();
     }
 }
 

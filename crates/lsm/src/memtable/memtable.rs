@@ -18,9 +18,9 @@ use terrace_env::sync::Mutex;
 use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
 
 use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
+use crate::batch::{Batch, FrozenBatch};
 use crate::key::{self, Kind, Trailer};
 use crate::ranges::{MemoryRanges, RangeTombstone};
-use crate::writing::FrozenBatch;
 
 /// Least bytes of an entry, besides its internal key and its value.
 pub(crate) const ENTRY_BYTES: usize = RECORD_BYTES + LEAF_ENTRY_BYTES;
@@ -57,6 +57,12 @@ pub(crate) struct Memtable {
 }
 
 impl Memtable {
+    /// Least bytes that a batch takes in a memtable.
+    pub(crate) fn least_of(batch: &Batch) -> usize {
+        let others = batch.len() - batch.ranges();
+        batch.byte_size().0 as usize + others * ENTRY_BYTES + MemoryRanges::least_of(batch)
+    }
+
     pub(crate) fn new(gauge: &MemoryGauge) -> Self {
         Self::with_window(gauge, Window::new())
     }
@@ -160,6 +166,15 @@ impl Memtable {
         self.look(seek_key).map(|value| value.is_some())
     }
 
+    /// The sequence of the newest entry of a full key, or of a range tombstone over it.
+    pub(crate) fn newest(&self, full_key: &[u8]) -> Option<SeqNo> {
+        let first = self.tree.first_from(&key::internal_key(full_key, Trailer::NEWEST));
+        let found = first.map(|(internal_key, _)| key::split(internal_key));
+        let entry = found.filter(|(found, _)| *found == full_key);
+        let cover = self.ranges.cover(full_key, SeqNo::MAX);
+        entry.map(|(_, trailer)| trailer.sequence()).max(cover)
+    }
+
     /// The memtable's answer for a key: `None` if it does not know the key, `Some(None)` if the key
     /// is deleted, else its value.
     fn look(&self, seek_key: &[u8]) -> Option<Option<&[u8]>> {
@@ -248,7 +263,7 @@ impl MemoryCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Batch;
+
     use crate::key::{KeySpaceId, SPACE_BYTES};
 
     const SPACE: KeySpaceId = KeySpaceId(7);

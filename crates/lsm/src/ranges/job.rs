@@ -214,7 +214,7 @@ fn what_is_needed(covers: &[Fragment], snapshots: &[SeqNo], below: &[Span]) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::{Retention, Verdict};
+    use crate::compact::{Retention, Verdict};
     use crate::key::{Kind, Trailer};
     use terrace_env::random::{Random, Rng};
     use terrace_env::test_seeds;

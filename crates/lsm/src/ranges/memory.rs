@@ -21,13 +21,14 @@ use terrace_env::SeqNo;
 
 use super::skyline::{NODE_BYTES, shared_bytes};
 use super::{RangeTombstone, Skyline};
+use crate::batch::Batch;
 
 /// The size of the first bucket.
 const BUCKET_FIRST: usize = 16;
 /// More than there are sequence numbers in memory.
 const BUCKETS: usize = 32;
 /// Least bytes of memory that a tombstone takes, besides the bytes of its two keys.
-pub(crate) const TOMBSTONE_BYTES: usize =
+const TOMBSTONE_BYTES: usize =
     size_of::<RangeTombstone>() + NODE_BYTES + 2 * (2 * size_of::<usize>() + 8);
 
 /// The tombstones of a batch, and what is seen from the last of them on.
@@ -57,6 +58,11 @@ pub(crate) struct MemoryRanges {
 }
 
 impl MemoryRanges {
+    /// Least bytes that the range deletes of a batch take, besides their own.
+    pub(crate) fn least_of(batch: &Batch) -> usize {
+        batch.ranges() * TOMBSTONE_BYTES
+    }
+
     /// Adds the tombstones of a batch, at least one, which are newer than all others and in order;
     /// returns the memory that they take. One caller at a time.
     pub(crate) fn insert(&self, tombstones: Vec<RangeTombstone>) -> usize {
@@ -107,6 +113,15 @@ impl MemoryRanges {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RangeTombstone> {
         let batches = self.batches.load(Ordering::Acquire);
         (0..batches).flat_map(|index| &self.moment(index).tombstones)
+    }
+
+    /// Those that are newer than a sequence, newest batch first.
+    pub(crate) fn newer_than(&self, sequence: SeqNo) -> impl Iterator<Item = &RangeTombstone> {
+        let batches = (0..self.batches.load(Ordering::Acquire)).rev();
+        let newer = batches.map(|index| self.moment(index));
+        let newer = newer.take_while(move |moment| !moment.is_seen(sequence));
+        let newer = newer.flat_map(|moment| &moment.tombstones);
+        newer.filter(move |tombstone| tombstone.sequence > sequence)
     }
 
     fn seen(&self, sequence: SeqNo) -> Option<&Moment> {

@@ -1,12 +1,12 @@
-//! Range deletes: one tombstone hides a whole range of keys.
+//! Range deletes, which hide a whole range of keys by one tombstone, and ranges that are empty.
 //!
 //! | question | answered in |
 //! |---|---|
 //! | what is a range tombstone | `tombstone` |
 //! | where are the newest ones, while they are in memory | `memory`, `skyline` |
 //! | what form do they have in tables | `fragments` |
-//! | what do they hide from a reader who walks | `coverage` |
 //! | what do flushes and compactions do with them | `job` |
+//! | which ranges are known to hold nothing that a reader sees | `empty_ranges` |
 //!
 //! A range tombstone hides an entry from a reader if it covers the entry's key, is newer than the
 //! entry, and is not newer than the reader's sequence. It counts as an entry of every key that it
@@ -19,19 +19,19 @@
 //!
 //! # Threads
 //! [`MemoryRanges`] has one writer at a time and any number of readers that take no lock.
-//! A [`Skyline`] that readers have and [`Fragments`] do not change. A [`Coverage`] belongs to one
-//! reader, a [`JobRanges`] to one job.
+//! A [`Skyline`] that readers have and [`Fragments`] do not change. A [`JobRanges`] belongs
+//! to one job. [`EmptyRanges`] has one lock.
 
-mod coverage;
+mod empty_ranges;
 mod fragments;
 mod job;
 mod memory;
 mod skyline;
 mod tombstone;
 
-pub(crate) use coverage::Coverage;
+pub(crate) use empty_ranges::{EmptyRanges, Found};
 pub(crate) use fragments::{Fragment, Fragments, unite};
 pub(crate) use job::JobRanges;
-pub(crate) use memory::{MemoryRanges, TOMBSTONE_BYTES};
+pub(crate) use memory::MemoryRanges;
 pub(crate) use skyline::Skyline;
 pub(crate) use tombstone::{CoverRange, RangeSummary, RangeTombstone};

@@ -13,8 +13,8 @@
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
+use crate::batch::{Entry, FrozenBatch};
 use crate::key;
-use crate::writing::{Entry, FrozenBatch};
 
 /// Hides every older entry of a range of full keys.
 #[derive(Clone, Debug, PartialEq, Eq)]

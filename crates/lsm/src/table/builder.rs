@@ -19,16 +19,17 @@ use terrace_env::{ByteCount, FileId, MemoryGauge, MemoryLease, SeqNo};
 use terrace_policy::{Histogram, HistogramBuilder};
 
 use super::block_builder::BlockBuilder;
-use super::compression::Compression;
 use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
 use super::index_builder::{Finished, FinishedPartition, IndexBuilder, IndexLayout};
 use super::partition::PartitionHandles;
 use super::range_block;
 use crate::Error;
+use crate::compression::Compression;
 use crate::key::{self, Kind, Trailer};
 use crate::memory::writer_bytes;
 use crate::old_versions::{HeldBy, OldVersions, OldVersionsBuilder};
+use crate::options::EngineOptions;
 use crate::ranges::{Fragment, Fragments};
 
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
@@ -70,6 +71,14 @@ impl TableLayout {
         let index = IndexLayout { partition_size, whole_max, filter_bits };
         let (histogram_max, io_size) = (ByteCount(0), ByteCount::mib(2));
         Self { block_size, compression, index, histogram_max, io_size }
+    }
+
+    /// The layout of a table of `level`, where `last` is the last level that holds anything.
+    pub(crate) fn of(options: &EngineOptions, level: u8, last: u8) -> Self {
+        let shape = options.tables.shape();
+        let compression = shape.compression.of(level, last);
+        let layout = Self::new(shape.block_size, compression, shape.filter_bits);
+        Self { io_size: options.io_size, ..layout }
     }
 
     /// The same for a table of this size, with a histogram of at most `max` bytes.

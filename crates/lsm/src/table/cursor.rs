@@ -26,8 +26,8 @@ use super::frame::Handle;
 use super::index_cursor::IndexCursor;
 use super::read_ahead::{Area, ReadAhead};
 use super::reader::Table;
-use super::walk::Walk;
 use crate::Error;
+use crate::memory::Walk;
 
 /// Walks a table.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use terrace_env::FileId;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
-use super::compression::Compression;
 use crate::Error;
+use crate::compression::Compression;
 
 /// The bytes behind a block's contents.
 pub(crate) const FRAME_BYTES: usize = 5;

@@ -18,7 +18,8 @@ use terrace_policy::Span;
 
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
-use crate::table::{Lookup, PointReads, Table, TableCursor, Walk};
+use crate::memory::Walk;
+use crate::table::{Lookup, PointReads, Table, TableCursor};
 
 /// The first entry at or behind `seek_key`, if it is of the same full key; as
 /// [`Table::get`](Table) of a table with or without a global sequence.
@@ -211,11 +212,12 @@ fn boundary(target: &[u8], global_sequence: SeqNo) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compression::Compression;
     use crate::key::KeySpaceId;
     use crate::memory::Memory;
     use crate::memtable::Found;
     use crate::options::EngineOptions;
-    use crate::table::{Compression, TableBuilder, TableLayout, hash};
+    use crate::table::{TableBuilder, TableLayout, hash};
     use crate::tree::table_hint;
     use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
     use terrace_env::{ByteCount, Cause};

@@ -15,10 +15,10 @@ use super::frame::Handle;
 use super::index::Index;
 use super::read_ahead::{Area, ReadAhead};
 use super::reader::Table;
-use super::walk::Walk;
 use crate::Error;
 use crate::key::{self, Trailer};
 use crate::memory::Part;
+use crate::memory::Walk;
 
 /// Stands on the entry of a data block, or nowhere.
 #[derive(Debug)]

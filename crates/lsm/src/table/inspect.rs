@@ -28,9 +28,22 @@ use super::partition::{self, PartitionHandles};
 use super::range_block;
 use super::reader::read;
 use crate::Error;
-use crate::inspect::{Entry, FullKey};
-use crate::key;
+use crate::key::{self, FullKey};
 use crate::ranges::Fragment;
+
+/// One entry of a table or a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: FullKey,
+    /// Its place in the order of writes.
+    pub sequence: SeqNo,
+    /// The number of its kind; see [`kind_name`](crate::key::kind_name).
+    pub kind: u8,
+    /// Its value; empty for a delete, and the first key behind the range for a range delete, of
+    /// which none is behind if it is empty.
+    pub value: Bytes,
+}
 
 /// On whose behalf the bytes are read.
 const CAUSE: Cause = Cause::Recovery;

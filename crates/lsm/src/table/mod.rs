@@ -3,9 +3,9 @@
 //! | question | answered in |
 //! |---|---|
 //! | how is a table written | `builder`, `block_builder`, `index_builder` |
-//! | how are its parts stored | `frame`, `compression`, `footer`, `partition`, `range_block` |
+//! | how are its parts stored | `frame`, `footer`, `partition`, `range_block` |
 //! | how is a table opened and searched | `open`, `reader`, `index`, `filter`, `point_reads` |
-//! | how is a table walked | `cursor`, `index_cursor`, `block_cursor`, `block`, `walk` |
+//! | how is a table walked | `cursor`, `index_cursor`, `block_cursor`, `block` |
 //! | how are blocks read ahead | `read_ahead`, `section` |
 //! | how are the tables of an ingest read | `global_sequence` |
 //! | how large is a range of a table | `sizes` |
@@ -35,7 +35,6 @@ mod block;
 mod block_builder;
 mod block_cursor;
 mod builder;
-mod compression;
 mod cursor;
 mod filter;
 mod footer;
@@ -60,12 +59,11 @@ mod sizes;
 #[cfg(test)]
 mod specimens;
 mod survey;
-mod walk;
 
-pub use compression::{Compression, LevelCompression, ParseCompressionError};
 pub use footer::Properties;
 pub use inspect::{
-    BlockEntries, DataBlock, FilterParameters, IndexEntry, IndexWalk, Part, RangeRecord, TableFile,
+    BlockEntries, DataBlock, Entry, FilterParameters, IndexEntry, IndexWalk, Part, RangeRecord,
+    TableFile,
 };
 
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
@@ -75,4 +73,3 @@ pub(crate) use global_sequence::GlobalSequenceCursor;
 pub(crate) use point_reads::PointReads;
 pub(crate) use reader::{Lookup, Table};
 pub(crate) use survey::Damage;
-pub(crate) use walk::Walk;

@@ -8,10 +8,12 @@ use terrace_env::{Cause, SeqNo};
 use terrace_policy::Span;
 
 use super::specimens::{Entry, build_with, entries, layout, newest, open, read, two_levels};
-use super::{Compression, Lookup, PointReads, TableCursor, Walk, hash};
+use super::{Lookup, PointReads, TableCursor, hash};
 use crate::Error;
+use crate::compression::Compression;
 use crate::golden::{damaged, specimen};
 use crate::key::{KeySpaceId, Trailer, full_key, internal_key};
+use crate::memory::Walk;
 use crate::memtable::Found;
 use crate::ranges::Fragment;
 

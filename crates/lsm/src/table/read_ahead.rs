@@ -29,8 +29,8 @@ use terrace_env::{Cause, IoBuf, MAPPED_MIN, MemoryLease};
 use super::frame::Handle;
 use super::reader::Table;
 use super::section::{self, Section, Spare};
-use super::walk::Walk;
 use crate::Error;
+use crate::memory::Walk;
 
 /// Sections end at multiples of what stores read at least, so that nothing is read twice.
 const ALIGNMENT: u64 = 4096;

@@ -10,15 +10,15 @@ use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo, test_seeds};
 
 use super::index_builder::IndexLayout;
 use super::specimens::{Entry, File, build, entry, open_with};
-use super::{
-    Compression, Lookup, PointReads, Table, TableBuilder, TableCursor, TableLayout, Walk, hash,
-};
-use crate::jobs::{Load, worst_case};
+use super::{Lookup, PointReads, Table, TableBuilder, TableCursor, TableLayout, hash};
+use crate::compact::{Load, worst_case};
+use crate::compression::Compression;
 use crate::key::{self, Kind, Trailer, internal_key};
+use crate::memory::Walk;
 use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
 use crate::options::EngineOptions;
-use crate::table_options::TableOptions;
+use crate::options::TableOptions;
 
 fn any_layout(random: &mut Random) -> TableLayout {
     let size = |random: &mut Random, most: u32| 1 << random.random_range(0..=most);

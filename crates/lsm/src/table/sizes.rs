@@ -59,18 +59,18 @@ impl Table {
         Ok(self.data_end())
     }
 
-    /// The bytes of all data blocks that may hold keys of the range.
-    pub(crate) fn blocks_of(&self, span: &Span) -> Result<ByteCount, Error> {
-        let blocks = self.part_of(span)?;
+    /// The bytes of all data blocks that may hold keys of the range. `cause`: of reading the index.
+    pub(crate) fn blocks_of(&self, span: &Span, cause: Cause) -> Result<ByteCount, Error> {
+        let blocks = self.part_of(span, cause)?;
         Ok(ByteCount(blocks.end - blocks.start))
     }
 
     /// The part of the file that holds these blocks.
-    pub(crate) fn part_of(&self, span: &Span) -> Result<Range<u64>, Error> {
-        let start = self.offset_of(&span.start, Cause::Compaction)?;
+    pub(crate) fn part_of(&self, span: &Span, cause: Cause) -> Result<Range<u64>, Error> {
+        let start = self.offset_of(&span.start, cause)?;
         let target = key::internal_key(&span.end, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions() {
-            let index = self.index(partition, Cause::Compaction)?;
+            let index = self.index(partition, cause)?;
             let at = index.seek(&target);
             if at < index.len() {
                 let last = self.handle(&index, at)?;

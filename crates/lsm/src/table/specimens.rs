@@ -13,14 +13,13 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, MAPPED_MIN, MemoryGauge, SeqNo};
 
 use super::index_builder::IndexLayout;
-use super::{
-    Compression, Lookup, PointReads, Table, TableBuilder, TableCursor, TableFile, TableLayout,
-    Walk, hash,
-};
+use super::{Lookup, PointReads, Table, TableBuilder, TableCursor, TableFile, TableLayout, hash};
 use crate::Error;
+use crate::compression::Compression;
 use crate::golden::{damaged, readable_specimen, specimen};
 use crate::key::{self, KeySpaceId, Kind, Trailer, full_key, internal_key};
 use crate::memory::Memory;
+use crate::memory::Walk;
 use crate::memtable::Found;
 use crate::options::EngineOptions;
 use crate::ranges::Fragment;

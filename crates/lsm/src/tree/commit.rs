@@ -8,30 +8,36 @@
 //!    the store's annotation, if a memtable was flushed or the decider (the compaction policy) has
 //!    a new state.
 //! 3. The next version is made: its tables can be opened only now.
-//! 4. Readers see the version, and with it the sequence of an ingest. Then jobs and writers are
-//!    told of the change.
+//! 4. Readers see the version, and with it the sequence of an ingest. The caller gets a
+//!    [`Committed`], and tells jobs and writers of the change.
 //!
 //! If step 1 or 2 fails, readers see nothing of the change. If step 3 fails, the store has the
 //! change and readers do not see it. Then writing stops until the store is opened again: a second
 //! try would take out what the store has no more.
 //!
 //! Any thread may commit; it holds the turn and no lock. A change of the store's annotation alone
-//! (`commit_record`) takes a turn as well.
+//! ([`commit_record`](Committer::commit_record)) takes a turn as well.
 
 use std::sync::Arc;
 
 use terrace_env::FileId;
-use terrace_env::store::Transaction;
+use terrace_env::store::{Store, Transaction};
+use terrace_policy::{Compaction, WriteRule};
 
 use super::annotation::LogRecord;
 use super::edit::Edit;
 use super::store_record::StoreRecord;
-use super::tree::Turn;
+use super::tree::{Tree, Turn};
+use super::version::Version;
 use crate::Error;
 use crate::canary::{self, Rule};
+use crate::counters::Counters;
+use crate::lifecycle::Lifecycle;
+use crate::lifetime::Written;
+use crate::lifetime_sums::LifetimeSums;
+use crate::memory::Memory;
 use crate::memtable::ImmutableMemtable;
 use crate::options::EngineOptions;
-use crate::shared::Shared;
 
 /// State of the decider that a choice leaves.
 #[derive(Clone, Debug)]
@@ -41,18 +47,51 @@ pub(crate) struct DeciderState {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Shared {
+/// A change of the tree that readers see now. Whoever committed it tells those who wait.
+///
+/// When this is dropped, files that only the version before held are given back, and then the turn
+/// to commit ends. So those who wait are told of changes in the order in which these were made, and
+/// before the store below has work with the files.
+#[must_use = "jobs and writers wait to be told of the change"]
+pub(crate) struct Committed<'a> {
+    _before: Arc<Version>,
+    _turn: Turn<'a>,
+    /// The number of the change.
+    pub(crate) change: u64,
+    /// How writers are let in from now on.
+    pub(crate) rule: WriteRule,
+}
+
+/// See the [module](self).
+pub(crate) struct Committer {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) decider: Arc<dyn Compaction>,
+    pub(crate) options: EngineOptions,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) sums: Arc<LifetimeSums>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
+}
+
+impl Committer {
     /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
-    /// state; `flushed` is the memtable whose tables are put in.
+    /// state; `flushed` is the memtable whose tables are put in. `when_durable` is called once the
+    /// store has the change, before readers see it.
     pub(crate) fn commit(
         &self,
         edit: Edit,
         decider_state: Option<DeciderState>,
         flushed: Option<&ImmutableMemtable>,
-    ) -> Result<(), Error> {
+        when_durable: impl FnOnce(),
+    ) -> Result<Committed<'_>, Error> {
         let turn = self.take_turn();
         let before = self.tree.view().version.clone();
         let (kept, ingested) = (edit.kept(&before)?, edit.ingested());
+        debug_assert!(
+            ingested.is_none_or(|ingested| ingested > self.tree.visible()),
+            "an ingest is newer than all that is visible"
+        );
         let mut transaction = Transaction::new();
         edit.record(&kept, &mut transaction);
         if let Some(flushed) = flushed {
@@ -63,7 +102,7 @@ impl Shared {
         let choice = decider_state.as_ref().map(|state| state.choice);
         // The counts of written bytes go along with a record that is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {
-            let lifetime = self.written_ever();
+            let lifetime = self.sums.ever();
             let mut record = StoreRecord { lifetime, ..self.tree.record() };
             if let Some(state) = decider_state {
                 (record.decider, record.state) = (self.options.system.clone(), state.bytes);
@@ -74,23 +113,20 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
-        if let Some(ImmutableMemtable { log, rest: None, .. }) = flushed {
-            self.ahead.forget(*log);
-        }
+        when_durable();
         let version = match edit.version(&before, kept, &*self.store, &self.memory) {
             Ok(version) => Arc::new(version),
             Err(error) => {
                 drop(turn);
                 self.lifecycle.make_final();
-                self.fail("the tree", error.clone());
+                self.lifecycle.fail("the tree", error.clone());
                 return Err(error);
             }
         };
         let rule = self.decider.write_rule(version.view());
         let memtable = flushed.map(|flushed| &flushed.memtable);
-        turn.show_version(version, record, choice, memtable, ingested);
-        self.tree_has_changed(rule, flushed);
-        Ok(())
+        let change = turn.show_version(version, record, choice, memtable, ingested);
+        Ok(Committed { _before: before, _turn: turn, change, rule })
     }
 
     /// Fate of a memtable's log at its flush: the log goes along, unless it holds more.
@@ -118,13 +154,19 @@ impl Shared {
     /// Changes the engine's own record.
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
         let turn = self.take_turn();
-        self.check_open()?;
+        self.tree.check_open()?;
         self.commit_record_in(turn, change)
     }
 
-    /// Commits the sums of the store's life once no client and no job is left.
-    pub(crate) fn commit_last_record(&self) -> Result<(), Error> {
-        self.commit_record_in(self.take_turn(), |_| {})
+    /// Makes the sums of the store's life durable, when the engine ends and no job is left, if
+    /// clients or jobs have written anything since they were. After a failure nothing is written.
+    pub(crate) fn record_lifetime(&self) {
+        let done = |written: &Written| (written.entries, written.jobs());
+        let is_known = done(&self.sums.ever()) == done(&self.tree.record().lifetime);
+        if !is_known && self.lifecycle.failure().is_none() {
+            // They are worth no failure: the next commit has them.
+            let _ = self.commit_record_in(self.take_turn(), |_| {});
+        }
     }
 
     fn commit_record_in(
@@ -133,7 +175,7 @@ impl Shared {
         change: impl FnOnce(&mut StoreRecord),
     ) -> Result<(), Error> {
         let mut record = self.tree.record();
-        record.lifetime = self.written_ever();
+        record.lifetime = self.sums.ever();
         change(&mut record);
         let mut transaction = Transaction::new();
         transaction.annotate(FileId::STORE, record.annotation());
@@ -159,5 +201,149 @@ impl Shared {
     /// Waits until no other change of the tree is being committed.
     pub(crate) fn take_turn(&self) -> Turn<'_> {
         self.tree.take_turn(&self.counters.waits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use terrace_env::store::{CreateOptions, Failure, FileKind, MemoryStore, Rank};
+    use terrace_env::{ByteCount, Cause, SeqNo, runner};
+    use terrace_policy::{Place, RunId};
+
+    use crate::compression::Compression;
+    use crate::key::{self, KeySpaceId, Kind, Trailer};
+    use crate::planless::Planless;
+    use crate::table::{TableBuilder, TableLayout};
+    use crate::tree::{NewTable, TableRecord, empty_tree, table_hint};
+
+    /// A committer over a store in memory.
+    fn committer(store: &MemoryStore) -> Committer {
+        let options = EngineOptions { system: "planless".into(), ..EngineOptions::default() };
+        let (memory, counters) = (Memory::new(&options), Arc::new(Counters::new()));
+        let store: Arc<dyn Store> = Arc::new(store.clone());
+        let (life, before) = (Written::default(), Written::by(&*store));
+        let sums = LifetimeSums::new(Arc::clone(&store), Arc::clone(&counters), life, before);
+        Committer {
+            store,
+            tree: Arc::new(empty_tree()),
+            decider: Arc::new(Planless::default()),
+            options,
+            memory,
+            counters,
+            sums: Arc::new(sums),
+            lifecycle: Arc::default(),
+        }
+    }
+
+    fn state(choice: u64, bytes: &[u8]) -> Option<DeciderState> {
+        Some(DeciderState { choice, bytes: bytes.to_vec() })
+    }
+
+    /// An edit that puts in a table of one entry, and the table's writer.
+    fn new_table(of: &Committer, spoiled: bool) -> (Edit, crate::table::BuiltTable) {
+        let options = CreateOptions {
+            kind: FileKind::Table,
+            hint: table_hint(0, 0),
+            size: None,
+            rank: Rank::Flush,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause: Cause::Flush,
+        };
+        let layout = TableLayout::new(ByteCount::kib(4), Compression::None, 0);
+        let writer = of.store.create(&options).unwrap();
+        let mut builder = TableBuilder::new(writer, layout, &of.memory.jobs);
+        let full_key = key::full_key(KeySpaceId::DEFAULT, b"key");
+        let internal = key::internal_key(&full_key, Trailer::new(SeqNo(8), Kind::Put));
+        builder.add(&internal, b"value").unwrap();
+        let built = builder.finish().unwrap();
+        let tail =
+            built.tail.clone().map(|tail| if spoiled { vec![0; tail.len()].into() } else { tail });
+        let record = TableRecord::new(built.tag, &built.properties);
+        let place = Place { level: 0, run: RunId(9) };
+        let mut edit = Edit::default();
+        let (id, size) = (built.writer.id(), built.size);
+        edit.put(NewTable { id, size, stream: 0, place, record, tail });
+        (edit, built)
+    }
+
+    #[test]
+    fn readers_see_a_table_once_its_commit_has_succeeded() {
+        runner::simulate(1, || {
+            let store = MemoryStore::new();
+            let of = committer(&store);
+            let (edit, _writer) = new_table(&of, false);
+            store.fail_at(store.operations(), Failure::Once);
+            assert!(of.commit(edit, state(1, b"one"), None, || {}).is_err());
+            assert_eq!((of.tree.changes(), of.tree.view().version.segments().count()), (0, 0));
+            assert_eq!(of.decider_state(), b"", "the state goes with its commit");
+            assert!(
+                of.lifecycle.check_writable().is_ok(),
+                "the caller decides what an error means"
+            );
+            let (edit, _writer) = new_table(&of, false);
+            let committed = of.commit(edit, state(1, b"one"), None, || {}).unwrap();
+            assert_eq!(committed.change, 1);
+            assert_eq!((of.tree.changes(), of.tree.view().version.segments().count()), (1, 1));
+            assert_eq!(of.decider_state(), b"one");
+        });
+    }
+
+    #[test]
+    fn a_change_that_is_committed_and_cannot_be_shown_stops_writing_for_good() {
+        runner::simulate(1, || {
+            let of = committer(&MemoryStore::new());
+            let (edit, _writer) = new_table(&of, true);
+            let error = of.commit(edit, None, None, || {}).err().expect("the tail is all zeros");
+            assert!(matches!(error, Error::Corruption { .. }), "{error}");
+            assert_eq!(of.tree.changes(), 0);
+            assert!(of.lifecycle.check_writable().is_err());
+            assert!(of.lifecycle.take_failure_back().is_err(), "the store has the change");
+        });
+    }
+
+    #[test]
+    fn the_state_of_a_later_choice_is_not_replaced_by_that_of_an_earlier_one() {
+        runner::simulate(1, || {
+            let of = committer(&MemoryStore::new());
+            drop(of.commit(Edit::default(), state(2, b"two"), None, || {}).unwrap());
+            drop(of.commit(Edit::default(), state(1, b"one"), None, || {}).unwrap());
+            assert_eq!((of.tree.changes(), of.decider_state()), (2, b"two".to_vec()));
+            drop(of.commit(Edit::default(), state(3, b"three"), None, || {}).unwrap());
+            assert_eq!(of.decider_state(), b"three");
+        });
+    }
+
+    #[test]
+    fn the_next_commit_begins_once_those_who_wait_were_told_of_the_one_before() {
+        runner::simulate(1, || {
+            let of = Arc::new(committer(&MemoryStore::new()));
+            let first = of.commit(Edit::default(), state(1, b"one"), None, || {}).unwrap();
+            let other = Arc::clone(&of);
+            let actor = runner::spawn("committer", move || {
+                other.commit(Edit::default(), state(2, b"two"), None, || {}).unwrap().change
+            });
+            runner::sleep(Duration::from_millis(1));
+            assert_eq!((first.change, of.tree.changes()), (1, 1), "its turn lasts");
+            drop(first);
+            assert_eq!(actor.join(), 2);
+        });
+    }
+
+    #[test]
+    fn a_record_is_not_changed_after_the_close() {
+        runner::simulate(1, || {
+            let of = committer(&MemoryStore::new());
+            of.commit_record(|record| record.features |= 1).unwrap();
+            assert_eq!(of.tree.with_record(|record| record.features & 1), 1);
+            of.tree.glance().closed.set();
+            let changed = of.commit_record(|record| record.features = 0);
+            assert!(matches!(changed, Err(Error::Closed)));
+            assert_eq!(of.tree.with_record(|record| record.features & 1), 1);
+        });
     }
 }

@@ -25,7 +25,6 @@ use super::handle::TableHandle;
 use super::run::{Added, Segment};
 use super::version::{Change, Version};
 use crate::Error;
-use crate::jobs::inputs;
 use crate::memory::Memory;
 
 /// A table that the change seals.
@@ -84,7 +83,7 @@ impl Edit {
         version: &Version,
         one: &Move,
     ) -> Result<Option<(Place, ByteCount)>, Error> {
-        let segment = inputs::find(version, one.from, &one.part)?;
+        let segment = version.part(one.from, &one.part)?;
         self.take(one.from, &one.part);
         let Some(to) = one.to else { return Ok(None) };
         let size = segment.size;

@@ -40,7 +40,7 @@ pub(crate) struct TableHandle {
     memory: Arc<Memory>,
     table: Slot<Table>,
     opening: Role,
-    /// Point reads that searched it in vain, see [`Seeks`](crate::jobs::Seeks).
+    /// Point reads that searched it in vain, as far as the decider counts them.
     vain_searches: AtomicU64,
 }
 

@@ -10,8 +10,8 @@
 //! | which version is current, and who may replace it | `tree`, `view` |
 //! | how does the tree change | `edit`, `commit` |
 //! | what is kept of it on the medium | `annotation`, `store_record`, `space_page` |
-//! | how is it rebuilt when a store is opened | `recovery` |
 //! | which ranges of keys are lost with a device | `lost` |
+//! | is the engine of a view closed | `closed` |
 //! | which key spaces are there | `spaces`, `space_list` |
 //! | how is a key space made and dropped | `space_changes` |
 //!
@@ -42,17 +42,19 @@
 //! holds no lock while it waits for the store.
 
 mod annotation;
+mod closed;
 mod commit;
 mod edit;
 mod growing;
 mod handle;
 mod lost;
-mod recovery;
 mod run;
 mod space_changes;
 mod space_list;
 mod space_page;
 mod spaces;
+#[cfg(test)]
+mod specimen;
 mod split_tables;
 mod store_record;
 mod table_kind;
@@ -62,16 +64,22 @@ mod version;
 mod view;
 
 pub use lost::LostRange;
-pub use recovery::{is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
 
 pub(crate) use annotation::{INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint};
-pub(crate) use commit::DeciderState;
+pub(crate) use closed::Closed;
+pub(crate) use commit::{Committed, Committer, DeciderState};
 pub(crate) use edit::{Edit, NewTable};
+pub(crate) use growing::check_room;
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};
+pub(crate) use space_changes::SpaceChanges;
 #[cfg(test)]
 pub(crate) use space_list::SpaceHome;
+pub(crate) use space_list::SpaceList;
 pub(crate) use space_page::SpacePage;
+pub(crate) use spaces::Spaces;
+#[cfg(test)]
+pub(crate) use specimen::empty_tree;
 pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
 pub(crate) use table_kind::TableKind;
 pub(crate) use tree::{EndedSnapshot, Tree};

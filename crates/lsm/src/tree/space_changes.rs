@@ -1,4 +1,4 @@
-//! Key spaces are made, found and dropped.
+//! [`SpaceChanges`]: key spaces are made, found and dropped.
 //!
 //! - A change commits the store's annotation and at most one [page](super::space_page) of the list
 //!   with it, so its size does not depend on the number of key spaces.
@@ -17,38 +17,41 @@
 use std::sync::Arc;
 
 use terrace_env::store::{
-    CreateOptions, FileKind, FileWriter, PlacementHint, Rank, StoreError, Transaction,
+    CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::{ByteCount, Cause, FileId};
 
+use super::commit::Committer;
 use super::space_list::{SpaceEdit, SpaceHome};
 use super::space_page::{PAGE_BYTES, SpacePage, entry_bytes};
 use super::store_record::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
-use super::tree::Turn;
-use crate::shared::Shared;
-use crate::writing::Batch;
-use crate::{Bounds, Durability, Error, KeySpaceId};
+use super::tree::{Tree, Turn};
+use crate::batch::Batch;
+use crate::lifetime_sums::LifetimeSums;
+use crate::{Bounds, Error, KeySpaceId};
 
 /// Pages that one transaction moves at most: each holds a file open.
 const MOVED_AT_ONCE: usize = 64;
 /// The largest id cannot be given out: there has to be one behind it.
 const SPACES_END: u32 = u32::MAX;
 
-impl Shared {
-    /// Checks that a batch writes to key spaces that exist.
-    pub(crate) fn check_spaces(&self, batch: &Batch) -> Result<(), Error> {
-        let view = self.tree.glance();
-        batch.spaces().try_for_each(|space| view.spaces.check_write(space))
-    }
+/// See the [module](self).
+pub(crate) struct SpaceChanges {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) sums: Arc<LifetimeSums>,
+}
 
+impl SpaceChanges {
     /// The key space of this name, made if there is none.
-    pub(crate) fn create_space(&self, name: &str) -> Result<KeySpaceId, Error> {
+    pub(crate) fn create(&self, name: &str) -> Result<KeySpaceId, Error> {
         if name.is_empty() || name.len() > SPACE_NAME_BYTES_MAX {
             return Err(Error::KeySpaceName { name: name.to_owned() });
         }
-        let turn = self.take_turn();
-        self.check_open()?;
-        if let Some(id) = self.space(name) {
+        let turn = self.committer.take_turn();
+        self.tree.check_open()?;
+        if let Some(id) = self.find(name) {
             return Ok(id);
         }
         self.move_to_pages(&turn)?;
@@ -81,26 +84,17 @@ impl Shared {
     }
 
     /// The key space of this name.
-    pub(crate) fn space(&self, name: &str) -> Option<KeySpaceId> {
+    pub(crate) fn find(&self, name: &str) -> Option<KeySpaceId> {
         self.tree.with_spaces(|list| list.find(name))
     }
 
-    /// Drops the key space of this name. Whether there was one.
-    pub(crate) fn drop_space(&self, name: &str) -> Result<bool, Error> {
-        match self.space(name) {
-            None => return Ok(false),
-            Some(KeySpaceId::DEFAULT) => return Err(Error::DefaultKeySpace),
-            Some(_) => {}
-        }
-        let found = self.drop_from_list(name)?;
-        self.hide_dropped_spaces()?;
-        Ok(found)
-    }
-
-    fn drop_from_list(&self, name: &str) -> Result<bool, Error> {
-        let turn = self.take_turn();
-        self.check_open()?;
-        let Some(id) = self.space(name) else { return Ok(false) };
+    /// Drops the key space of this name. Returns whether there was one. The caller has the lead of
+    /// the writes: no conditional write is checked before the drop, and written after it.
+    /// Afterwards it [hides](Self::hide_dropped) the entries of the key space.
+    pub(crate) fn drop(&self, name: &str) -> Result<bool, Error> {
+        let turn = self.committer.take_turn();
+        self.tree.check_open()?;
+        let Some(id) = self.find(name) else { return Ok(false) };
         self.move_to_pages(&turn)?;
         let mut record = self.record_with_lifetime();
         record.features |= FEATURE_RANGE_DELETES;
@@ -124,8 +118,12 @@ impl Shared {
         Ok(true)
     }
 
-    /// Hides what dropped key spaces held, where that has not been done yet.
-    pub(crate) fn hide_dropped_spaces(&self) -> Result<(), Error> {
+    /// Hides what dropped key spaces held, where that has not been done yet. `write` makes a batch
+    /// durable that writes to key spaces that do not exist.
+    pub(crate) fn hide_dropped(
+        &self,
+        write: impl FnOnce(Batch) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let dropped = self.tree.record().dropped;
         if dropped.is_empty() {
             return Ok(());
@@ -134,9 +132,9 @@ impl Shared {
         for space in &dropped {
             batch.delete_range(*space, &Bounds::all());
         }
-        self.submit_unchecked(batch, Durability::Synced)?;
+        write(batch)?;
         let is_hidden = |space: &KeySpaceId| dropped.binary_search(space).is_ok();
-        self.commit_record(|record| record.dropped.retain(|space| !is_hidden(space)))
+        self.committer.commit_record(|record| record.dropped.retain(|space| !is_hidden(space)))
     }
 
     /// Moves key spaces from the store's annotation to pages, where an earlier version has listed
@@ -178,7 +176,7 @@ impl Shared {
     }
 
     fn record_with_lifetime(&self) -> StoreRecord {
-        StoreRecord { lifetime: self.written_ever(), ..self.tree.record() }
+        StoreRecord { lifetime: self.sums.ever(), ..self.tree.record() }
     }
 
     /// Commits a change of the list, and then shows it.

@@ -26,7 +26,7 @@ use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
 use crate::limits::SYSTEM_BYTES;
-use crate::table_options::TableOptions;
+use crate::options::TableOptions;
 
 const VERSION: u8 = 4;
 /// The version of a store that has ever written to an offload device.

@@ -35,7 +35,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use terrace_env::SeqNo;
@@ -43,15 +43,23 @@ use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
 
 use super::space_list::{SpaceEdit, SpaceList};
+use super::spaces::Spaces;
 use super::store_record::StoreRecord;
 use super::version::Version;
 use super::view::View;
+use crate::Error;
+use crate::batch::Batch;
 use crate::canary::{self, Rule};
 use crate::memtable::Memtable;
 
 /// See the [module](self).
 pub(crate) struct Tree {
     view: ArcSwap<View>,
+    /// The view's key spaces, and whether it has immutable memtables. A look at these keeps no
+    /// table, so it may end under a lock: a look at the view could delete a file as the last one
+    /// that has it.
+    spaces: ArcSwap<Spaces>,
+    has_immutable: AtomicBool,
     /// The newest sequence that readers see.
     visible: AtomicU64,
     state: Mutex<State>,
@@ -83,6 +91,8 @@ impl Tree {
     pub(crate) fn new(view: View, visible: SeqNo, record: StoreRecord, spaces: SpaceList) -> Self {
         let snapshots = BTreeMap::new();
         Self {
+            spaces: ArcSwap::new(Arc::clone(&view.spaces)),
+            has_immutable: AtomicBool::new(!view.immutable.is_empty()),
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(visible.0),
             state: Mutex::new(State {
@@ -108,6 +118,38 @@ impl Tree {
     pub(crate) fn glance(&self) -> Guard<Arc<View>> {
         switch_point();
         self.view.load()
+    }
+
+    /// An error if the engine is closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        self.glance().closed.check()
+    }
+
+    /// Carries out an operation that reads from the store; returns an error if the engine is
+    /// closed, or was closed meanwhile, whatever the operation found.
+    pub(crate) fn while_open<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.check_open()?;
+        read().map_err(|error| self.glance().closed.explain(error))
+    }
+
+    /// Checks that a batch writes to key spaces that exist. The caller may hold a lock.
+    pub(crate) fn check_spaces(&self, batch: &Batch) -> Result<(), Error> {
+        switch_point();
+        let spaces = self.spaces.load();
+        batch.spaces().try_for_each(|space| spaces.check_write(space))
+    }
+
+    /// Whether memtables wait for their flush. The caller may hold a lock.
+    pub(crate) fn has_immutable(&self) -> bool {
+        self.has_immutable.load(Ordering::Acquire)
+    }
+
+    /// Whether anything is in memory alone, and in no log.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.view().memtables().any(|memtable| memtable.has_unlogged())
     }
 
     /// The newest sequence that readers see. To be read after the view: then the reader misses no
@@ -152,6 +194,8 @@ impl Tree {
     fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
         let mut next = View::clone(&self.view.load());
         change(&mut next);
+        self.spaces.store(Arc::clone(&next.spaces));
+        self.has_immutable.store(!next.immutable.is_empty(), Ordering::Release);
         self.view.store(Arc::new(next));
     }
 
@@ -252,7 +296,7 @@ impl Turn<'_> {
     /// Lets readers see a version that was committed, without the memtable whose tables are in it,
     /// and remembers the record that was committed with it. `choice`: the choice whose state is in
     /// the record, if it has another one than before. `ingested`: the sequence of an ingest whose
-    /// tables are in the version.
+    /// tables are in the version. Returns the number of the change.
     pub(crate) fn show_version(
         &self,
         version: Arc<Version>,
@@ -260,11 +304,13 @@ impl Turn<'_> {
         choice: Option<u64>,
         flushed: Option<&Arc<Memtable>>,
         ingested: Option<SeqNo>,
-    ) {
+    ) -> u64 {
         let mut state = self.tree.state.lock();
         if let Some(record) = record {
             state.record = record;
         }
+        debug_assert!(state.committing, "a change is shown in the turn to commit");
+        debug_assert!(choice.is_none_or(|choice| choice > state.choice), "choices in order");
         state.changes += 1;
         state.choice = choice.unwrap_or(state.choice);
         self.tree.change_view(&state, |view| {
@@ -276,6 +322,7 @@ impl Turn<'_> {
         if let Some(ingested) = ingested {
             self.tree.make_visible(ingested);
         }
+        state.changes
     }
 
     /// Remembers a record that was committed, with the same key spaces as before.
@@ -306,29 +353,12 @@ mod tests {
     use std::time::Duration;
     use terrace_env::runner;
 
-    use crate::memory::Memory;
-    use crate::options::EngineOptions;
-    use crate::reading::Closed;
-    use crate::tree::spaces::Spaces;
-
-    fn tree() -> Tree {
-        let record = StoreRecord::new();
-        let spaces = SpaceList::of(&record, Vec::new()).unwrap();
-        let memory = Memory::new(&EngineOptions::default());
-        let view = View {
-            active: Arc::new(Memtable::new(&memory.memtables)),
-            immutable: Vec::new(),
-            version: Arc::new(Version::new(Vec::new()).unwrap()),
-            spaces: Spaces::of(&spaces, record.next_space),
-            closed: Closed::default(),
-        };
-        Tree::new(view, SeqNo(7), record, spaces)
-    }
+    use crate::tree::empty_tree;
 
     #[test]
     fn a_turn_begins_when_the_one_before_has_ended() {
         runner::simulate(1, || {
-            let (tree, inside) = (Arc::new(tree()), Arc::new(Mutex::new(0)));
+            let (tree, inside) = (Arc::new(empty_tree()), Arc::new(Mutex::new(0)));
             let actors: Vec<_> = (0..5)
                 .map(|_| {
                     let (tree, inside) = (Arc::clone(&tree), Arc::clone(&inside));
@@ -348,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_is_the_oldest_until_its_last_holder_ends() {
-        let tree = tree();
+        let tree = empty_tree();
         let first = tree.begin_snapshot();
         tree.share_snapshot(first);
         tree.make_visible(SeqNo(9));

@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::FileId;
-use terrace_policy::{LevelView, Place, TreeView};
+use terrace_env::{ByteCount, Cause, FileId};
+use terrace_policy::{LevelView, Part, Place, TreeView};
 
 use super::handle::TableHandle;
 use super::run::{Added, Run, Segment, Sought};
@@ -55,6 +55,30 @@ impl Version {
         });
         version.check_change(&change.removed, &added.collect())?;
         Ok(version.changed(change))
+    }
+
+    /// A part that a plan names, as a segment of its own. If the part is smaller than its segment,
+    /// the table's index tells the size: this may wait for the device, so the caller holds no lock.
+    ///
+    /// # Panics
+    /// If the part is not here. The caller must have checked the plan, and have kept its parts in
+    /// the tree since, by the plan's claim or the turn to choose a plan.
+    pub(crate) fn part(&self, place: Place, part: &Part) -> Result<Segment, Error> {
+        let holds = |segment: &&Segment| {
+            let within = segment.span.start <= part.span.start && part.span.end <= segment.span.end;
+            within && segment.table.id() == part.file
+        };
+        let first = self.run(place).and_then(|run| run.overlapping(&part.span).1.first());
+        let segment = first.filter(holds).unwrap_or_else(|| {
+            panic!("a plan that was checked takes {part:?} out of {place}, where it is not")
+        });
+        let (table, span) = (Arc::clone(&segment.table), part.span.clone());
+        let size = if span == segment.span {
+            segment.size
+        } else {
+            ByteCount(table.table(Cause::Compaction)?.size_of(&span.start, &span.end)?.0.max(1))
+        };
+        Ok(Segment { table, span, size })
     }
 
     /// Checks that no segment of the next version overlaps another of its run. Compares what is put

@@ -11,10 +11,10 @@
 
 use std::sync::Arc;
 
+use super::closed::Closed;
 use super::spaces::Spaces;
 use super::version::Version;
 use crate::memtable::Memtable;
-use crate::reading::Closed;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]

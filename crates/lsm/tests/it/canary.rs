@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_lsm::canary::{Rule, set};
 
-use crate::{faults, full, leads, plans, ranges, rest, unlogged, versions};
+use crate::{
+    faults, full, histories, leads, plans, ranges, rest, transactions, unlogged, versions,
+};
 #[cfg(debug_assertions)]
 use crate::{moments, schedules};
 
@@ -50,6 +52,24 @@ fn the_canaries_of_ingests_beside_reads_are_noticed_by_explored_schedules() {
         let noticed = noticed_at(rule, 1000, |seed| moments::explore(seed, read));
         println!("{rule:?}, {read:?}: seed {noticed:?}");
         assert!(noticed.is_some(), "{rule:?}, {read:?}");
+    }
+}
+
+#[test]
+fn the_canaries_of_guards_are_noticed() {
+    let rules = [Rule::GuardsHeldInTheLead, Rule::GuardsSeeTheirGroup];
+    for rule in rules {
+        let noticed = noticed_at(rule, 100, transactions::rivals);
+        println!("{rule:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}");
+    }
+    #[cfg(debug_assertions)]
+    for rule in rules {
+        let noticed = noticed_at(rule, 100, |seed| {
+            histories::explore(seed);
+        });
+        println!("{rule:?} in a history: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}");
     }
 }
 

@@ -6,9 +6,11 @@
 //! | does it agree with an ordered map under random operations | `operations`, `walks`, `plans` |
 //! | does it do so under real threads | `threads` |
 //! | and in every order of threads | `schedules`, `moments` |
+//! | what do conditional writes and transactions promise | `transactions`, `histories` |
 //! | what survives a power cut, or the end of the process | `crash`, `unlogged`, `durability` |
 //! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
 //! | what happens when a leader panics | `leads` |
+//! | is a range empty, and how large is it | `range_facts` |
 //! | what do readers of a queue pay, and what do they see | `queues` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
@@ -40,6 +42,7 @@ mod faults;
 mod full;
 mod grandparents;
 mod histograms;
+mod histories;
 mod leads;
 mod memory;
 mod merges;
@@ -49,6 +52,7 @@ mod moments;
 mod operations;
 mod plans;
 mod queues;
+mod range_facts;
 mod ranges;
 mod rest;
 mod routed;
@@ -61,6 +65,7 @@ mod set_reads;
 mod sets;
 mod spaces;
 mod threads;
+mod transactions;
 mod unlogged;
 mod versions;
 mod walks;

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::random::{Random, RngCore};
-use terrace_env::store::{Failure, MemoryStore};
+use terrace_env::store::{Failure, MemoryStore, Store};
+use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
-    Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression, TableOptions,
+    Compression, Durability, Engine, EngineOptions, Event, Job, KeySpaceId, LevelCompression,
+    Listener, TableOptions,
 };
 use terrace_policy::{
     Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, RunId, SegmentView,
@@ -125,6 +127,30 @@ fn subcompactions_of_like_entries_go_to_their_ends() {
             assert_eq!(stats.bytes_discarded, 0, "{workers} workers");
             assert_eq!(contents(&engine), model);
         }
+    });
+}
+
+/// Notes how many bytes of deleted files are pinned when a compaction ends.
+struct PinnedAtEnd(MemoryStore, Mutex<Option<ByteCount>>);
+
+impl Listener for PinnedAtEnd {
+    fn notice(&self, event: &Event) {
+        if let Event::Ended { job: Job::Compaction { .. }, .. } = event {
+            *self.1.lock() = Some(self.0.space().pinned);
+        }
+    }
+}
+
+#[test]
+fn a_merge_does_not_hold_the_tables_that_it_has_merged() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = engine(&store, 1);
+        let pinned = Arc::new(PinnedAtEnd(store.clone(), Mutex::new(None)));
+        engine.listen(Arc::clone(&pinned) as Arc<dyn Listener>);
+        fill(&engine, 0);
+        engine.wait_idle().unwrap();
+        assert_eq!(*pinned.1.lock(), Some(ByteCount(0)), "space has to come free as it goes");
     });
 }
 

@@ -1,7 +1,7 @@
 //! Random operations of every kind against the model: batches of puts, deletes and range deletes,
-//! reads, scans, cursors and snapshots, flushes and compactions, key spaces that come and go, power
-//! cuts and new openings. One client; the jobs run beside it. Keys are few, so that most of them
-//! are overwritten often.
+//! compare and swap, transactions, reads, scans, cursors and snapshots, flushes and compactions,
+//! key spaces that come and go, power cuts and new openings. One client; the jobs run at the same
+//! time. Keys are few, so that most of them are overwritten often.
 //!
 //! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
 //! to no log and ingests are not among the operations.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{runner, test_seeds};
-use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Snapshot};
+use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, ReadOptions, Snapshot, Swap};
 use terrace_policy::Compaction;
 
 use crate::model::{self, Change, Contents, Model, Write, batch, contents, open_under};
@@ -118,6 +118,58 @@ impl Run {
         }
     }
 
+    /// A compare and swap, mostly with the value that is there.
+    fn swap_one(&mut self) {
+        let (space, key, new) = self.write();
+        let there = self.model.now.get(&(space, key.clone())).cloned();
+        let expected = if self.random.random_bool(0.8) { there.clone() } else { self.write().2 };
+        let swap = self.engine.compare_and_swap(
+            (space, &key),
+            expected.as_deref(),
+            new.as_deref(),
+            ReadOptions::default(),
+            Durability::Gathered,
+        );
+        match swap.unwrap() {
+            Swap::Kept(found) => {
+                assert_ne!(there, expected);
+                assert_eq!(found.as_deref(), there.as_deref());
+            }
+            Swap::Swapped => {
+                assert_eq!(there, expected);
+                self.model.write(vec![(space, key, new)]);
+            }
+        }
+    }
+
+    /// A transaction, with no other write beside it.
+    fn transact(&mut self) {
+        let (transaction, mut changes) = (self.engine.transaction().unwrap(), Vec::new());
+        for _ in 0..self.random.random_range(0..6) {
+            let (space, key) = self.key();
+            let there = self.model.now.get(&(space, key.clone()));
+            let found = transaction.snapshot().get(space, &key).unwrap();
+            assert_eq!(found.as_deref(), there.map(|value| &value[..]));
+            let change = self.change();
+            match &change {
+                Change::Key((space, key, Some(value))) => transaction.put(*space, key, value),
+                Change::Key((space, key, None)) => transaction.delete(*space, key),
+                Change::Range(space, start, end) => {
+                    let bounds = Bounds::starting_at(start);
+                    let bounds = end.iter().fold(bounds, |bounds, end| bounds.until(end));
+                    transaction.delete_range(*space, &bounds)
+                }
+            }
+            .unwrap();
+            changes.push(change);
+            transaction.get(space, &key, ReadOptions::default()).unwrap();
+        }
+        if self.random.random_bool(0.9) {
+            transaction.commit(Durability::Gathered).unwrap();
+            self.model.write(changes);
+        }
+    }
+
     fn check_get(&mut self) {
         let (space, key) = self.key();
         let found = self.engine.get(space, &key).unwrap();
@@ -150,6 +202,8 @@ impl Run {
         let found: Vec<_> = scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
         let expected: Vec<_> = held.clone().into_iter().collect();
         assert_eq!(found, expected, "{bounds:?}");
+        let is_empty = self.engine.is_empty(space, &bounds).unwrap();
+        assert_eq!(is_empty, expected.is_empty(), "{bounds:?}");
         let scan = self.engine.scan(space, &bounds).unwrap();
         check_both_ends(scan, &held, &mut self.random);
     }
@@ -247,7 +301,9 @@ impl Run {
     pub(crate) fn step(&mut self) {
         match self.random.random_range(0..1000) {
             0..700 => self.write_some(),
-            700..900 => self.check_get(),
+            700..860 => self.check_get(),
+            860..880 => self.swap_one(),
+            880..900 => self.transact(),
             900..920 => self.check_range(),
             920..925 => self.begin_walk(),
             925..950 => self.go_on_with_walks(),

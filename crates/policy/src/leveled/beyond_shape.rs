@@ -3,8 +3,10 @@
 //!
 //! - Tables of whose entries at least half are tombstones go down.
 //! - At rest, level 0 is merged where that is cheap.
-//! - If space is short, a table with any tombstone goes down, then level 0, then tables that
-//!   overlap one of a lower level.
+//! - If space is short, tables of whose entries a 16th are tombstones go down, then tables that
+//!   overlap one of a lower level, of the deepest such level first, then level 0, then a table with
+//!   any tombstone. From the bottom up each byte is moved into a level that has room: from the top
+//!   down, each memtable would be merged with all of level 1, and that with all of level 2.
 
 use super::Leveled;
 use crate::compaction::{Choice, Urgency};
@@ -15,6 +17,9 @@ use crate::tree::{SegmentView, Span, TreeView};
 /// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
 /// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
 const REST_RATIO: u64 = 4;
+
+/// If space is short, tables go first that have a tombstone in 16 entries, or more of them.
+const SPACE_SHARE: u64 = 16;
 
 impl Leveled {
     /// A plan that drops overwritten or deleted entries though the tree is in shape.
@@ -34,6 +39,11 @@ impl Leveled {
                 self.tombstones_down(tree, state, 2).or_else(|| self.level0_at_rest(tree, state))
             }
             Urgency::Space => self
+                .tombstones_down(tree, state, SPACE_SHARE)
+                .or_else(|| self.cheapest_covering(tree, state))
+                .or_else(|| self.level0_oldest(tree, state))
+                .or_else(|| self.tombstones_down(tree, state, u64::MAX)),
+            Urgency::All => self
                 .tombstones_down(tree, state, u64::MAX)
                 .or_else(|| self.level0_oldest(tree, state))
                 .or_else(|| self.covering(tree, state, None)),
@@ -63,6 +73,24 @@ impl Leveled {
         let met: u64 = met.map(|segment| segment.size.0).sum();
         let is_worth_it = bytes.saturating_mul(REST_RATIO) >= met;
         is_worth_it.then(|| self.level0_oldest(tree, state)).flatten()
+    }
+
+    /// Of the deepest level behind level 0 with segments that lie over others, the one that meets
+    /// fewest bytes in the next level for its own.
+    fn cheapest_covering(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        (1..self.last(tree)).rev().find_map(|level| {
+            let run = tree.runs(level).first()?;
+            let over = run.segments.iter().filter(|s| tree.overlaps_below(level, &s.span));
+            let cost = |segment: &SegmentView| {
+                let met =
+                    tree.runs(level + 1).iter().flat_map(|run| run.overlapping(&segment.span));
+                let met: u64 = met.map(|segment| segment.size.0).sum();
+                met as f64 / segment.size.0.max(1) as f64
+            };
+            let costs = over.map(|segment| (cost(segment), segment));
+            let (_, seed) = costs.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+            Some(self.segment_down(tree, level, seed, state))
+        })
     }
 
     /// The first segment, from the top, that lies over another one.

@@ -32,7 +32,7 @@ impl Leveled {
             level => turn(level),
         });
         let beyond = self.beyond(tree, state, urgency);
-        let space = (urgency == Urgency::Space).then(|| {
+        let space = matches!(urgency, Urgency::Space | Urgency::All).then(|| {
             let level0 = self.level0_oldest(tree, state);
             let deeper = 1..self.last(tree);
             level0

@@ -3,8 +3,9 @@
 //!
 //! 1. A slice begins at the first key at or behind the pointer that a run of the tier holds, going
 //!    round. If that lies within a table of the last level, it begins where this table does.
-//! 2. It begins at the pointer nevertheless, if what lies between is less than a zone of the last
-//!    level. So a zone is not kept by tables that the sweep has passed over.
+//! 2. It begins at the pointer nevertheless, if less than a zone of the last level lies between and
+//!    the slice has anything to merge. So a zone is not kept by tables that the sweep has passed
+//!    over, and a slice that only moves tables rewrites none.
 //! 3. It ends where a table of the last level or of the tier begins, but within no table of the
 //!    last level, as soon as it has enough bytes.
 //!
@@ -15,6 +16,7 @@
 //!
 //! Pure; threads: any.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
@@ -42,40 +44,71 @@ pub(super) struct Slice<'a> {
     pub(super) end: Option<Key>,
     /// Segments of the tier that reach into it, by run.
     upper: Vec<(Place, Segments<'a>)>,
-    start: Key,
+    /// Its first key.
+    pub(super) start: Key,
     lower: Segments<'a>,
 }
 
 impl<'a> Slice<'a> {
-    /// The slice of a tier and the level behind it from a key on; `None`: the tier is empty.
+    /// The slice of these tiers and of the level below them, from a key on; `None`: the tiers are
+    /// empty.
     pub(super) fn of(
         tree: &'a TreeView,
-        tier: usize,
+        tiers: RangeInclusive<usize>,
         from: &[u8],
         limits: &SliceLimits,
     ) -> Option<Self> {
-        let runs = tree.runs(tier);
-        let lower = tree.runs(tier + 1).last();
+        let lower = tree.runs(tiers.end() + 1).last();
+        let of_level = |level| tree.runs(level).iter().map(move |run| (level, run));
+        let runs: Vec<(usize, &RunView)> = tiers.flat_map(of_level).collect();
         let lower = lower.map_or_else(Segments::default, |run| run.segments.as_slice());
-        let start = start(runs, lower, from, limits.carried_max)?;
+        let Start { first, carried } = start(&runs, lower, from, limits.carried_max)?;
+        let slice = Self::from(&runs, lower, first, limits);
+        match carried {
+            Some(carried) if !slice.is_unread() => Some(Self::from(&runs, lower, carried, limits)),
+            _ => Some(slice),
+        }
+    }
+
+    /// The first slice of these runs of tiers, newest first, and of nothing else.
+    pub(super) fn of_runs(runs: &[(usize, &'a RunView)], limits: &SliceLimits) -> Option<Self> {
+        let firsts = runs.iter().filter_map(|(_, run)| run.segments.first());
+        let start = firsts.map(|segment| segment.span.start.clone()).min()?;
+        Some(Self::from(runs, Segments::default(), start, limits))
+    }
+
+    fn from(
+        runs: &[(usize, &'a RunView)],
+        lower: Segments<'a>,
+        start: Key,
+        limits: &SliceLimits,
+    ) -> Self {
         let end = end(runs, lower, &start, limits.size);
-        let upper = runs.iter().map(|run| {
+        let upper = runs.iter().map(|(level, run)| {
             let first = run.segments.partition_point(|segment| segment.span.end <= start);
             let behind = behind(run.segments.as_slice(), end.as_ref());
-            (Place { level: tier as u8, run: run.id }, run.segments.slice(first..behind.max(first)))
+            (
+                Place { level: *level as u8, run: run.id },
+                run.segments.slice(first..behind.max(first)),
+            )
         });
         let upper = upper.filter(|(_, segments)| !segments.is_empty()).collect();
         let first = lower.partition_point(|segment| segment.span.end <= start);
         let lower = lower.slice(first..behind(lower, end.as_ref()).max(first));
-        Some(Self { end, upper, start, lower })
+        Self { end, upper, start, lower }
+    }
+
+    /// Whether moves do the same as a merge.
+    fn is_unread(&self) -> bool {
+        let segments = || self.upper.iter().flat_map(|(_, segments)| segments.iter());
+        let is_whole = |segment: &SegmentView| self.part(segment).span == segment.span;
+        let is_apart = self.lower.is_empty() && segments().all(is_whole) && are_apart(segments());
+        is_apart && !segments().any(mostly_deletes)
     }
 
     /// The merge of the slice into a run, or the moves that do the same.
     pub(super) fn plan(&self, to: Place, limits: &SliceLimits) -> Plan {
-        let segments = || self.upper.iter().flat_map(|(_, segments)| segments.iter());
-        let is_whole = |segment: &SegmentView| self.part(segment).span == segment.span;
-        let unread = self.lower.is_empty() && segments().all(is_whole) && are_apart(segments());
-        if unread && !segments().any(mostly_deletes) {
+        if self.is_unread() {
             let moves = self.upper.iter().flat_map(|(from, segments)| {
                 let to = Some(to);
                 segments.iter().map(move |s| Move { part: self.part(s), from: *from, to })
@@ -111,15 +144,23 @@ fn behind(segments: Segments<'_>, end: Option<&Key>) -> usize {
     }
 }
 
+/// Where a slice may begin.
+struct Start {
+    /// Step 1.
+    first: Key,
+    /// Step 2, if it finds tables to take along.
+    carried: Option<Key>,
+}
+
 /// Steps 1 and 2.
 fn start(
-    runs: &[RunView],
+    runs: &[(usize, &RunView)],
     lower: Segments<'_>,
     from: &[u8],
     carried_max: ByteCount,
-) -> Option<Key> {
+) -> Option<Start> {
     let first = |from: &[u8]| {
-        let firsts = runs.iter().filter_map(|run| {
+        let firsts = runs.iter().filter_map(|(_, run)| {
             let at = run.segments.partition_point(|segment| &segment.span.end[..] <= from);
             run.segments.get(at).map(|segment| &segment.span.start)
         });
@@ -133,17 +174,22 @@ fn start(
     let (passed, met) = (table(from), table(&first));
     let start_of = |at: usize| lower.get(at).map(|segment| segment.span.start.clone());
     let between: u64 = lower.slice(passed..met).iter().map(|segment| segment.size.0).sum();
-    if passed < met && ByteCount(between) < carried_max {
-        return start_of(passed);
-    }
-    Some(start_of(met).map_or(first.clone(), |start| start.min(first)))
+    let is_carried = passed < met && ByteCount(between) < carried_max;
+    let carried = if is_carried { start_of(passed) } else { None };
+    let first = start_of(met).map_or(first.clone(), |start| start.min(first));
+    Some(Start { first, carried })
 }
 
 /// Step 3.
-fn end(runs: &[RunView], lower: Segments<'_>, start: &Key, size: ByteCount) -> Option<Key> {
+fn end(
+    runs: &[(usize, &RunView)],
+    lower: Segments<'_>,
+    start: &Key,
+    size: ByteCount,
+) -> Option<Key> {
     let of_lower = lower.partition_point(|segment| segment.span.end <= *start);
     let mut rest: Vec<Segments<'_>> = vec![lower.slice(of_lower..lower.len())];
-    rest.extend(runs.iter().map(|run| {
+    rest.extend(runs.iter().map(|(_, run)| {
         let first = run.segments.partition_point(|segment| segment.span.end <= *start);
         run.segments.slice(first..run.segments.len())
     }));
@@ -159,7 +205,9 @@ fn end(runs: &[RunView], lower: Segments<'_>, start: &Key, size: ByteCount) -> O
             return Some(begins.clone());
         }
         at[source] += 1;
-        taken += segment.size.0;
+        // Of a table that reaches over a border of the slice, half lies within on average: the one
+        // at the start counts as nothing, the one at the end whole.
+        taken += if source > 0 && begins < start { 0 } else { segment.size.0 };
         if source == 0 {
             table_end = Some(&segment.span.end);
         }

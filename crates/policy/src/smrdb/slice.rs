@@ -28,11 +28,11 @@ use crate::tree::{Key, RunView, Span};
 
 /// Few, because level 0 waits for the slice that is under way: 16 bands of 256 MiB take a disk 40
 /// seconds, and meanwhile level 0 fills with memtables of 4 MiB. Not fewer, because bands are
-/// trimmed at both ends of a slice. `docs/arrivals.md` has what 2, 4, 8 and 16 cost.
+/// trimmed at both ends of a slice. `docs/lab/arrivals.md` has what 2, 4, 8 and 16 cost.
 const SLICE_TABLES: u64 = 4;
 
 /// The most older bytes that are merged with a newer one: more than in a leveled row, because level
-/// 0 comes in whole memtables. `docs/arrivals.md` has what it costs in `arrivals/low-rates`.
+/// 0 comes in whole memtables. `docs/lab/arrivals.md` has what it costs in `arrivals/low-rates`.
 const OLDER_MAX: u64 = 8;
 
 /// A slice that is to be merged.

@@ -39,6 +39,8 @@ use crate::{Compaction, Fitted, Greedy, Leveled, WholeZones, ZonesSource};
 pub(super) const PARTS: RowParts = RowParts {
     name: "bluefs",
     summary: "leveled; a merged table owns whole zones, which are empty when it is deleted",
+    suits: "reads and writes mixed; the default",
+    costs: "writes more than `tiered`: every level is rewritten",
     live_max: 70,
     tables_together: 1,
     // The collector works when it must.

@@ -46,6 +46,8 @@ use crate::{
 pub(super) const PARTS: RowParts = RowParts {
     name: "geardb",
     summary: "gear compaction; a zone holds tables of one level and empties with its window",
+    suits: "random writes on drives that are at most half full",
+    costs: "holds less: zones wait for their window",
     live_max: 55,
     tables_together: 1,
     own: System::row(Row::Geardb, (0, 25)),

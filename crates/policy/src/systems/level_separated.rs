@@ -23,6 +23,8 @@ use crate::{Greedy, LevelSeparated};
 pub(super) const PARTS: RowParts = RowParts {
     name: "level-separated",
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
+    suits: "comparison: a collector that finds emptier zones",
+    costs: "copies less than `leveldb-greedy`, and still copies",
     live_max: 55,
     tables_together: 1,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),

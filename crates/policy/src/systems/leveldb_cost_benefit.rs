@@ -15,6 +15,8 @@ use crate::{CostBenefit, LogStructured};
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-cost-benefit",
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
+    suits: "comparison: the same with a collector that weighs age",
+    costs: "as `leveldb-greedy`",
     live_max: 55,
     tables_together: 1,
     own: leveldb::row(Row::LeveldbCostBenefit),

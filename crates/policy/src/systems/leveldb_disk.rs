@@ -21,6 +21,8 @@ use crate::Greedy;
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-disk",
     summary: "leveled; for devices without zones, where the space of a table is free at once",
+    suits: "drives without zones",
+    costs: "merges rewrite level by level, as LevelDB's do",
     live_max: 55,
     tables_together: 1,
     own: leveldb::on_disk(Row::LeveldbDisk),

@@ -24,6 +24,8 @@ use crate::{Compaction, Greedy, Leveled, LeveledOptions, ZonesSource};
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-sets",
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
+    suits: "drives without zones, on disks: a merge writes one long stretch",
+    costs: "free space breaks into pieces between sets",
     live_max: 55,
     tables_together: TABLES_OF_A_SET,
     own: own(),

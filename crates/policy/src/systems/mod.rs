@@ -42,6 +42,7 @@ mod text;
 mod tiered;
 mod write_amplification;
 
+pub use parameter::ParameterText;
 use parts::RowParts;
 pub use row::Row;
 pub use shape::{MEMTABLES_KEPT, StoreShape, ZONES_KEPT};

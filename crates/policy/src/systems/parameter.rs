@@ -22,11 +22,26 @@ pub(super) enum Kind {
     Word(&'static [&'static str]),
 }
 
+/// A parameter of a system, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterText {
+    /// Name, as in `--system NAME:parameter=value`.
+    pub name: &'static str,
+    /// Effect of the parameter, in a line.
+    pub meaning: &'static str,
+    /// Values that it may have, and the reason for their bounds.
+    pub expected: String,
+    /// Its value; `None` where the value is fitted to the store.
+    pub value: Option<String>,
+}
+
 /// A column of the table of systems.
 #[derive(Clone, Copy)]
 pub(super) struct Parameter {
     /// Name of the parameter, its bounds, and the reason for them.
     pub(super) limit: Limit<u64>,
+    /// Effect of the parameter, in a line.
+    pub(super) meaning: &'static str,
     pub(super) kind: Kind,
     /// Sets it to a value within the limit.
     pub(super) set: fn(&mut System, u64),
@@ -76,6 +91,17 @@ impl Parameter {
         if (self.get)(&System::of(system.row)) == Some(value) {
             return None;
         }
+        self.show(value)
+    }
+
+    /// The parameter of a system, in words.
+    pub(super) fn described(&self, system: &System) -> ParameterText {
+        let value = (self.get)(system).and_then(|value| self.show(value));
+        let (name, meaning, expected) = (self.name(), self.meaning, self.expected());
+        ParameterText { name, meaning, expected, value }
+    }
+
+    fn show(&self, value: u64) -> Option<String> {
         Some(match self.kind {
             Kind::Number | Kind::Percent => value.to_string(),
             Kind::Size => compact(ByteCount(value)),

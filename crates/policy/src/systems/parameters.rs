@@ -18,6 +18,8 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
         most: 100,
         reason: "smaller tables would be mostly ends, and at 100 a table ends at its size",
     },
+    meaning: "Share of its size from which a merged table ends where a table of the next level \
+              ends; 100: a table ends at its size",
     kind: Kind::Percent,
     set: |system, value| system.aligned_from = value as u8,
     get: |system| Some(system.aligned_from.into()),
@@ -26,6 +28,7 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
 /// See [`System::all_candidates`](super::System::all_candidates).
 pub(super) const ALL_CANDIDATES: Parameter = Parameter {
     limit: switch("all_candidates"),
+    meaning: "Whether the collector weighs all zones instead of a sample of 64",
     kind: Kind::Switch,
     set: |system, value| system.all_candidates = value > 0,
     get: |system| Some(system.all_candidates.into()),
@@ -39,6 +42,8 @@ pub(super) const ALONG_MAX: Parameter = Parameter {
         most: 100,
         reason: "at 0 nothing is taken along, and at 100 nearly all there is, at each merge",
     },
+    meaning: "Older bytes that a merge into the deepest tier takes along at most for each newer \
+              byte; 0: the deepest tier goes down as a whole",
     kind: Kind::Number,
     set: |system, value| system.along_max = value as u16,
     get: |system| Some(system.along_max.into()),
@@ -47,6 +52,8 @@ pub(super) const ALONG_MAX: Parameter = Parameter {
 /// See [`System::carry_overlap`](super::System::carry_overlap).
 pub(super) const CARRY_OVERLAP: Parameter = Parameter {
     limit: switch("carry_overlap"),
+    meaning: "Whether the overlap of a table of full size with the next level counts towards the \
+              ten tables that the next output may overlap",
     kind: Kind::Switch,
     set: |system, value| system.carry_overlap = value > 0,
     get: |system| Some(system.carry_overlap.into()),
@@ -55,6 +62,8 @@ pub(super) const CARRY_OVERLAP: Parameter = Parameter {
 /// See [`System::check_moves`](super::System::check_moves).
 pub(super) const CHECK_MOVES: Parameter = Parameter {
     limit: switch("check_moves"),
+    meaning: "Whether a table is moved down unread only if it overlaps at most ten tables of the \
+              level after its new one",
     kind: Kind::Switch,
     set: |system, value| system.check_moves = value > 0,
     get: |system| Some(system.check_moves.into()),
@@ -63,6 +72,9 @@ pub(super) const CHECK_MOVES: Parameter = Parameter {
 /// See [`System::collector_first`](super::System::collector_first).
 pub(super) const COLLECTOR: Parameter = Parameter {
     limit: Limit { option: "collector", least: 0, most: 1, reason: "it is one of two words" },
+    meaning: "Order of compactions and collector: `beside`, they share the drive, and the \
+              collector may fall below `free_min`; `first`, a compaction waits until the \
+              collector has reached it",
     kind: Kind::Word(&["beside", "first"]),
     set: |system, value| system.collector_first = value > 0,
     get: |system| Some(system.collector_first.into()),
@@ -76,6 +88,7 @@ pub(super) const EXTRA_TABLES: Parameter = Parameter {
         most: 100,
         reason: "each one meets about ten tables, and a compaction takes them all at once",
     },
+    meaning: "Further tables of a level that go down together at most",
     kind: Kind::Number,
     set: |system, value| system.extra_tables = value as u16,
     get: |system| Some(system.extra_tables.into()),
@@ -89,6 +102,7 @@ pub(super) const FACTOR: Parameter = Parameter {
         most: 1000,
         reason: "levels that do not grow would never end, and beyond there is one level only",
     },
+    meaning: "Size of each level over the size of the level above",
     kind: Kind::Number,
     set: |system, value| system.factor = value as u16,
     get: |system| Some(system.factor.into()),
@@ -102,6 +116,7 @@ pub(super) const FLUSH_LEVEL: Parameter = Parameter {
         most: 6,
         reason: "0 is on top, and there are seven levels",
     },
+    meaning: "Deepest level into which a flush may go, past levels that have none of its keys",
     kind: Kind::Number,
     set: |system, value| system.flush_level = value as u8,
     get: |system| Some(system.flush_level.into()),
@@ -115,6 +130,7 @@ pub(super) const FREE_MIN: Parameter = Parameter {
         most: 90,
         reason: "a collector that wants more than that free copies without end",
     },
+    meaning: "Share of the zones that the collector keeps free before a writer waits for one",
     kind: Kind::Percent,
     set: |system, value| system.free_min = value as u8,
     get: |system| Some(system.free_min.into()),
@@ -128,6 +144,7 @@ pub(super) const GAIN_MIN: Parameter = Parameter {
         most: 100,
         reason: "to empty a zone that gives nothing frees nothing",
     },
+    meaning: "Share of a zone that the collector must win back to empty the zone for `free_min`",
     kind: Kind::Percent,
     set: |system, value| system.gain_min = value as u8,
     get: |system| Some(system.gain_min.into()),
@@ -141,6 +158,8 @@ pub(super) const GROWTH: Parameter = Parameter {
         most: 1000,
         reason: "at 0 a compaction does not grow, and a larger one takes too much space at once",
     },
+    meaning: "Tables' worth of bytes that a compaction may read in all when it grows by \
+              neighbours that add no overlap",
     kind: Kind::Number,
     set: |system, value| system.growth = Some(value as u16),
     get: |system| system.growth.map(u64::from),
@@ -149,6 +168,7 @@ pub(super) const GROWTH: Parameter = Parameter {
 /// See [`System::in_order`](super::System::in_order).
 pub(super) const IN_ORDER: Parameter = Parameter {
     limit: switch("in_order"),
+    meaning: "Whether a merge is written by one worker, in key order",
     kind: Kind::Switch,
     set: |system, value| system.in_order = value > 0,
     get: |system| Some(system.in_order.into()),
@@ -162,6 +182,7 @@ pub(super) const JOBS: Parameter = Parameter {
         most: 8,
         reason: "each takes memory and open zones of its own, and more find nothing that is free",
     },
+    meaning: "Compactions that run at once at most",
     kind: Kind::Number,
     set: |system, value| system.jobs = value as u16,
     get: |system| Some(system.jobs.into()),
@@ -170,6 +191,7 @@ pub(super) const JOBS: Parameter = Parameter {
 /// See [`System::level0_apart`](super::System::level0_apart).
 pub(super) const LEVEL0_APART: Parameter = Parameter {
     limit: switch("level0_apart"),
+    meaning: "Whether tables of level 0 own whole zones as well",
     kind: Kind::Switch,
     set: |system, value| system.level0_apart = value > 0,
     get: |system| Some(system.level0_apart.into()),
@@ -183,6 +205,7 @@ pub(super) const LEVEL0_RUNS: Parameter = Parameter {
         most: 1000,
         reason: "a compaction begins with a run, and every read looks into all of them",
     },
+    meaning: "Runs in level 0 that start a compaction",
     kind: Kind::Number,
     set: |system, value| system.level0_runs = value as u16,
     get: |system| Some(system.level0_runs.into()),
@@ -196,6 +219,8 @@ pub(super) const LEVEL0_SLOW: Parameter = Parameter {
         most: 1000,
         reason: "writers are slowed by runs that are there, and every read looks into all of them",
     },
+    meaning: "Runs in level 0 from which writers are slowed; under `smrdb` also the runs that go \
+              down together at most",
     kind: Kind::Number,
     set: |system, value| system.level0_slow = Some(value as u16),
     get: |system| system.level0_slow.map(u64::from),
@@ -209,6 +234,7 @@ pub(super) const LEVEL0_STOP: Parameter = Parameter {
         most: 1000,
         reason: "writers are stopped by runs that are there, and every read looks into all of them",
     },
+    meaning: "Runs that level 0 has at most",
     kind: Kind::Number,
     set: |system, value| system.level0_stop = Some(value as u16),
     get: |system| system.level0_stop.map(u64::from),
@@ -222,6 +248,7 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
         most: 1 << 50,
         reason: "a smaller level holds no table, and no store is larger",
     },
+    meaning: "Size of level 1",
     kind: Kind::Size,
     set: |system, value| system.level1_size = Some(ByteCount(value)),
     get: |system| system.level1_size.map(|size| size.0),
@@ -235,6 +262,7 @@ pub(super) const LEVELS: Parameter = Parameter {
         most: 7,
         reason: "level 0 overlaps and the last level does not, and LevelDB has seven",
     },
+    meaning: "Number of levels, level 0 included; the last one has no limit",
     kind: Kind::Number,
     set: |system, value| system.levels = value as u8,
     get: |system| Some(system.levels.into()),
@@ -243,6 +271,9 @@ pub(super) const LEVELS: Parameter = Parameter {
 /// See [`System::load`](super::System::load).
 pub(super) const LOAD: Parameter = Parameter {
     limit: Limit { option: "load", least: 0, most: 3, reason: "it is one of four words" },
+    meaning: "When compactions run: `off`, when they are due; `aware`, once they pay; `eager`, \
+              while there is anything to merge, for comparisons; `idle`, when they are due, and \
+              once writers rest while there is anything to merge",
     kind: Kind::Word(&["off", "aware", "eager", "idle"]),
     set: |system, value| system.load = LoadRule::ALL[value as usize],
     get: |system| LoadRule::ALL.iter().position(|rule| *rule == system.load).map(|at| at as u64),
@@ -256,6 +287,7 @@ pub(super) const MOVES_TOGETHER: Parameter = Parameter {
         most: 64,
         reason: "a commit of more moves would be a large one, and hardly save another",
     },
+    meaning: "Successive moves of tables that are one commit at most",
     kind: Kind::Number,
     set: |system, value| system.moves_together = Some(value as u16),
     get: |system| system.moves_together.map(Into::into),
@@ -269,6 +301,8 @@ pub(super) const OVERLAP_BANDS: Parameter = Parameter {
         most: 10_000,
         reason: "bands that overlap nothing need no merge, and every read meets those that overlap",
     },
+    meaning: "Number of other bands that a band of level 1 must overlap for bands of that level \
+              to be merged",
     kind: Kind::Number,
     set: |system, value| system.overlap_bands = Some(value as u16),
     get: |system| system.overlap_bands.map(u64::from),
@@ -282,6 +316,7 @@ pub(super) const REST_MAX: Parameter = Parameter {
         most: 100,
         reason: "at 0 nothing is taken along, and at 100 whatever lies beside",
     },
+    meaning: "Share of a set that may be left for the next merge to take it along",
     kind: Kind::Percent,
     set: |system, value| system.rest_max = value as u8,
     get: |system| Some(system.rest_max.into()),
@@ -296,6 +331,7 @@ pub(super) const REWRITE_MAX: Parameter = Parameter {
         reason: "below, the upper levels would hold more than the last one, and above, nothing is \
                  held back",
     },
+    meaning: "Older bytes that a compaction rewrites at most for each newer byte; for `load=aware`",
     kind: Kind::Number,
     set: |system, value| system.rewrite_max = value as u16,
     get: |system| Some(system.rewrite_max.into()),
@@ -309,6 +345,9 @@ pub(super) const SEEK_COST: Parameter = Parameter {
         most: 1 << 30,
         reason: "at 0 reads have nothing merged, and beyond each table allows one read only",
     },
+    meaning: "Bytes of a table for each point read that may search it without finding its key: \
+              after that number of such reads the table is merged into the next level, if nothing \
+              else is due; 0: never",
     kind: Kind::Size,
     set: |system, value| system.seek_cost = Some(ByteCount(value)),
     get: |system| system.seek_cost.map(|size| size.0),
@@ -317,6 +356,8 @@ pub(super) const SEEK_COST: Parameter = Parameter {
 /// See [`System::set_reads`](super::System::set_reads).
 pub(super) const SET_READS: Parameter = Parameter {
     limit: switch("set_reads"),
+    meaning: "Whether a compaction below level 0 reads adjacent tables by one request, as far as \
+              memory allows",
     kind: Kind::Switch,
     set: |system, value| system.set_reads = value > 0,
     get: |system| Some(system.set_reads.into()),
@@ -331,6 +372,7 @@ pub(super) const TABLE_SIZE: Parameter = Parameter {
         reason: "the ends of smaller tables, up to 16 KiB each, would take more space than their \
                  entries, and a larger one is more than a compaction can rewrite at once",
     },
+    meaning: "Size of a table",
     kind: Kind::Size,
     set: |system, value| system.table_size = Some(ByteCount(value)),
     get: |system| system.table_size.map(|size| size.0),
@@ -339,6 +381,9 @@ pub(super) const TABLE_SIZE: Parameter = Parameter {
 /// See [`System::throttle`](super::System::throttle).
 pub(super) const THROTTLE: Parameter = Parameter {
     limit: Limit { option: "throttle", least: 0, most: 2, reason: "it is one of three words" },
+    meaning: "How writers are slowed: `paced`, in proportion to the debt of compactions; \
+              `leveldb`, a millisecond a write from `level0_slow` runs on, and stopped at \
+              `level0_stop`; `off`, never: level 0 may grow without limit",
     kind: Kind::Word(&["paced", "leveldb", "off"]),
     set: |system, value| system.throttle = Some(Throttle::ALL[value as usize]),
     get: |system| {
@@ -355,6 +400,7 @@ pub(super) const TIER_RUNS: Parameter = Parameter {
         most: 100,
         reason: "to merge one run makes none fewer, and every read looks into all of them",
     },
+    meaning: "Runs of a tier that go down together",
     kind: Kind::Number,
     set: |system, value| system.tier_runs = value as u16,
     get: |system| Some(system.tier_runs.into()),
@@ -369,6 +415,7 @@ pub(super) const TIER_SHARE: Parameter = Parameter {
         reason: "at 1 the last level is rewritten for each hundredth of it that comes, and beyond \
                  400 nearly all of the store is in runs",
     },
+    meaning: "Size of the deepest tier at which slices of it go down, in percent of the last level",
     kind: Kind::Percent,
     set: |system, value| system.tier_share = value as u16,
     get: |system| Some(system.tier_share.into()),
@@ -377,6 +424,7 @@ pub(super) const TIER_SHARE: Parameter = Parameter {
 /// See [`System::tzone`](super::System::tzone).
 pub(super) const TZONE: Parameter = Parameter {
     limit: switch("tzone"),
+    meaning: "Whether the next tables to be consumed get zones of their own",
     kind: Kind::Switch,
     set: |system, value| system.tzone = value > 0,
     get: |system| Some(system.tzone.into()),
@@ -385,6 +433,9 @@ pub(super) const TZONE: Parameter = Parameter {
 /// See [`System::fit`](super::System::fit).
 pub(super) const FIT: Parameter = Parameter {
     limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
+    meaning: "Place of a table in the free space of a device without zones: `best`, the shortest \
+              free run that holds it; `next`, the first run after the last table; `first`, the \
+              first run of the device",
     kind: Kind::Word(&["best", "next", "first"]),
     set: |system, value| system.fit = Fit::ALL[value as usize],
     get: |system| Fit::ALL.iter().position(|fit| *fit == system.fit).map(|at| at as u64),
@@ -396,6 +447,9 @@ const VICTIMS: [Victim; 3] = [Victim::Pointer, Victim::Set, Victim::Bounded];
 /// See [`System::victim`](super::System::victim).
 pub(super) const VICTIM: Parameter = Parameter {
     limit: Limit { option: "victim", least: 0, most: 2, reason: "it is one of three words" },
+    meaning: "Table of a level that goes down: `pointer`, the next one in key order; `set`, one \
+              of the set with the most dead tables, as in the paper; `bounded`, the next one, \
+              with the rest of mostly dead sets before its keys",
     kind: Kind::Word(&["pointer", "set", "bounded"]),
     set: |system, value| system.victim = VICTIMS[value as usize],
     get: |system| VICTIMS.iter().position(|victim| *victim == system.victim).map(|at| at as u64),
@@ -404,6 +458,8 @@ pub(super) const VICTIM: Parameter = Parameter {
 /// See [`System::whole_inputs`](super::System::whole_inputs).
 pub(super) const WHOLE_INPUTS: Parameter = Parameter {
     limit: switch("whole_inputs"),
+    meaning: "Whether a merge that writes a set takes whole tables of the next level, up to the \
+              next table of its own level",
     kind: Kind::Switch,
     set: |system, value| system.whole_inputs = value > 0,
     get: |system| Some(system.whole_inputs.into()),
@@ -415,6 +471,9 @@ const AGES: [ZoneAge; 3] = [ZoneAge::Written, ZoneAge::Live, ZoneAge::Mean];
 /// See [`System::zone_age`](super::System::zone_age).
 pub(super) const ZONE_AGE: Parameter = Parameter {
     limit: Limit { option: "zone_age", least: 0, most: 2, reason: "it is one of three words" },
+    meaning: "Age of a zone in the collector's formula: `written`, the sum of the levels of all \
+              tables written to it; `live`, of its live tables; `mean`, the mean of its live \
+              tables",
     kind: Kind::Word(&["written", "live", "mean"]),
     set: |system, value| system.zone_age = AGES[value as usize],
     get: |system| AGES.iter().position(|age| *age == system.zone_age).map(|at| at as u64),

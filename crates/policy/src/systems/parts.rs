@@ -32,6 +32,10 @@ pub(super) struct RowParts {
     pub(super) name: &'static str,
     /// The system in a line, for `--help`.
     pub(super) summary: &'static str,
+    /// Loads and devices that the system is made for.
+    pub(super) suits: &'static str,
+    /// Its costs: weaknesses against other systems.
+    pub(super) costs: &'static str,
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     pub(super) live_max: u64,

@@ -88,6 +88,18 @@ impl Row {
         self.parts().summary
     }
 
+    /// Loads and devices that the row is made for.
+    #[must_use]
+    pub fn suits(self) -> &'static str {
+        self.parts().suits
+    }
+
+    /// Costs of the row: its weaknesses against other rows.
+    #[must_use]
+    pub fn costs(self) -> &'static str {
+        self.parts().costs
+    }
+
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end. On shingled tracks, guards take a
     /// part of it ([`System::live_max`]).

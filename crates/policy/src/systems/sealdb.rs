@@ -39,6 +39,8 @@ use crate::{Compaction, Fit, Greedy, Sealdb, SealdbOptions, ZonesSource};
 pub(super) const PARTS: RowParts = RowParts {
     name: "sealdb",
     summary: "leveled by sets, each written as one stretch; for raw shingled tracks",
+    suits: "raw shingled tracks",
+    costs: "guards and pieces between sets take space",
     live_max: 55,
     tables_together: TABLES_OF_A_SET,
     own: own(),

@@ -6,10 +6,12 @@
 //! 2. Each level has its own open zones, see [`LevelSeparated`]. Zones of the last level and of
 //!    large runs die whole behind the pointer, those of small runs with the next merge of their
 //!    tier.
-//! 3. The deepest tier goes down from `tier_share` percent of the last level on. Under a load that
-//!    the drive limits it holds two to three times as much. The number of levels is the smallest at
-//!    which the share is at most twice `tier_runs` runs, in a store that is full.
-//! 4. A greedy collector works when space is wanted, or few zones are spare ([`Greedy`]).
+//! 3. The tiers together hold `tier_share` percent of the last level, or less where fewer zones are
+//!    free. The number of levels is the smallest at which that is at most twice `tier_runs` runs of
+//!    the deepest tier, in a store that is full.
+//! 4. The sweep gives zones back, so there is no collector as a rule. A greedy one works when space
+//!    is wanted all the same ([`OnDemand`]).
+//! 5. Data that meets nothing older goes straight to the last level.
 //!
 //! Cost: a read may have to look into many runs, and tiers hide entries that take space.
 
@@ -19,13 +21,15 @@ use terrace_env::ByteCount;
 
 use super::{Row, RowParts, StoreShape, System, leveldb, parameters};
 use crate::{
-    Compaction, Greedy, LEVELS_MAX, LevelSeparated, Sliced, SlicedOptions, TieredOptions,
+    Compaction, Greedy, LEVELS_MAX, LevelSeparated, OnDemand, Sliced, SlicedOptions, TieredOptions,
     ZonesSource,
 };
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "sliced",
     summary: "tiers over one last level, into which they go in slices behind a sweep",
+    suits: "many writes that must not wait long, few scans",
+    costs: "reads search most runs; slower than `tiered` in random loads at equal space",
     live_max: 70,
     tables_together: 1,
     own: own(),
@@ -38,7 +42,7 @@ pub(super) const PARTS: RowParts = RowParts {
     ]],
     placement: |_| Arc::new(LevelSeparated),
     compaction,
-    reclaim: |system| Arc::new(Greedy::of(system)),
+    reclaim: |system| Arc::new(OnDemand(Greedy::of(system))),
     table_size: leveldb::table_size,
 };
 
@@ -54,7 +58,11 @@ const fn own() -> System {
     system
 }
 
-fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+fn compaction(
+    system: &System,
+    store: &StoreShape,
+    zones: Arc<dyn ZonesSource>,
+) -> Arc<dyn Compaction> {
     let runs = usize::from(system.tier_runs.max(2));
     let share = u64::from(system.tier_share.max(1));
     let table_size = system.table_size(store);
@@ -69,7 +77,9 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
     let zone_capacity = store.zone_capacity.unwrap_or(ByteCount(0));
     let slice = zone_capacity.max(ByteCount(table_size.0.saturating_mul(TABLES_OF_A_SLICE)));
     let tier_most = runs * 2;
-    Arc::new(Sliced::new(SlicedOptions { tiers, share, tier_most, slice, zone_capacity }))
+    let memtable_size = store.memtable_size;
+    let options = SlicedOptions { tiers, share, tier_most, slice, zone_capacity, memtable_size };
+    Arc::new(Sliced::new(options, zones))
 }
 
 /// Level 0, as many further tiers as the deepest needs to be of few runs, and the last level.

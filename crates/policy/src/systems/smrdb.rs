@@ -33,6 +33,8 @@ use crate::{Bands, BandsOptions, Compaction, Greedy, Throttle, WholeZones, Zones
 pub(super) const PARTS: RowParts = RowParts {
     name: "smrdb",
     summary: "two levels of overlapping bands; those least in order are merged",
+    suits: "comparison: SMRDB on bands",
+    costs: "merges are long; reads search bands that overlap",
     live_max: 45,
     tables_together: 1,
     // The collector works when it must.

@@ -36,6 +36,8 @@ use crate::{Greedy, WholeZones};
 pub(super) const PARTS: RowParts = RowParts {
     name: "smrdb-leveled",
     summary: "LevelDB's compaction; a table owns a band, which is free when it is deleted",
+    suits: "comparison: LevelDB on bands",
+    costs: "merges rewrite level by level",
     live_max: 60,
     tables_together: 1,
     own: own(),

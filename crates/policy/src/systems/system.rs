@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, OutOfRange};
 
-use super::{Row, StoreShape, leveldb, text};
+use super::{ParameterText, Row, StoreShape, leveldb, text};
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
     Placement, Reclaim, Throttle, Victim, ZoneAge, ZonesSource,
@@ -110,7 +110,7 @@ pub struct System {
     /// Then the deepest tier does not go down as a whole. 0: it does. More: fewer runs to read, and
     /// more rewriting. Range: 0 to 100.
     pub along_max: u16,
-    /// How large the deepest tier grows before slices of it go down, in percent of the last level,
+    /// How large all tiers together grow before slices go down, in percent of the last level,
     /// where there are slices. More: less rewriting, slower reads, and more space. Range: 1 to 400.
     pub tier_share: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that
@@ -258,6 +258,13 @@ impl System {
     #[must_use]
     pub fn parameters() -> Vec<&'static str> {
         text::all_parameters()
+    }
+
+    /// The parameters that the system has, with their values, by name in alphabetical order.
+    #[must_use]
+    pub fn described_parameters(&self) -> Vec<ParameterText> {
+        let parameters = self.row.parts().parameters();
+        parameters.into_iter().map(|parameter| parameter.described(self)).collect()
     }
 
     /// Name of the row.

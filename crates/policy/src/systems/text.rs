@@ -24,13 +24,21 @@ use crate::{LoadRule, Throttle};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSystemError {
     /// There is no row of this name.
-    #[error("expected a system, one of {}, found {got:?}", names())]
+    #[error(
+        "expected a system, one of {}, found {got:?}{}",
+        names(),
+        meant(got, &Row::ALL.map(Row::name))
+    )]
     Unknown {
         /// Text that was found.
         got: String,
     },
     /// The row has no such parameter.
-    #[error("expected a parameter of {system}, one of {}, found {got:?}", parameters.join(", "))]
+    #[error(
+        "expected a parameter of {system}, one of {}, found {got:?}{}",
+        parameters.join(", "),
+        meant(got, parameters)
+    )]
     UnknownParameter {
         /// The system.
         system: &'static str,
@@ -60,6 +68,14 @@ const OTHER_NAMES: [(&str, Row); 1] = [("leveldb-smr", Row::LeveldbDisk)];
 fn row_of(name: &str) -> Option<Row> {
     let own = Row::ALL.into_iter().find(|row| row.name() == name);
     own.or_else(|| OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, row)| *row))
+}
+
+/// The most similar name as a question, if one is similar enough for a typing error.
+fn meant(got: &str, names: &[&str]) -> String {
+    let similar = names.iter().map(|name| (strsim::jaro_winkler(got, name), name));
+    let best = similar.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(likeness, _)| *likeness > 0.8)
+        .map_or_else(String::new, |(_, name)| format!("; did you mean {name:?}?"))
 }
 
 fn names() -> String {
@@ -169,6 +185,14 @@ mod tests {
             assert_eq!(system.to_string(), format!("{}:table_size=12345", system.name()));
             assert_eq!(system.to_string().parse(), Ok(system));
         }
+    }
+
+    #[test]
+    fn a_misspelt_name_is_answered_with_the_name_that_was_meant() {
+        let told = |text: &str| System::asked(text).unwrap_err().to_string();
+        assert!(told("sliecd").ends_with("found \"sliecd\"; did you mean \"sliced\"?"));
+        assert!(told("geardb:windos=3").ends_with("; did you mean \"windows\"?"));
+        assert!(told("xyz").ends_with("found \"xyz\""));
     }
 
     #[test]

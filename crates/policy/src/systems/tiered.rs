@@ -23,6 +23,8 @@ use crate::{Compaction, Greedy, LEVELS_MAX, LevelSeparated, Tiered, TieredOption
 pub(super) const PARTS: RowParts = RowParts {
     name: "tiered",
     summary: "tiers of runs over one last run; a zone holds tables of one level",
+    suits: "many writes, few scans",
+    costs: "reads search more runs; a put can wait for a merge of the last level",
     live_max: 70,
     tables_together: 1,
     own: System::row(Row::Tiered, (0, 25)),

@@ -105,9 +105,9 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
         runner::simulate(1, || {
             let device = drive(ByteCount::mib(1), data_zones_min(256) + 2, 1);
             let filled = cycles(device, 12, &small);
-            // A few partly filled zones are all it has. How much it takes alternates, but nothing
-            // is lost.
-            let evenly = filled.windows(3).all(|cycle| cycle[2] * 10 >= cycle[0] * 9);
+            // A few partly filled zones are all it has. How much it takes changes in a period of
+            // two or three fillings, but nothing is lost.
+            let evenly = filled[1..].windows(7).all(|cycle| cycle[6] * 10 >= cycle[0] * 9);
             let least = filled.iter().min().copied().unwrap_or(0);
             assert!(evenly && least >= 80, "{}: {filled:?}", own.name());
         });

@@ -144,6 +144,26 @@ fn load_sequentially(system: System, load: SequentialLoad) {
 }
 
 #[test]
+fn under_sliced_a_load_in_order_with_a_tenth_at_random_is_hardly_rewritten() {
+    runner::simulate(1, || {
+        let device = drive(ByteCount::mib(2), 72, 1);
+        let options = options_under(System::of(Row::Sliced)).memtable_size(ByteCount::kib(512));
+        let db = created(&device, options.compression(Compression::None));
+        let mut random = Random::seeded(1);
+        for key in 1..20_000 {
+            put(&db, key, 4000, &mut random).unwrap();
+            if key % 9 == 0 {
+                put(&db, random.random_range(0..key), 4000, &mut random).unwrap();
+            }
+        }
+        let amplification = written(&device) as f64 / db.stats().user_bytes as f64;
+        assert!(amplification <= 2.5, "{amplification:.3}: {:?}", db.stats().write_amplification);
+        db.verify().unwrap();
+        db.close().unwrap();
+    });
+}
+
+#[test]
 fn a_flush_in_key_order_goes_below_level_0_where_the_system_lets_it() {
     let flushes_to = |flush_level: u8| {
         let device = drive(ByteCount::mib(1), 72, 1);

@@ -384,13 +384,19 @@ impl Bench {
             arrivals: self.arrivals.clone(),
             chooser: self.chooser.clone(),
             seed: self.seed,
-            options: Options::default()
+            options: self
+                .offered()
                 .memtable_size(self.memtable_size)
                 .memory(self.memory)
                 .compact_at_rest(!self.no_compact_at_rest)
                 .compression(self.compression)
                 .system(self.under.system),
         }
+    }
+
+    /// Options of a store that others can look at, if it is on a drive with a name.
+    fn offered(&self) -> Options {
+        self.device.iter().fold(Options::default(), |options, path| options.live(path))
     }
 
     /// The offload drive, which must hold no store.

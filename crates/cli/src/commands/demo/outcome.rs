@@ -137,11 +137,19 @@ impl Outcome {
              metadata {:.2}",
             wa.total, wa.log, wa.flush, wa.compaction, wa.reclaim, wa.metadata
         )?;
+        writeln!(
+            out,
+            "    the drive wrote {:.2} bytes for each byte of data: first into the log and a \
+             table, then in merges",
+            wa.total
+        )?;
         let percent = 100.0 * self.space_efficiency;
         let (resets, rolls) = (self.zones_reset, self.journal_rolls);
         writeln!(
             out,
-            "space efficiency {percent:.0} %, {resets} zones reset, {rolls} journal rolls"
+            "space efficiency {percent:.0} %, {resets} zones reset, {rolls} journal rolls\n    \
+             {percent:.0} of 100 bytes in the zones in use are data that counts; a reset erases a \
+             zone"
         )?;
         if let Some(peak) = self.peak_memory {
             writeln!(out, "peak memory {peak}")?;
@@ -151,6 +159,14 @@ impl Outcome {
             out,
             "\n{verified} files verified, {lost} synced writes lost, check {}",
             self.check
+        )?;
+        if lost > 0 {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "    every file was read back as it was written, and the power cut took no write that \
+             the store\n    had reported as durable"
         )
     }
 }

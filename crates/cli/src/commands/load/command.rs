@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use terrace::{ByteCount, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
-use super::format::{Format, Line, Rules};
+use super::format::Line;
 use super::input::{Input, Next};
+use super::records::{Reading, Record, Records};
 use super::sink::Sink;
 use crate::commands::entry::Space;
 use crate::commands::target::Target;
@@ -62,23 +63,8 @@ pub(crate) struct Load {
     file: Option<PathBuf>,
     #[command(flatten)]
     space: Space,
-    /// How entries are written
-    #[arg(long, value_enum, default_value_t = Format::Tsv)]
-    format: Format,
-    /// Keys and values of `tsv` are given as hexadecimal digits, as `scan --hex` prints them;
-    /// without it such digits are stored as the text that they are. JSON says itself which they are
-    #[arg(long)]
-    hex: bool,
-    /// Text of `tsv` has no escapes: backslashes, control characters and all bytes are taken as
-    /// they are. The key ends at the first tab, the value at the end of the line
-    #[arg(long, conflicts_with = "hex")]
-    raw: bool,
-    /// Lines of `tsv` may end with a carriage return and a newline
-    #[arg(long)]
-    crlf: bool,
-    /// Take off a byte order mark at the begin of the input
-    #[arg(long)]
-    bom: bool,
+    #[command(flatten)]
+    reading: Reading,
     /// Pass over the lines before this one, which are stored already; lines count from 1
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true,
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -98,7 +84,9 @@ struct Tally {
 
 impl Load {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let rules = self.rules()?;
+        if let Some(format) = self.reading.format() {
+            self.reading.check(format)?;
+        }
         let from_file = self.file.as_deref().filter(|path| *path != Path::new("-"));
         let name = from_file.unwrap_or(Path::new("standard input"));
         let at = |error: &io::Error| Failure::path(name, error);
@@ -118,9 +106,8 @@ impl Load {
         let progress = Progress::bytes("loading", size);
         let input = Input::new(input, LINE_MAX).map_err(|error| at(&error));
         let mut tally = Tally::default();
-        let ended = input.and_then(|input| {
-            self.lines(input, rules, name, &mut sink, &mut tally, (output, &progress))
-        });
+        let ended = input
+            .and_then(|input| self.lines(input, name, &mut sink, &mut tally, (output, &progress)));
         let (stored, failure) = sink.end(ended.is_err());
         drop(progress);
         let failure = match (ended, failure) {
@@ -146,36 +133,21 @@ impl Load {
         }
     }
 
-    fn rules(&self) -> Result<Rules, Failure> {
-        let json = self.format == Format::Json;
-        let flags = [("hex", self.hex), ("raw", self.raw), ("crlf", self.crlf)];
-        if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && json) {
-            let why = match *flag {
-                "hex" => "which says itself where digits are: in `key_hex` and `value_hex`",
-                "raw" => "which has escapes of its own",
-                _ => "in which a carriage return between objects has no meaning",
-            };
-            let message = format!("--{flag}: expected --format tsv, found json, {why}");
-            return Err(Failure::new(Kind::Usage, message));
-        }
-        let Self { format, hex, raw, crlf, bom, .. } = *self;
-        Ok(Rules { format, hex, raw, crlf, bom })
-    }
-
     /// Reads all lines; ends early by the first failure.
     fn lines(
         &self,
         mut input: Input,
-        rules: Rules,
         name: &Path,
         sink: &mut Sink<'_>,
         tally: &mut Tally,
         (output, progress): (&Output, &Progress),
     ) -> Result<(), Failure> {
-        let (mut line, mut number) = (Vec::new(), 0u64);
+        let (mut line, mut is_described) = (Vec::new(), false);
+        let mut records = Records::new(&self.reading, name, self.from_line);
         loop {
             let next = input.next(&mut line, sink.has_something()).map_err(|error| {
-                Failure::path(name, &error).while_doing(format!("line {}", number + 1))
+                let number = records.number() + 1;
+                Failure::path(name, &error).while_doing(format!("line {number}"))
             })?;
             let is_whole = match next {
                 Next::Line { is_whole } => is_whole,
@@ -187,40 +159,38 @@ impl Load {
                     let message = format!("ended by {}", signals::name(signal));
                     return Err(Failure::new(Kind::Signal(signal), message));
                 }
-                Next::End => break,
+                Next::End => return records.finish(),
             };
-            number += 1;
             progress.add(line.len() as u64 + u64::from(is_whole));
-            if number < self.from_line {
-                continue;
+            let record = records.line(&line)?;
+            if !is_described && let Some(how) = records.described() {
+                output.note(format_args!("{}: {how}", shown(name)));
+                is_described = true;
             }
-            let entry = rules.parse(&line, number == 1);
-            let entry = entry.map_err(|wrong| wrong.while_doing(format!("line {number}")))?;
-            let Line::Entry(key, value) = entry else {
-                sink.skip(number);
-                continue;
-            };
-            if !is_whole && rules.format == Format::Tsv {
-                output.note(format_args!(
-                    "warning: {}: line {number} ends without a newline; if the input was cut off \
-                     there, the value that is stored is not whole",
-                    shown(name)
-                ));
+            let number = records.number();
+            match record {
+                Record::Whole(Line::Entry(key, value)) => {
+                    if !is_whole && records.may_be_cut() {
+                        warn_of_cut(output, name, number);
+                    }
+                    tally.entries += 1;
+                    tally.bytes += (key.len() + value.len()) as u64;
+                    sink.put(number, &key, &value)?;
+                }
+                Record::Whole(Line::Other) if number >= self.from_line => sink.skip(number),
+                Record::Whole(Line::Other) | Record::Open | Record::Before => {}
             }
-            tally.entries += 1;
-            tally.bytes += (key.len() + value.len()) as u64;
-            sink.put(number, &key, &value)?;
         }
-        if number + 1 < self.from_line {
-            let message = format!(
-                "--from-line {}: expected at least {} lines, found {number}",
-                self.from_line,
-                self.from_line - 1
-            );
-            return Err(Failure::new(Kind::Failed, message));
-        }
-        Ok(())
     }
+}
+
+/// Tells that the last line may not be whole.
+fn warn_of_cut(output: &Output, name: &Path, number: u64) {
+    output.note(format_args!(
+        "warning: {}: line {number} ends without a newline; if the input was cut off there, the \
+         value that is stored is not whole",
+        shown(name)
+    ));
 }
 
 /// A failure, with the line up to which all is stored.

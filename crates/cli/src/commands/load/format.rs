@@ -4,10 +4,12 @@
 //! it may mean something else than its bytes: control characters, such as the carriage return of a
 //! line end of two characters, a byte order mark, a second tab, bytes that are not UTF-8, a field
 //! of JSON that is there twice or that would be lost. Flags take some of them ([`Rules`]).
+//! [`Csv`](super::csv::Csv) and [`object`](super::object) read what other programs write.
 //!
 //! An empty line is no entry and no error, and so are the sums that end a scan in JSON.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -17,27 +19,27 @@ use crate::commands::entry::parse_hex;
 use crate::escape::{self, Escaped};
 use crate::failure::{Failure, Kind};
 
-/// How entries are written, one a line.
+/// How entries are written.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Format {
-    /// Key, tab, value, with escapes as `scan` prints them
+    /// A line has a key, a tab and a value, with escapes as `scan` prints them
     Tsv,
-    /// An object with `key` or `key_hex`, and `value` or `value_hex`
+    /// A line has an object with `key` or `key_hex`, and `value` or `value_hex`; with --key any
+    /// object
     Json,
+    /// Comma-separated values; the first row names the columns
+    Csv,
 }
 
-/// How a line is read.
+/// How a line of text is read.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    pub(super) format: Format,
     /// Text is of hexadecimal digits.
     pub(super) hex: bool,
     /// Text has no escapes.
     pub(super) raw: bool,
     /// Lines may end with a carriage return.
     pub(super) crlf: bool,
-    /// The input may begin with a byte order mark.
-    pub(super) bom: bool,
 }
 
 /// A line of the input.
@@ -53,32 +55,28 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 const ESCAPES: &str = r"`\\`, `\t`, `\n`, `\r`, `\xff`, `\u{1f600}`";
 
-fn wrong(expected: impl fmt::Display) -> Failure {
+pub(super) fn wrong(expected: impl fmt::Display) -> Failure {
     Failure::new(Kind::Failed, format!("expected {expected}"))
 }
 
-impl Rules {
-    /// The entry of a line, which has no newline. `is_first`: it is the first one of the input.
-    pub(super) fn parse(self, line: &[u8], is_first: bool) -> Result<Line, Failure> {
-        let line = if is_first { self.without_mark(line)? } else { line };
-        let entry = match self.format {
-            Format::Tsv => self.parse_text(line)?,
-            Format::Json => parse_json(line)?,
-        };
-        check_size(entry)
+/// The first line of an input, without a byte order mark if `bom` takes it off.
+pub(super) fn without_mark(line: &[u8], bom: bool) -> Result<&[u8], Failure> {
+    if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
+        return Err(wrong("text in UTF-8, found the byte order mark of UTF-16"));
     }
+    match line.strip_prefix(BOM) {
+        Some(text) if bom => Ok(text),
+        Some(_) => {
+            Err(wrong("an entry, found a byte order mark before it; --bom takes the mark off"))
+        }
+        None => Ok(line),
+    }
+}
 
-    fn without_mark(self, line: &[u8]) -> Result<&[u8], Failure> {
-        if line.starts_with(b"\xff\xfe") || line.starts_with(b"\xfe\xff") {
-            return Err(wrong("text in UTF-8, found the byte order mark of UTF-16"));
-        }
-        match line.strip_prefix(BOM) {
-            Some(text) if self.bom => Ok(text),
-            Some(_) => {
-                Err(wrong("an entry, found a byte order mark before it; --bom takes the mark off"))
-            }
-            None => Ok(line),
-        }
+impl Rules {
+    /// The entry of a line of text, which has no newline.
+    pub(super) fn parse(self, line: &[u8]) -> Result<Line, Failure> {
+        self.parse_text(line).and_then(check_size)
     }
 
     fn parse_text(self, line: &[u8]) -> Result<Line, Failure> {
@@ -146,7 +144,7 @@ fn plain(text: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Refuses an entry that is too large for any store: the batch that it comes into would be lost.
-fn check_size(line: Line) -> Result<Line, Failure> {
+pub(super) fn check_size(line: Line) -> Result<Line, Failure> {
     if let Line::Entry(key, value) = &line {
         let parts = [("key", key, KEY_BYTES_MAX), ("value", value, VALUE_BYTES_MAX)];
         if let Some((what, part, max)) = parts.into_iter().find(|(_, part, max)| part.len() > *max)
@@ -166,19 +164,19 @@ fn digits(text: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Fields of a JSON object, in their order, each as often as it is there.
-struct Fields(Vec<(String, Value)>);
+pub(super) struct Fields<V>(pub(super) Vec<(String, V)>);
 
-impl<'de> Deserialize<'de> for Fields {
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Fields<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Fields;
+        struct Object<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Object<V> {
+            type Value = Fields<V>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<V>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some(field) = map.next_entry()? {
                     fields.push(field);
@@ -186,15 +184,16 @@ impl<'de> Deserialize<'de> for Fields {
                 Ok(Fields(fields))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(Object(PhantomData))
     }
 }
 
-fn parse_json(line: &[u8]) -> Result<Line, Failure> {
+/// The entry of an object, as `scan --json` prints it.
+pub(super) fn parse_json(line: &[u8]) -> Result<Line, Failure> {
     if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
         return Ok(Line::Other);
     }
-    let Fields(fields) = serde_json::from_slice(line)
+    let Fields(fields) = serde_json::from_slice::<Fields<Value>>(line)
         .map_err(|error| wrong(format_args!("a JSON object: {error}")))?;
     // The sums that end what `scan --json` prints.
     if let [(name, Value::Object(_))] = &fields[..]
@@ -239,25 +238,31 @@ fn parse_json(line: &[u8]) -> Result<Line, Failure> {
     {
         return Err(wrong(format_args!("a value of {bytes} bytes, found {}", value.len())));
     }
-    Ok(Line::Entry(key, value))
+    check_size(Line::Entry(key, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEXT: Rules =
-        Rules { format: Format::Tsv, hex: false, raw: false, crlf: false, bom: false };
+    const TEXT: Rules = Rules { hex: false, raw: false, crlf: false };
     const HEX: Rules = Rules { hex: true, ..TEXT };
     const RAW: Rules = Rules { raw: true, ..TEXT };
-    const JSON: Rules = Rules { format: Format::Json, ..TEXT };
 
     fn entry(key: &[u8], value: &[u8]) -> Line {
         Line::Entry(key.to_vec(), value.to_vec())
     }
 
     fn refused(rules: Rules, line: &[u8], told: &str) {
-        let failure = rules.parse(line, true).unwrap_err();
+        is_told(without_mark(line, false).and_then(|line| rules.parse(line)), line, told);
+    }
+
+    fn refused_json(line: &[u8], told: &str) {
+        is_told(without_mark(line, false).and_then(parse_json), line, told);
+    }
+
+    fn is_told(read: Result<Line, Failure>, line: &[u8], told: &str) {
+        let failure = read.unwrap_err();
         assert_eq!(failure.kind, Kind::Failed);
         assert!(failure.message.contains(told), "{line:?}: {}", failure.message);
     }
@@ -270,23 +275,23 @@ mod tests {
         for (key, value) in [(letters.as_bytes(), &bytes[..]), (&bytes, letters.as_bytes())] {
             let key = &key[..key.len().min(60_000)];
             let line = format!("{}\t{}", Escaped(key), Escaped(value));
-            assert_eq!(TEXT.parse(line.as_bytes(), true).unwrap(), entry(key, value));
+            assert_eq!(TEXT.parse(line.as_bytes()).unwrap(), entry(key, value));
             let line = format!("{}\t{}", escape::hex(key), escape::hex(value));
-            assert_eq!(HEX.parse(line.as_bytes(), true).unwrap(), entry(key, value));
+            assert_eq!(HEX.parse(line.as_bytes()).unwrap(), entry(key, value));
             let digits = |bytes: &[u8]| escape::hex(bytes).into_bytes();
             if key.len() < 1000 {
                 let as_text = entry(&digits(key), &digits(value));
-                assert_eq!(TEXT.parse(line.as_bytes(), true).unwrap(), as_text);
+                assert_eq!(TEXT.parse(line.as_bytes()).unwrap(), as_text);
             }
             let mut object = serde_json::Map::new();
             escape::insert(&mut object, "key", key);
             object.insert("bytes".to_owned(), value.len().into());
             escape::insert(&mut object, "value", value);
             let line = Value::from(object).to_string();
-            assert_eq!(JSON.parse(line.as_bytes(), true).unwrap(), entry(key, value));
+            assert_eq!(parse_json(line.as_bytes()).unwrap(), entry(key, value));
         }
         let sums = b"{\"total\":{\"bytes\":3,\"entries\":1}}";
-        assert_eq!(JSON.parse(sums, false).unwrap(), Line::Other);
+        assert_eq!(parse_json(sums).unwrap(), Line::Other);
     }
 
     #[test]
@@ -309,13 +314,13 @@ mod tests {
         refused(TEXT, b"\xff\xfek\0\t\0v\0", "UTF-16");
         for line in [&b"no tab"[..], b"00\t0", b"0g\t00", b"key\tvalue", b"00\t00\r", b"00\t00\t00"]
         {
-            assert_eq!(HEX.parse(line, true).unwrap_err().kind, Kind::Failed);
+            assert_eq!(HEX.parse(line).unwrap_err().kind, Kind::Failed);
         }
     }
 
     #[test]
     fn flags_take_what_they_name_and_nothing_else() {
-        let parse = |rules: Rules, line: &[u8]| rules.parse(line, true).unwrap();
+        let parse = |rules: Rules, line: &[u8]| rules.parse(line).unwrap();
         assert_eq!(parse(RAW, b"C:\\temp\t\\q\x1b\tx\xff"), entry(b"C:\\temp", b"\\q\x1b\tx\xff"));
         refused(RAW, b"k\tv\r", "--crlf");
         refused(RAW, b"\xef\xbb\xbfk\tv", "--bom");
@@ -324,43 +329,37 @@ mod tests {
         assert_eq!(parse(crlf, b"k\tv"), entry(b"k", b"v"));
         assert_eq!(parse(crlf, b"\r"), Line::Other);
         refused(crlf, b"k\tv\r\r", "a carriage return");
-        let bom = Rules { bom: true, ..TEXT };
-        assert_eq!(parse(bom, b"\xef\xbb\xbfk\tv"), entry(b"k", b"v"));
-        refused(bom, b"\xef\xbb\xbf\xef\xbb\xbfk\tv", "a byte order mark");
-        assert!(bom.parse(b"\xef\xbb\xbfk\tv", false).is_err());
+        assert_eq!(without_mark(b"\xef\xbb\xbfk\tv", true).unwrap(), b"k\tv");
+        assert_eq!(without_mark(b"k\tv", true).unwrap(), b"k\tv");
+        refused(TEXT, b"\xef\xbb\xbf\xef\xbb\xbfk\tv", "a byte order mark");
+        assert!(TEXT.parse(b"\xef\xbb\xbfk\tv").is_err());
         assert_eq!(parse(TEXT, b"C:\\temp\tv"), entry(b"C:\temp", b"v"));
     }
 
     #[test]
     fn objects_that_would_lose_something_are_refused() {
-        refused(JSON, b"{", "a JSON object");
-        refused(JSON, b"3", "an object");
-        refused(JSON, b"{\"key\":\"a\"}", "an object with `key` and `value`");
-        refused(JSON, b"{\"key_hex\":\"0\",\"value\":\"\"}", "pairs of hexadecimal digits");
-        refused(
-            JSON,
+        refused_json(b"{", "a JSON object");
+        refused_json(b"3", "an object");
+        refused_json(b"{\"key\":\"a\"}", "an object with `key` and `value`");
+        refused_json(b"{\"key_hex\":\"0\",\"value\":\"\"}", "pairs of hexadecimal digits");
+        refused_json(
             b"{\"key\":\"a\",\"key\":\"b\",\"value\":\"\"}",
             "found both, or one of them twice",
         );
-        refused(JSON, b"{\"key\":\"b1\",\"key_hex\":\"6232\",\"value\":\"\"}", "found both");
-        refused(
-            JSON,
+        refused_json(b"{\"key\":\"b1\",\"key_hex\":\"6232\",\"value\":\"\"}", "found both");
+        refused_json(
             b"{\"key\":5,\"key_hex\":\"00\",\"value\":\"\"}",
             "a string as `key`, found 5",
         );
-        refused(JSON, b"{\"key\":\"a\",\"value\":\"v\",\"ttl\":5}", "found `ttl`");
-        refused(
-            JSON,
-            b"{\"key\":\"a\",\"value\":\"v\",\"bytes\":2}",
-            "a value of 2 bytes, found 1",
-        );
-        refused(JSON, b"{\"key\":\"a\",\"value\":\"v\",\"total\":{}}", "found `total`");
-        refused(JSON, b"{\"error\":{\"code\":3}}", "found `error`");
-        refused(JSON, b"{\"key\":\"a\",\"value\":\"\xff\"}", "a JSON object");
-        refused(JSON, b"\xef\xbb\xbf{\"key\":\"a\",\"value\":\"v\"}", "--bom");
+        refused_json(b"{\"key\":\"a\",\"value\":\"v\",\"ttl\":5}", "found `ttl`");
+        refused_json(b"{\"key\":\"a\",\"value\":\"v\",\"bytes\":2}", "a value of 2 bytes, found 1");
+        refused_json(b"{\"key\":\"a\",\"value\":\"v\",\"total\":{}}", "found `total`");
+        refused_json(b"{\"error\":{\"code\":3}}", "found `error`");
+        refused_json(b"{\"key\":\"a\",\"value\":\"\xff\"}", "a JSON object");
+        refused_json(b"\xef\xbb\xbf{\"key\":\"a\",\"value\":\"v\"}", "--bom");
         // A carriage return between objects has no meaning in JSON.
         let line = b"{\"key\":\"a\",\"value\":\"v\\r\"}\r";
-        assert_eq!(JSON.parse(line, true).unwrap(), entry(b"a", b"v\r"));
-        assert_eq!(JSON.parse(b"\r", true).unwrap(), Line::Other);
+        assert_eq!(parse_json(line).unwrap(), entry(b"a", b"v\r"));
+        assert_eq!(parse_json(b"\r").unwrap(), Line::Other);
     }
 }

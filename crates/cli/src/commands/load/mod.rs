@@ -4,12 +4,20 @@
 //! |---|---|
 //! | `command` | the command line, and the loop over the lines |
 //! | `input` | lines as they come, pauses of the input, signals |
-//! | `format` | a line of text or JSON as an entry |
+//! | `records` | the options of reading; lines as entries in the format asked for or found |
+//! | `detect` | the format, by the name or the first line |
+//! | `format` | a line as `scan` prints it, text or JSON, as an entry |
+//! | `columns`, `csv`, `object` | rows of comma-separated values and any JSON objects as entries |
 //! | `sink` | where entries go: batches, or tables; how far they are stored |
 
+mod columns;
 mod command;
+mod csv;
+mod detect;
 mod format;
 mod input;
+mod object;
+mod records;
 mod sink;
 
 pub(crate) use command::Load;

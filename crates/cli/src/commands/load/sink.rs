@@ -12,6 +12,7 @@
 
 use terrace::{Batch, Db, Durability, Ingest, KeySpace};
 
+use super::records::lines;
 use crate::commands::target::Target;
 use crate::failure::Failure;
 
@@ -159,9 +160,4 @@ impl<'a> Sink<'a> {
         // A store that has stopped says why each time.
         (stored, written.err().or(closed.err()))
     }
-}
-
-/// Lines in words.
-fn lines(first: u64, last: u64) -> String {
-    if first < last { format!("lines {first} to {last}") } else { format!("line {last}") }
 }

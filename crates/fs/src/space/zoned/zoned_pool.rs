@@ -27,7 +27,7 @@ use terrace_env::store::{Rank, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, ZoneId};
-use terrace_policy::{Placement, Reclaim};
+use terrace_policy::{Placement, Reclaim, Supply};
 
 use super::moved::Moved;
 use super::reserves::journal_zones;
@@ -119,6 +119,11 @@ impl ZonedPool {
     pub(crate) fn counts(&self, zones: &[ZoneId]) -> Vec<Zone> {
         let state = self.state.lock();
         zones.iter().map(|zone| *state.table.get(*zone)).collect()
+    }
+
+    /// How many zones are free.
+    pub(crate) fn supply(&self) -> Supply {
+        self.state.lock().supply()
     }
 
     /// Blocks of an ordinary zone.

@@ -12,14 +12,12 @@ use std::{fmt, mem};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Compaction, Histogram, HistogramBuilder, Key, Load, Merge, Part, Place, Plan, Route, RunId,
-    RunView, SegmentView, SetView, Span, StoreShape, System, TreeView, Urgency, ZonesSource,
-    ZonesView,
+    Compaction, FlushRoute, Histogram, HistogramBuilder, Key, Load, Merge, Part, Place, Plan,
+    Route, RunId, RunView, SegmentView, SetView, Span, StoreShape, Supply, System, TreeView,
+    Urgency, ZonesSource, ZonesView,
 };
 
 use super::zones::Zones;
-
-const FLUSH_STREAM: u16 = 2;
 
 /// A subcompaction has at least as many tables, and at most about as many, as in the engine where
 /// there is space.
@@ -39,11 +37,17 @@ impl ZonesSource for Sight {
     fn placed(&self, _: &[FileId]) -> ZonesView {
         self.0.lock().as_ref().map(Zones::view).unwrap_or_default()
     }
+
+    fn supply(&self) -> Option<Supply> {
+        self.0.lock().as_ref().map(Zones::supply)
+    }
 }
 
 pub(crate) struct Replay {
     pub(crate) zones: Zones,
     pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// Entries that the largest merge read.
+    pub(crate) largest_merge: usize,
     /// Keys whose newest entry is a delete. Wherever such a key lies, it counts as a tombstone.
     pub(crate) deleted: BTreeSet<u32>,
     /// Whether deciders are told nothing of zones, as over a plain directory.
@@ -57,6 +61,8 @@ pub(crate) struct Replay {
     pub(crate) tree: TreeView,
     /// Load that deciders are told of.
     pub(crate) load: Load,
+    /// Whether deciders route flushes. Otherwise all of them go on top.
+    pub(crate) routes_flushes: bool,
     /// Nothing is compacted before level 0 has so many runs.
     pub(crate) level0_least: usize,
     /// Plans that were only looked at, and found legal.
@@ -97,6 +103,7 @@ impl Replay {
         let mut replay = Self {
             zones: Zones::new((system.placement(), system.reclaim()), zones, capacity),
             counts: BTreeMap::new(),
+            largest_merge: 0,
             deleted: BTreeSet::new(),
             blind: false,
             compaction: system.compaction(&store_shape(shape), Arc::clone(&sight) as _),
@@ -106,6 +113,7 @@ impl Replay {
             histograms: true,
             tree: TreeView::default(),
             load: Load::default(),
+            routes_flushes: false,
             level0_least: 0,
             checked: 0,
             checks_choices: false,
@@ -207,10 +215,22 @@ impl Replay {
     pub(crate) fn flush(&mut self, memtable: &mut BTreeSet<u32>) {
         let keys: Vec<u32> = std::mem::take(memtable).into_iter().collect();
         self.count("flushed", keys.len());
-        let to = Place { level: 0, run: RunId(self.next) };
-        for part in keys.chunks(self.table_size as usize) {
-            let (keys, stream, size) = (part.to_vec(), FLUSH_STREAM, part.len() as u64);
-            self.put_table(NewTable { keys, to, stream, size, together: false, set: None });
+        let top = Place { level: 0, run: RunId(self.next) };
+        let span = Span::new(full_key(keys[0]), full_key(keys[keys.len() - 1] + 1));
+        let routes = match self.routes_flushes {
+            true => self.compaction.flush_routes(&self.tree, &span),
+            false => FlushRoute::all_to(None),
+        };
+        FlushRoute::check(&routes, &span, &self.tree).expect("legal routes");
+        let mut left = &keys[..];
+        for FlushRoute { end, to, stream } in routes {
+            let within = |key: &u32| end.as_ref().is_none_or(|end| full_key(*key)[..] < end[..]);
+            let (routed, others) = left.split_at(left.partition_point(within));
+            for part in routed.chunks(self.table_size as usize) {
+                let (keys, to, size) = (part.to_vec(), to.unwrap_or(top), part.len() as u64);
+                self.put_table(NewTable { keys, to, stream, size, together: false, set: None });
+            }
+            left = others;
         }
         self.settle();
     }
@@ -286,6 +306,7 @@ impl Replay {
             read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
         }
         read.sort_unstable();
+        self.largest_merge = self.largest_merge.max(read.len());
         if read.is_empty() {
             // Parts of tables in which no key lies.
             self.trim_tree(&parts, &Span::new(&[][..], &[u8::MAX; 5][..]));

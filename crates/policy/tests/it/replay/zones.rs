@@ -209,7 +209,7 @@ impl Zones {
         emptied
     }
 
-    fn supply(&self) -> Supply {
+    pub(crate) fn supply(&self) -> Supply {
         let (zones, free) = (self.all.len() as u32, self.free());
         let spare = free.saturating_sub(RESERVE);
         let (live, room) = self.used();

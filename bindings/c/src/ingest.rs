@@ -1,0 +1,85 @@
+//! [`TerraceIngest`]: sorted input that becomes tables directly, and visible as a whole; and
+//! checkpoints, which copy a store while it is written.
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use terrace::Ingest;
+
+use crate::TerraceCode;
+use crate::failure::{Failure, given, guard};
+use crate::key_space::TerraceKeySpace;
+use crate::slice::TerraceSlice;
+use crate::store::TerraceStore;
+use crate::value::{clear, hand_over};
+
+/// Sorted input on its way into a store.
+pub struct TerraceIngest(Ingest);
+
+/// Begins an ingest. To be ended by `terrace_ingest_finish` or `terrace_ingest_free`.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_ingest_begin(
+    store: Option<&TerraceStore>,
+    ingest: Option<&mut MaybeUninit<*mut TerraceIngest>>,
+) -> TerraceCode {
+    guard(|| {
+        let out = clear(ingest, "ingest")?;
+        hand_over(out, TerraceIngest(given(store, "store")?.db.ingest()?));
+        Ok(())
+    })
+}
+
+/// Adds a key, which must lie behind all others of its key space, and its key space must not have
+/// been made before that of the last one. `TERRACE_CODE_OUT_OF_ORDER` leaves this key out and
+/// nothing else.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_ingest_put(
+    ingest: Option<&mut TerraceIngest>,
+    space: Option<&TerraceKeySpace>,
+    key: TerraceSlice<'_>,
+    value: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| {
+        let (ingest, space) = (given(ingest, "ingest")?, given(space, "space")?);
+        let (key, value) = (key.bytes("key")?, value.bytes("value")?);
+        Ok(ingest.0.key_space(&space.0)?.put(key, value)?)
+    })
+}
+
+/// Makes everything visible at once and durable, or, with an error, nothing. Frees the handle in
+/// any case. Null is refused.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_ingest_finish(ingest: Option<Box<TerraceIngest>>) -> TerraceCode {
+    guard(|| {
+        given(ingest, "ingest")?.0.finish()?;
+        Ok(())
+    })
+}
+
+/// Gives an ingest up; nothing of it is there. Null is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_ingest_free(ingest: Option<Box<TerraceIngest>>) {
+    guard(|| {
+        drop(ingest);
+        Ok(())
+    });
+}
+
+/// Copies everything that is in a store now into a directory that is empty or not there, while
+/// writes go on. The copy is a store of its own.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_store_checkpoint(
+    store: Option<&TerraceStore>,
+    directory: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| {
+        let (store, path) = (given(store, "store")?, Path::new(directory.text("directory")?));
+        if path.is_file() {
+            let path = path.display();
+            let message = format_args!("{path}: expected a directory, found a file");
+            return Err(Failure::invalid(message));
+        }
+        store.db.checkpoint_directory(path)?;
+        Ok(())
+    })
+}

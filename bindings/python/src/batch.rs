@@ -1,0 +1,117 @@
+//! [`WriteBatch`]: writes that take effect together.
+//!
+//! As a context manager it is written at the end of the block. After an exception it is written as
+//! well, unless it was made with `transaction=True`: so does `plyvel`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use terrace::{Batch, Durability};
+
+use crate::error::Raise;
+use crate::input::{Input, bytes};
+use crate::key_space::KeySpace;
+use crate::options::bounds;
+
+/// Writes that take effect together.
+#[pyclass(module = "terrace", frozen)]
+pub(crate) struct WriteBatch {
+    db: terrace::Db,
+    space: terrace::KeySpace,
+    /// Whether an exception discards it.
+    transaction: bool,
+    durability: Durability,
+    batch: Mutex<Batch>,
+}
+
+impl WriteBatch {
+    pub(crate) fn new(
+        db: terrace::Db,
+        space: terrace::KeySpace,
+        transaction: bool,
+        sync: bool,
+    ) -> Self {
+        let durability = if sync { Durability::Synced } else { db.durability() };
+        Self { db, space, transaction, durability, batch: Mutex::default() }
+    }
+
+    /// The batch. A thread that panicked while it held the lock left a whole entry or none.
+    fn batch(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn space<'a>(&'a self, other: &'a Option<Bound<'_, KeySpace>>) -> &'a terrace::KeySpace {
+        other.as_ref().map_or(&self.space, |space| &space.get().space)
+    }
+}
+
+#[pymethods]
+impl WriteBatch {
+    /// Adds an entry. `key_space`: another one than that of which the batch was asked.
+    #[pyo3(signature = (key, value, *, key_space=None))]
+    fn put(&self, key: Input, value: Input, key_space: Option<Bound<'_, KeySpace>>) {
+        self.batch().key_space(self.space(&key_space)).put(&key, &value);
+    }
+
+    /// Adds the removal of a key.
+    #[pyo3(signature = (key, *, key_space=None))]
+    fn delete(&self, key: Input, key_space: Option<Bound<'_, KeySpace>>) {
+        self.batch().key_space(self.space(&key_space)).delete(&key);
+    }
+
+    /// Adds the removal of a range.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, key_space=None))]
+    fn delete_range(
+        &self,
+        start: Option<Input>,
+        stop: Option<Input>,
+        prefix: Option<Input>,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) -> PyResult<()> {
+        let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
+        self.batch().key_space(self.space(&key_space)).delete_range(range);
+        Ok(())
+    }
+
+    /// Forgets all that was added.
+    fn clear(&self) {
+        self.batch().clear();
+    }
+
+    /// Writes all that was added, at once; the batch is empty then.
+    fn write(&self, py: Python<'_>) -> PyResult<()> {
+        let batch = std::mem::take(&mut *self.batch());
+        if batch.is_empty() {
+            return Ok(());
+        }
+        py.detach(|| self.db.write_with(batch, self.durability)).or_raise(py)
+    }
+
+    /// Bytes that the batch takes.
+    #[getter]
+    fn byte_size(&self) -> u64 {
+        self.batch().byte_size().0
+    }
+
+    fn __len__(&self) -> usize {
+        self.batch().len()
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exception: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        match self.transaction && !exception.is_none() {
+            true => self.clear(),
+            false => self.write(py)?,
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! [`Db`]: a store, opened by [`open`]; and [`create_image`], which makes an emulated drive.
+//!
+//! A path is a directory, the image of an emulated drive, or a block device.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use terrace::device::{Access, DriveAt};
+use terrace::{ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geometry};
+use terrace_env::runner;
+
+use crate::error::{Error, NotFoundError, Raise, invalid};
+use crate::key_space::KeySpace;
+use crate::options::Keywords;
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
+
+/// A store. Its own reads and writes are those of the key space `default`.
+#[pyclass(module = "terrace", extends = KeySpace, frozen)]
+pub(crate) struct Db {
+    db: terrace::Db,
+    path: PathBuf,
+}
+
+/// Opens the store at a path: a directory, which is made if it is not there and `create` is True;
+/// or an image or a block device that was formatted.
+#[pyfunction]
+#[pyo3(signature = (path, *, create=true, read_only=false, system=None, durability=None,
+                    memory=None, memtable_size=None, block_size=None, compression=None,
+                    filter_bits=None))]
+#[expect(clippy::too_many_arguments, reason = "options by keyword")]
+pub(crate) fn open<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    create: bool,
+    read_only: bool,
+    system: Option<String>,
+    durability: Option<String>,
+    memory: Option<u64>,
+    memtable_size: Option<u64>,
+    block_size: Option<u64>,
+    compression: Option<String>,
+    filter_bits: Option<u8>,
+) -> PyResult<Bound<'py, Db>> {
+    let options = Keywords {
+        read_only,
+        system,
+        durability,
+        memory,
+        memtable_size,
+        block_size,
+        compression,
+        filter_bits,
+    }
+    .options()?;
+    let is_drive = path.exists() && !path.is_dir();
+    if !create && !path.exists() {
+        let message =
+            format!("{}: expected a store, an image or a device, found nothing", path.display());
+        return Err(NotFoundError::new_err(message));
+    }
+    let opened = py.detach(|| match is_drive {
+        true => open_drive(&path, options),
+        false => terrace::Db::open_directory(&path, options),
+    });
+    let db = opened.map_err(|error| named(py, &path, &error))?;
+    let space = py.detach(|| db.key_space("default")).or_raise(py)?;
+    let parts = PyClassInitializer::from(KeySpace { db: db.clone(), space });
+    Bound::new(py, parts.add_subclass(Db { db, path }))
+}
+
+fn open_drive(path: &Path, options: terrace::Options) -> Result<terrace::Db, terrace::Error> {
+    let access = if options.read_only { Access::ReadOnly } else { Access::ReadWrite };
+    let drive = DriveAt::open(path, access)?;
+    let device = drive.into_device(false).expect("only unsynced images can be refused");
+    terrace::Db::open_device(Devices::from(device), options)
+}
+
+/// The exception of an error that the path belongs to.
+fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
+    let raised = crate::error::raised(py, error);
+    let (class, message) = (raised.get_type(py), format!("{}: {error}", path.display()));
+    let kind = raised.value(py).getattr("kind");
+    match class.call1((message,)) {
+        Ok(value) => {
+            if let Ok(kind) = kind {
+                // An exception without the attribute is still the right one.
+                let _ = value.setattr("kind", kind);
+            }
+            PyErr::from_value(value)
+        }
+        Err(_) => raised,
+    }
+}
+
+/// Makes the image of an emulated zoned drive in a sparse file, and an empty store on it. The file
+/// must not be there yet. Sizes are in bytes; without `zone_size` a zone has 16 MiB.
+#[pyfunction]
+#[pyo3(signature = (path, size, *, zone_size=16 << 20))]
+pub(crate) fn create_image(
+    py: Python<'_>,
+    path: PathBuf,
+    size: u64,
+    zone_size: u64,
+) -> PyResult<()> {
+    let zones = size.checked_div(zone_size).unwrap_or(0);
+    let is_whole = zone_size > 0 && size.is_multiple_of(zone_size);
+    let Some(zones) = u32::try_from(zones).ok().filter(|zones| is_whole && *zones > 0) else {
+        return Err(invalid(format!(
+            "size: expected a multiple of the zone size of {zone_size} bytes, found {size}"
+        )));
+    };
+    let made = py.detach(|| {
+        let geometry = Geometry::uniform(ByteCount(zone_size), zones);
+        let uuid = runner::fork_random().uuid();
+        let drive = Emulator::create_image(&path, geometry, uuid)?;
+        Fs::format(Devices::from(Arc::new(drive)), &FormatOptions::default())?;
+        Ok::<(), terrace::Error>(())
+    });
+    made.map_err(|error| named(py, &path, &error))
+}
+
+#[pymethods]
+impl Db {
+    /// The path that was opened.
+    #[getter]
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A key space by its name; it is made if it is not there and `create` is True.
+    #[pyo3(signature = (name, *, create=true))]
+    fn key_space(&self, py: Python<'_>, name: &str, create: bool) -> PyResult<KeySpace> {
+        let found = py.detach(|| match create {
+            true => self.db.create_key_space(name),
+            false => self.db.key_space(name),
+        });
+        Ok(KeySpace { db: self.db.clone(), space: found.or_raise(py)? })
+    }
+
+    /// The names of all key spaces.
+    fn key_spaces(&self) -> Vec<String> {
+        self.db.key_spaces()
+    }
+
+    /// Drops a key space with everything in it; whether it was there.
+    fn drop_key_space(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        py.detach(|| self.db.drop_key_space(name)).or_raise(py)
+    }
+
+    /// The store as it is now, for reads.
+    fn snapshot(slf: Bound<'_, Self>) -> Snapshot {
+        let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
+        Snapshot::new(slf.py().detach(|| db.snapshot()), space)
+    }
+
+    /// A transaction that reads the store as it is now.
+    fn transaction(slf: Bound<'_, Self>) -> PyResult<Transaction> {
+        let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
+        let transaction = slf.py().detach(|| db.transaction()).or_raise(slf.py())?;
+        Ok(Transaction::new(transaction, space))
+    }
+
+    /// Makes all writes durable that have been acknowledged.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.db.sync()).or_raise(py)
+    }
+
+    /// Writes the memtable to tables.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.db.flush()).or_raise(py)
+    }
+
+    /// Waits until no compaction is due.
+    fn wait_idle(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.db.wait_idle()).or_raise(py)
+    }
+
+    /// Copies the store as it is now into a directory, which must be empty or missing.
+    fn checkpoint(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        py.detach(|| self.db.checkpoint_directory(directory).map(drop)).or_raise(py)
+    }
+
+    /// Reads every table and compares its checksums; returns the number of bytes.
+    fn verify(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.db.verify().map(|verified| verified.bytes)).or_raise(py)
+    }
+
+    /// The metrics of the store, as `terrace stats --json` names them.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let stats = py.detach(|| serde_json::to_string(&self.db.stats()));
+        let text = stats.map_err(|error| Error::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (text,))
+    }
+
+    /// The durability of writes without `sync`: "gathered", "written", ...
+    #[getter]
+    fn durability(&self) -> &'static str {
+        match self.db.durability() {
+            Durability::Unlogged => "unlogged",
+            Durability::Gathered => "gathered",
+            Durability::Written => "written",
+            Durability::Synced => "synced",
+        }
+    }
+
+    /// Makes all writes durable and closes the store. Later calls raise `ClosedError`.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| match self.db.clone().close() {
+            Err(error) if error.kind() == terrace::ErrorKind::Closed => Ok(()),
+            closed => closed,
+        })
+        .or_raise(py)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        _exception: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<terrace.Db {:?}>", self.path.display().to_string())
+    }
+}

@@ -1,0 +1,192 @@
+//! [`KeySpace`]: reads and writes of one key space. [`Db`](crate::db::Db) inherits those of the
+//! default one.
+
+use bytes::Bytes;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use terrace::Durability;
+
+use crate::batch::WriteBatch;
+use crate::error::Raise;
+use crate::input::{Input, bytes};
+use crate::iterator::Iterator;
+use crate::options::bounds;
+use crate::view::memoryview;
+
+/// A key space of a store: ordered keys and values.
+#[pyclass(module = "terrace", subclass, frozen)]
+pub(crate) struct KeySpace {
+    pub(crate) db: terrace::Db,
+    pub(crate) space: terrace::KeySpace,
+}
+
+impl KeySpace {
+    pub(crate) fn with(&self, sync: bool) -> terrace::KeySpace {
+        match sync {
+            true => self.space.with_durability(Durability::Synced),
+            false => self.space.clone(),
+        }
+    }
+
+    fn read(&self, py: Python<'_>, key: &[u8]) -> PyResult<Option<Bytes>> {
+        py.detach(|| self.space.get(key)).or_raise(py)
+    }
+}
+
+#[pymethods]
+impl KeySpace {
+    /// The name of the key space.
+    #[getter]
+    fn name(&self) -> &str {
+        self.space.name()
+    }
+
+    /// The value under a key; `default` if there is none.
+    #[pyo3(signature = (key, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Input,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(match self.read(py, &key)? {
+            Some(value) => Some(PyBytes::new(py, &value).into_any()),
+            None => default,
+        })
+    }
+
+    /// The value under a key as a `memoryview` of the store's own bytes; None if there is none.
+    fn get_view<'py>(&self, py: Python<'py>, key: Input) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.read(py, &key)?.map(|value| memoryview(py, value)).transpose()
+    }
+
+    /// The values under several keys, in their order; None where there is none.
+    fn multi_get<'py>(
+        &self,
+        py: Python<'py>,
+        keys: Vec<Input>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &**key).collect();
+        let found = py.detach(|| self.space.multi_get(&keys)).or_raise(py)?;
+        Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
+    }
+
+    /// Stores a value under a key. `sync`: the call returns when the entry is on the medium.
+    #[pyo3(signature = (key, value, *, sync=false))]
+    fn put(&self, py: Python<'_>, key: Input, value: Input, sync: bool) -> PyResult<()> {
+        py.detach(|| match sync {
+            true => self.with(true).put(&key, &value),
+            false => self.space.put(&key, &value),
+        })
+        .or_raise(py)
+    }
+
+    /// Removes a key, if it is there.
+    #[pyo3(signature = (key, *, sync=false))]
+    fn delete(&self, py: Python<'_>, key: Input, sync: bool) -> PyResult<()> {
+        py.detach(|| self.with(sync).delete(&key)).or_raise(py)
+    }
+
+    /// Removes all keys of a range, by one write.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, sync=false))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input>,
+        stop: Option<Input>,
+        prefix: Option<Input>,
+        sync: bool,
+    ) -> PyResult<()> {
+        let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
+        py.detach(|| self.with(sync).delete_range(range)).or_raise(py)
+    }
+
+    /// Stores `value` under `key` if the value there is `expected`, or if there is none and
+    /// `expected` is None; whether it was stored.
+    #[pyo3(signature = (key, expected, value))]
+    fn put_if(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        expected: Option<Input>,
+        value: Input,
+    ) -> PyResult<bool> {
+        py.detach(|| self.space.put_if(&key, bytes(&expected), &value)).or_raise(py)
+    }
+
+    /// Removes `key` if the value there is `expected`; whether it was removed.
+    fn delete_if(&self, py: Python<'_>, key: Input, expected: Input) -> PyResult<bool> {
+        py.detach(|| self.space.delete_if(&key, &expected)).or_raise(py)
+    }
+
+    /// An iterator over a range, with the keywords of `plyvel`.
+    #[pyo3(signature = (*, start=None, stop=None, include_start=true, include_stop=false,
+                        prefix=None, reverse=false, include_key=true, include_value=true))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of plyvel")]
+    fn iterator(
+        &self,
+        py: Python<'_>,
+        start: Option<Input>,
+        stop: Option<Input>,
+        include_start: bool,
+        include_stop: bool,
+        prefix: Option<Input>,
+        reverse: bool,
+        include_key: bool,
+        include_value: bool,
+    ) -> PyResult<Iterator> {
+        let included = (include_start, include_stop);
+        let range = bounds(bytes(&start), bytes(&stop), included, bytes(&prefix))?;
+        let cursor = py.detach(|| self.space.cursor(range)).or_raise(py)?;
+        Ok(Iterator::new(cursor, reverse, include_key, include_value))
+    }
+
+    /// A batch of writes, which take effect together: a context manager as in `plyvel`.
+    #[pyo3(signature = (*, transaction=false, sync=false))]
+    fn write_batch(slf: Bound<'_, Self>, transaction: bool, sync: bool) -> WriteBatch {
+        let this = slf.get();
+        WriteBatch::new(this.db.clone(), this.space.clone(), transaction, sync)
+    }
+
+    /// Merges the tables of a range until no key is in several runs.
+    #[pyo3(signature = (*, start=None, stop=None))]
+    fn compact_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Input>,
+        stop: Option<Input>,
+    ) -> PyResult<()> {
+        let range = bounds(bytes(&start), bytes(&stop), (true, false), None)?;
+        py.detach(|| self.space.compact(range)).or_raise(py)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, key: Input) -> PyResult<Bound<'py, PyBytes>> {
+        match self.read(py, &key)? {
+            Some(value) => Ok(PyBytes::new(py, &value)),
+            None => Err(PyKeyError::new_err(PyBytes::new(py, &key).unbind())),
+        }
+    }
+
+    fn __setitem__(&self, py: Python<'_>, key: Input, value: Input) -> PyResult<()> {
+        self.put(py, key, value, false)
+    }
+
+    /// Removes a key. Unlike a dictionary, a key that is not there is no error: to find out would
+    /// cost a read.
+    fn __delitem__(&self, py: Python<'_>, key: Input) -> PyResult<()> {
+        self.delete(py, key, false)
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: Input) -> PyResult<bool> {
+        py.detach(|| self.space.contains(&key)).or_raise(py)
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Iterator> {
+        self.iterator(py, None, None, true, false, None, false, true, true)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<terrace.KeySpace {:?}>", self.space.name())
+    }
+}

@@ -1,0 +1,308 @@
+"""The store by its calls, the calls of plyvel first."""
+
+import threading
+
+import pytest
+
+import terrace
+
+
+@pytest.fixture()
+def db(tmp_path):
+    with terrace.open(tmp_path / "store") as db:
+        yield db
+
+
+def fill(db, keys=(b"a", b"b", b"c", b"d")):
+    for key in keys:
+        db.put(key, key.upper())
+
+
+def test_get_put_delete(db):
+    assert db.get(b"key") is None
+    assert db.get(b"key", b"other") == b"other"
+    db.put(b"key", b"value")
+    assert db.get(b"key") == b"value"
+    db.put(b"key", b"newer", sync=True)
+    assert db.get(b"key", b"other") == b"newer"
+    db.delete(b"key")
+    db.delete(b"key")
+    assert db.get(b"key") is None
+    db.put(b"", b"")
+    assert db.get(b"") == b""
+
+
+def test_any_buffer_is_a_key_or_a_value(db):
+    db.put(bytearray(b"key"), memoryview(b"value"))
+    assert db.get(memoryview(b"xkey")[1:]) == b"value"
+    assert db.multi_get([b"key", bytearray(b"gone")]) == [b"value", None]
+    for wrong in ("text", 5, None):
+        with pytest.raises(TypeError, match="expected bytes"):
+            db.put(wrong, b"value")
+        with pytest.raises(TypeError):
+            db.get(wrong)
+
+
+def test_a_view_outlives_its_entry_and_the_store(tmp_path):
+    db = terrace.open(tmp_path / "store")
+    db.put(b"key", b"value" * 1000)
+    view = db.get_view(b"key")
+    assert db.get_view(b"gone") is None
+    db.delete(b"key")
+    db.flush()
+    db.close()
+    del db
+    assert isinstance(view, memoryview) and view.readonly
+    assert view[:10] == b"valuevalue" and len(view) == 5000
+
+
+def test_a_store_is_a_mapping(db):
+    db[b"a"] = b"1"
+    assert db[b"a"] == b"1" and b"a" in db and b"b" not in db
+    with pytest.raises(KeyError):
+        db[b"b"]
+    del db[b"a"]
+    assert b"a" not in db
+    fill(db)
+    assert list(db) == [(key, key.upper()) for key in (b"a", b"b", b"c", b"d")]
+
+
+@pytest.mark.parametrize(
+    "keywords, expected",
+    [
+        ({}, b"abcd"),
+        ({"start": b"b"}, b"bcd"),
+        ({"start": b"b", "include_start": False}, b"cd"),
+        ({"stop": b"c"}, b"ab"),
+        ({"stop": b"c", "include_stop": True}, b"abc"),
+        ({"start": b"b", "stop": b"d"}, b"bc"),
+        ({"start": b"bb", "stop": b"cc"}, b"c"),
+        ({"prefix": b"c"}, b"c"),
+        ({"prefix": b"x"}, b""),
+        ({"start": b"d", "stop": b"b"}, b""),
+        ({"reverse": True}, b"dcba"),
+        ({"reverse": True, "start": b"b"}, b"dcb"),
+        ({"reverse": True, "start": b"b", "stop": b"d", "include_stop": True}, b"dcb"),
+    ],
+)
+def test_ranges(db, keywords, expected):
+    fill(db)
+    keys = list(db.iterator(include_value=False, **keywords))
+    assert b"".join(keys) == expected
+    assert list(db.iterator(include_key=False, **keywords)) == [key.upper() for key in keys]
+    with db.snapshot() as snapshot:
+        db.put(b"bbb", b"later")
+        assert list(snapshot.iterator(include_value=False, **keywords)) == keys
+
+
+def test_an_iterator_goes_both_ways(db):
+    fill(db)
+    for reverse, order in ((False, b"abcd"), (True, b"dcba")):
+        keys = [bytes([letter]) for letter in order]
+        walk = db.iterator(include_value=False, reverse=reverse)
+        assert next(walk) == keys[0] and next(walk) == keys[1]
+        assert walk.prev() == keys[1] and walk.prev() == keys[0]
+        with pytest.raises(StopIteration):
+            walk.prev()
+        assert list(walk) == keys
+        with pytest.raises(StopIteration):
+            next(walk)
+        assert walk.prev() == keys[3] and walk.prev() == keys[2]
+        walk.seek(b"c")
+        assert next(walk) == b"c"
+        assert walk.prev() == b"c"
+        walk.seek_to_stop()
+        assert walk.prev() == keys[3]
+        walk.seek_to_start()
+        assert list(walk) == keys
+        walk.close()
+        with pytest.raises(terrace.ClosedError):
+            next(walk)
+
+
+def test_long_walks_and_changes_of_direction_pass_each_entry_once(db):
+    expected = [b"%05d" % number for number in range(1000)]
+    fill(db, expected)
+    walk = db.iterator(include_value=False)
+    seen = [next(walk) for _ in range(300)]
+    back = [walk.prev() for _ in range(200)]
+    assert back == expected[299:99:-1]
+    assert seen[:100] + list(walk) == expected
+    assert list(db.iterator(include_value=False, reverse=True)) == expected[::-1]
+
+
+def test_batches(db):
+    with db.write_batch() as batch:
+        batch.put(b"a", b"1")
+        batch.delete(b"b")
+        assert len(batch) == 2 and batch.byte_size > 0
+        assert db.get(b"a") is None
+    assert db.get(b"a") == b"1"
+    with pytest.raises(ZeroDivisionError):
+        with db.write_batch(transaction=True) as batch:
+            batch.put(b"a", b"2")
+            raise ZeroDivisionError
+    assert db.get(b"a") == b"1"
+    with pytest.raises(ZeroDivisionError):
+        with db.write_batch(sync=True) as batch:
+            batch.put(b"a", b"3")
+            raise ZeroDivisionError
+    assert db.get(b"a") == b"3"
+    fill(db)
+    batch = db.write_batch()
+    batch.delete_range(b"b", b"d")
+    batch.clear()
+    batch.delete_range(prefix=b"a")
+    batch.write()
+    assert list(db.iterator(include_value=False)) == [b"b", b"c", b"d"]
+    db.delete_range(start=b"c")
+    assert list(db.iterator(include_value=False)) == [b"b"]
+
+
+def test_key_spaces(db):
+    users = db.key_space("users")
+    users.put(b"a", b"in users")
+    assert db.get(b"a") is None and users.name == "users" and db.name == "default"
+    assert sorted(db.key_spaces()) == ["default", "users"]
+    with db.write_batch() as batch:
+        batch.put(b"a", b"1")
+        batch.put(b"b", b"2", key_space=users)
+    with db.snapshot() as snapshot:
+        users.put(b"b", b"3")
+        assert snapshot.get(b"b", key_space=users) == b"2" and b"a" in snapshot
+    with pytest.raises(terrace.ClosedError):
+        snapshot.get(b"b")
+    assert list(users) == [(b"a", b"in users"), (b"b", b"3")]
+    assert db.drop_key_space("users") and not db.drop_key_space("users")
+    with pytest.raises(terrace.NotFoundError):
+        db.key_space("users", create=False)
+    with pytest.raises(terrace.NotFoundError):
+        users.get(b"a")
+
+
+def test_conditional_writes(db):
+    assert db.put_if(b"key", None, b"1")
+    assert not db.put_if(b"key", None, b"2")
+    assert not db.put_if(b"key", b"0", b"2") and db.get(b"key") == b"1"
+    assert db.put_if(b"key", b"1", b"2") and db.get(b"key") == b"2"
+    assert not db.delete_if(b"key", b"1") and db.delete_if(b"key", b"2")
+    assert db.get(b"key") is None
+
+
+def test_transactions(db):
+    users = db.key_space("users")
+    with db.transaction() as t:
+        t.put(b"a", b"1")
+        t.put(b"a", b"2", key_space=users)
+        assert t.get(b"a") == b"1" and t.get(b"a", key_space=users) == b"2"
+        assert db.get(b"a") is None
+        assert t.scan() == [(b"a", b"1")]
+    assert db.get(b"a") == b"1" and users.get(b"a") == b"2"
+    t = db.transaction()
+    t.get(b"a")
+    t.put(b"b", b"lost")
+    db.put(b"a", b"quicker")
+    with pytest.raises(terrace.ConflictError) as conflict:
+        t.commit()
+    assert conflict.value.kind == "Conflict" and db.get(b"b") is None
+    with pytest.raises(terrace.ClosedError):
+        t.commit()
+    with pytest.raises(ZeroDivisionError):
+        with db.transaction() as t:
+            t.delete(b"a")
+            t.delete_range(prefix=b"")
+            raise ZeroDivisionError
+    assert db.get(b"a") == b"quicker"
+    with db.transaction() as t:
+        assert t.scan(reverse=True, limit=1) == [(b"a", b"quicker")]
+        t.rollback()
+
+
+def test_no_increment_is_lost_between_threads(db):
+    def increment():
+        for _ in range(100):
+            terrace.transact(
+                db, lambda t: t.put(b"count", b"%d" % (int(t.get(b"count", b"0")) + 1))
+            )
+
+    threads = [threading.Thread(target=increment) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert db.get(b"count") == b"400"
+
+
+def test_the_interpreter_is_free_while_threads_use_the_store(db):
+    errors = []
+
+    def work(name):
+        try:
+            for number in range(500):
+                db.put(b"%d/%d" % (name, number), b"v" * 100)
+                assert db.get(b"%d/%d" % (name, number)) == b"v" * 100
+            assert sum(1 for _ in db.iterator(prefix=b"%d/" % name)) == 500
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_a_closed_store_says_so(tmp_path):
+    db = terrace.open(tmp_path / "store")
+    db.put(b"a", b"1")
+    walk = iter(db)
+    db.close()
+    db.close()
+    for call in (lambda: db.get(b"a"), lambda: db.put(b"a", b"2"), lambda: next(walk)):
+        with pytest.raises(terrace.ClosedError):
+            call()
+    with terrace.open(tmp_path / "store", read_only=True) as db:
+        assert db.get(b"a") == b"1"
+        with pytest.raises(terrace.InvalidError):
+            db.put(b"a", b"2")
+
+
+def test_errors_name_the_place_and_the_kind(tmp_path):
+    with pytest.raises(terrace.NotFoundError, match="nowhere"):
+        terrace.open(tmp_path / "nowhere", create=False)
+    with terrace.open(tmp_path / "store"):
+        with pytest.raises(terrace.InUseError, match="store") as error:
+            terrace.open(tmp_path / "store")
+        assert error.value.kind == "InUse" and isinstance(error.value, terrace.Error)
+    (tmp_path / "file").write_bytes(b"no image" * 1000)
+    with pytest.raises(terrace.Error, match="file"):
+        terrace.open(tmp_path / "file")
+    for keywords, told in (
+        ({"system": "tierd"}, "did you mean"),
+        ({"durability": "maybe"}, "expected \"unlogged\""),
+        ({"compression": "best"}, "compression"),
+        ({"memory": 1}, "memory"),
+    ):
+        with pytest.raises(terrace.InvalidError, match=told):
+            terrace.open(tmp_path / "other", **keywords)
+
+
+def test_an_emulated_drive(tmp_path):
+    image = tmp_path / "drive.img"
+    terrace.create_image(image, 256 << 20, zone_size=1 << 20)
+    with pytest.raises(terrace.Error):
+        terrace.create_image(image, 256 << 20)
+    with pytest.raises(terrace.InvalidError, match="multiple"):
+        terrace.create_image(tmp_path / "odd.img", (256 << 20) + 1)
+    with terrace.open(image, system="sliced", durability="synced") as db:
+        fill(db)
+        assert db.durability == "synced" and str(db.path) == str(image)
+        db.flush()
+        assert db.stats()["flushes"] == 1 and db.verify() > 0
+        db.checkpoint(tmp_path / "copy")
+    with terrace.open(tmp_path / "copy", create=False) as copy:
+        assert len(list(copy)) == 4
+        copy.compact_range()
+        copy.sync()
+        copy.wait_idle()

@@ -1,0 +1,21 @@
+"""Checked by mypy, not run: the stubs give the types that users see."""
+
+from typing import Optional
+
+import terrace
+import terrace.aio
+
+
+def use(db: terrace.Db) -> None:
+    value: Optional[bytes] = db.get(b"key")
+    other: bytes | int = db.get(b"key", 5)
+    view: Optional[memoryview] = db.get_view(bytearray(b"key"))
+    with db.write_batch(transaction=True) as batch:
+        batch.put(b"key", memoryview(b"value"), key_space=db.key_space("users"))
+    count: int = terrace.transact(db, lambda t: len(t.scan(prefix=b"k", limit=3)))
+    print(value, other, view, count, db.stats()["flushes"])
+
+
+async def use_later() -> None:
+    async with await terrace.aio.open("store") as db:
+        await db.put(b"key", b"value")

@@ -1,0 +1,510 @@
+//! [`Batch`]: writes that are applied together or not at all. [`FrozenBatch`]: a batch whose
+//! entries have their sequence numbers, built here or read from a log. The layout is
+//! `docs/format/batch.md`.
+//!
+//! - Of two writes of one key in a batch, the second counts. A range delete does not hide what the
+//!   batch puts after it.
+//! - The bytes of a batch are those that go to the log, except for its header: that is filled in
+//!   when the first entry gets its sequence number. The entries are numbered consecutively from
+//!   there.
+//! - If a key, a value, the bound of a range or the whole batch ([`BATCH_BYTES_MAX`]) is too large,
+//!   the batch keeps the error ([`Batch::defect`]), and takes no more writes until it is cleared.
+//!
+//! No locks and no I/O. Whether a key space exists is not checked here.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::{ByteCount, SeqNo};
+
+use super::batch_bytes::BatchBytes;
+use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
+use crate::key::{
+    BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
+};
+use crate::{Bounds, Error};
+
+/// The largest batch: it holds the largest value, and is one append.
+pub const BATCH_BYTES_MAX: usize = 128 << 20;
+
+/// Upper bound of what an entry takes beside its key and its value: kind, key space, lengths.
+const ENTRY_HEAD_MAX: usize = 32;
+/// The bytes before the first entry.
+pub(crate) const HEADER_BYTES: usize = 20;
+
+/// The version of a batch without range deletes, and of one with some.
+const VERSION: u8 = 1;
+const VERSION_RANGES: u8 = 2;
+
+/// Writes that are applied together or not at all, in order: of two writes of one key, the later
+/// counts.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    bytes: BatchBytes,
+    count: u32,
+    puts: u32,
+    ranges: u32,
+    /// The key spaces written to: the first, and the others, growing.
+    space_first: KeySpaceId,
+    spaces_other: Vec<KeySpaceId>,
+    payload: u64,
+    defect: Option<Error>,
+}
+
+impl Batch {
+    /// A batch that writes nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let bytes = BatchBytes::zeroed(HEADER_BYTES);
+        let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
+        let (count, puts, ranges, payload, defect) = (0, 0, 0, 0, None);
+        Self { bytes, count, puts, ranges, space_first, spaces_other, payload, defect }
+    }
+
+    /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
+    /// written.
+    pub fn put(&mut self, space: KeySpaceId, key: &[u8], value: &[u8]) -> &mut Self {
+        if self.accepts(key, value) {
+            self.bytes.reserve(key.len() + value.len() + 16);
+            self.put_key(Kind::Put, space, key);
+            self.bytes.put_varint(value.len() as u64);
+            self.bytes.put(value);
+            self.payload += (key.len() + value.len()) as u64;
+            self.puts += 1;
+        }
+        self
+    }
+
+    /// Removes what is under `key`.
+    pub fn delete(&mut self, space: KeySpaceId, key: &[u8]) -> &mut Self {
+        if self.accepts(key, &[]) {
+            self.bytes.reserve(key.len() + 8);
+            self.put_key(Kind::Delete, space, key);
+            self.payload += key.len() as u64;
+        }
+        self
+    }
+
+    /// Removes what is in the range: one entry, however much that is. A later write of the batch
+    /// may put something there again.
+    pub fn delete_range(&mut self, space: KeySpaceId, bounds: &Bounds) -> &mut Self {
+        let (start, end) = bounds.user_keys();
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            return self;
+        }
+        // No range ends before the empty key: it stands for the end of the key space.
+        let end = end.unwrap_or_default();
+        if self.accepts_range(&start, &end) {
+            self.bytes.reserve(start.len() + end.len() + 16);
+            self.put_key(Kind::RangeDelete, space, &start);
+            self.bytes.put_varint(end.len() as u64);
+            self.bytes.put(&end);
+            self.payload += (start.len() + end.len()) as u64;
+            self.ranges += 1;
+        }
+        self
+    }
+
+    /// The number of writes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether nothing is written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The bytes that the log will hold for it.
+    #[must_use]
+    pub fn byte_size(&self) -> ByteCount {
+        ByteCount(self.bytes.len() as u64)
+    }
+
+    /// The bytes of keys and values.
+    #[must_use]
+    pub fn payload(&self) -> ByteCount {
+        ByteCount(self.payload)
+    }
+
+    /// Forgets all writes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(HEADER_BYTES);
+        (self.count, self.puts, self.ranges) = (0, 0, 0);
+        self.spaces_other.clear();
+        (self.payload, self.defect) = (0, None);
+    }
+
+    fn accepts(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let sized = || check_sizes(key, value);
+        self.accepts_bytes(key.len() + value.len(), sized)
+    }
+
+    fn accepts_range(&mut self, start: &[u8], end: &[u8]) -> bool {
+        let got = start.len().max(end.len());
+        let error = Error::KeyTooLong { max: KEY_BYTES_MAX, got };
+        let sized = || if got > BOUND_BYTES_MAX { Err(error) } else { Ok(()) };
+        self.accepts_bytes(start.len() + end.len(), sized)
+    }
+
+    fn accepts_bytes(&mut self, bytes: usize, sized: impl FnOnce() -> Result<(), Error>) -> bool {
+        if self.defect.is_some() {
+            return false;
+        }
+        let grown = self.bytes.len() + bytes + ENTRY_HEAD_MAX;
+        self.defect = sized().err().or_else(|| {
+            let (max, got) = (ByteCount(BATCH_BYTES_MAX as u64), ByteCount(grown as u64));
+            (grown > BATCH_BYTES_MAX).then_some(Error::BatchTooLarge { max, got })
+        });
+        self.defect.is_none()
+    }
+
+    fn put_key(&mut self, kind: Kind, space: KeySpaceId, key: &[u8]) {
+        self.bytes.put_u8(kind as u8);
+        self.bytes.put_varint(u64::from(space.0));
+        self.bytes.put_varint(key.len() as u64);
+        self.bytes.put(key);
+        if self.count == 0 {
+            self.space_first = space;
+        } else if space != self.space_first
+            && let Err(at) = self.spaces_other.binary_search(&space)
+        {
+            self.spaces_other.insert(at, space);
+        }
+        self.count += 1;
+    }
+
+    /// First defect of a key or value, if there is one.
+    pub(crate) fn defect(&self) -> Result<(), Error> {
+        self.defect.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether nothing is put: such a batch gets through when space is short.
+    pub(crate) fn only_deletes(&self) -> bool {
+        self.puts == 0
+    }
+
+    /// Whether a range is deleted.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.ranges > 0
+    }
+
+    /// The number of range deletes.
+    pub(crate) fn ranges(&self) -> usize {
+        self.ranges as usize
+    }
+
+    /// The key spaces written to, each once.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = KeySpaceId> {
+        let first = (self.count > 0).then_some(self.space_first);
+        first.into_iter().chain(self.spaces_other.iter().copied())
+    }
+
+    /// The entries, in order, as places within its bytes.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        entries_of(&self.bytes, self.count)
+    }
+
+    /// Bytes of a key or a value of an entry.
+    pub(crate) fn bytes_of(&self, place: &Range<usize>) -> &[u8] {
+        &self.bytes[place.clone()]
+    }
+
+    /// Gives the first entry its sequence.
+    pub(crate) fn set_sequence(&mut self, first: SeqNo) {
+        let length = u32::try_from(self.bytes.len()).expect("a batch below its limit");
+        self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
+        self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
+        self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
+        self.bytes[16] = if self.has_ranges() { VERSION_RANGES } else { VERSION };
+    }
+
+    /// The bytes for the log, once the batch has its sequence.
+    pub(crate) fn log_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The finished batch, its first entry at `first`.
+    pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
+        self.set_sequence(first);
+        let (bytes, count) = (self.bytes.freeze(), self.count);
+        FrozenBatch { bytes, first, count, predecessor: None }
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One entry, as places within its batch's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    pub(crate) space: KeySpaceId,
+    pub(crate) key: Range<usize>,
+    /// Behind the key; empty for a delete. The end of a range; empty at the key space's end.
+    pub(crate) value: Range<usize>,
+}
+
+/// A batch with its place in the order of writes.
+#[derive(Clone, Debug)]
+pub(crate) struct FrozenBatch {
+    bytes: Bytes,
+    first: SeqNo,
+    count: u32,
+    predecessor: Option<Predecessor>,
+}
+
+impl FrozenBatch {
+    /// The length of the batch that begins with `header`, if there is enough to tell.
+    pub(crate) fn length_of(header: &[u8]) -> Option<usize> {
+        header.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize)
+    }
+
+    /// Reads and checks a batch; the bytes hold exactly it.
+    pub(crate) fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(&bytes);
+        let length = reader.u32("batch length")?;
+        if length as usize != bytes.len() {
+            let expected = "the length of the batch";
+            return Err(reader.wrong("batch length", 4, expected, u64::from(length)));
+        }
+        let count = reader.u32("entry count")?;
+        let first = reader.u64("first sequence")?;
+        if first > SeqNo::MAX.0 - u64::from(count) {
+            return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
+        }
+        let version = reader.u8("batch version")?;
+        if !(VERSION..=VERSION_PREDECESSOR).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 to 3", u64::from(version)));
+        }
+        let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
+        if zero != 0 {
+            return Err(reader.wrong("batch flags", 3, "0", zero));
+        }
+        let predecessor = match version {
+            VERSION_PREDECESSOR => Some(Predecessor::read(&mut reader, count)?),
+            _ => None,
+        };
+        for _ in 0..count {
+            let entry = read_entry(&mut reader)?;
+            if entry.kind == Kind::RangeDelete && version < VERSION_RANGES {
+                let (expected, got) = ("no range delete in version 1", entry.kind as u64);
+                return Err(reader.wrong("entry kind", 0, expected, got));
+            }
+        }
+        reader.finish("entries")?;
+        Ok(Self { bytes, first: SeqNo(first), count, predecessor })
+    }
+
+    /// The batch's record of the log before its own, if it has one.
+    pub(crate) fn predecessor(&self) -> Option<Predecessor> {
+        self.predecessor
+    }
+
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    pub(crate) fn first(&self) -> SeqNo {
+        self.first
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The sequence behind the last entry's.
+    pub(crate) fn end(&self) -> SeqNo {
+        SeqNo(self.first.0 + u64::from(self.count))
+    }
+
+    /// The entries with their sequences, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (SeqNo, Entry)> + '_ {
+        let sequences = self.first.0..self.end().0;
+        sequences.map(SeqNo).zip(entries_of(&self.bytes, self.count))
+    }
+}
+
+/// The entries of a batch that was checked, or built here.
+fn entries_of(bytes: &[u8], count: u32) -> impl Iterator<Item = Entry> + '_ {
+    let mut reader = Reader::new(bytes);
+    reader.bytes("header", HEADER_BYTES).expect("a checked header");
+    (0..count).map(move |_| read_entry(&mut reader).expect("entries were checked or built here"))
+}
+
+fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
+    let number = reader.u8("entry kind")?;
+    let Some(kind) = Kind::of(number) else {
+        return Err(reader.wrong("entry kind", 1, kind_defect(number), u64::from(number)));
+    };
+    let space = reader.varint("key space")?;
+    let Ok(space) = u32::try_from(space) else {
+        return Err(reader.wrong("key space", 1, "at most 32 bits", space));
+    };
+    if kind == Kind::RangeDelete {
+        return read_range_delete(reader, KeySpaceId(space));
+    }
+    let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
+    let value = match kind {
+        Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+        Kind::Delete | Kind::RangeDelete => key.end..key.end,
+    };
+    Ok(Entry { kind, space: KeySpaceId(space), key, value })
+}
+
+fn read_range_delete(reader: &mut Reader<'_>, space: KeySpaceId) -> Result<Entry, DecodeError> {
+    let mut bound = |field| {
+        let start = reader.clone();
+        let range = read_range(reader, field, "at most 65,536", BOUND_BYTES_MAX)?;
+        let skipped = range.start - start.offset();
+        let bytes = start.clone().bytes(field, skipped + range.len())?;
+        Ok((range, &bytes[skipped..]))
+    };
+    let ((key, first), (value, end)) = (bound("start length")?, bound("end length")?);
+    if !end.is_empty() && end <= first {
+        return Err(reader.wrong("range end", end.len(), "a key behind the start", 0));
+    }
+    if space.0 == u32::MAX {
+        return Err(reader.wrong("key space", 0, "an id below the largest", u64::from(space.0)));
+    }
+    Ok(Entry { kind: Kind::RangeDelete, space, key, value })
+}
+
+fn read_range(
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    limit: &'static str,
+    max: usize,
+) -> Result<Range<usize>, DecodeError> {
+    let length = reader.varint(field)?;
+    let Some(length) = usize::try_from(length).ok().filter(|&length| length <= max) else {
+        return Err(reader.wrong(field, 1, limit, length));
+    };
+    let start = reader.offset();
+    reader.bytes(field, length)?;
+    Ok(start..start + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{damaged, specimen};
+
+    fn sample() -> FrozenBatch {
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(0), b"apple", b"red").delete(KeySpaceId(300), b"").put(
+            KeySpaceId(u32::MAX),
+            b"pear",
+            b"",
+        );
+        batch.freeze(SeqNo(1000))
+    }
+
+    #[test]
+    fn a_batch_reads_back_what_was_put_in() {
+        let frozen = FrozenBatch::decode(sample().bytes().clone()).unwrap();
+        assert_eq!((frozen.first(), frozen.end(), frozen.count()), (SeqNo(1000), SeqNo(1003), 3));
+        let bytes = frozen.bytes();
+        let read: Vec<_> = frozen
+            .entries()
+            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
+            .collect();
+        let expected = [
+            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
+            (1001, Kind::Delete, 300, b"", b""),
+            (1002, Kind::Put, u32::MAX, b"pear", b""),
+        ];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_no_flipped_bit_goes_past_the_end() {
+        let whole = specimen("batch.bin", sample().bytes());
+        let mut refused = 0;
+        for (what, bytes) in damaged(&whole) {
+            match FrozenBatch::decode(bytes.into()) {
+                Ok(batch) => {
+                    assert!(what.starts_with("bit"), "{what}");
+                    assert_eq!(batch.entries().count(), batch.count() as usize);
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > whole.len() + 64, "flips in the header must be refused: {refused}");
+        assert!(FrozenBatch::decode([&whole[..], &[0]].concat().into()).is_err());
+    }
+
+    fn ranges() -> FrozenBatch {
+        let mut batch = Batch::new();
+        batch
+            .put(KeySpaceId(0), b"apple", b"red")
+            .delete_range(KeySpaceId(0), &Bounds::from(b"a"..b"c"))
+            .delete_range(KeySpaceId(7), &Bounds::all())
+            .delete_range(KeySpaceId(7), &Bounds::from(b"x"..b"x"))
+            .delete_range(KeySpaceId(300), &Bounds::from(b"k".to_vec()..=b"k".to_vec()))
+            .put(KeySpaceId(0), b"b", b"");
+        batch.freeze(SeqNo(1000))
+    }
+
+    #[test]
+    fn a_range_is_one_entry_and_an_empty_range_is_none() {
+        let frozen = FrozenBatch::decode(ranges().bytes().clone()).unwrap();
+        let bytes = frozen.bytes();
+        let read: Vec<_> = frozen
+            .entries()
+            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
+            .collect();
+        let expected = [
+            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
+            (1001, Kind::RangeDelete, 0, b"a", b"c"),
+            (1002, Kind::RangeDelete, 7, b"", b""),
+            (1003, Kind::RangeDelete, 300, b"k", b"k\0"),
+            (1004, Kind::Put, 0, b"b", b""),
+        ];
+        assert_eq!(read, expected);
+        let mut deletes = Batch::new();
+        deletes.delete_range(KeySpaceId(0), &Bounds::all());
+        assert!(deletes.only_deletes() && deletes.has_ranges());
+        deletes.clear();
+        assert!(!deletes.has_ranges());
+    }
+
+    #[test]
+    fn a_batch_with_ranges_is_of_a_version_of_its_own_and_no_damage_makes_it_panic() {
+        let whole = specimen("batch-ranges.bin", ranges().bytes());
+        for (what, bytes) in damaged(&whole) {
+            if let Ok(batch) = FrozenBatch::decode(bytes.into()) {
+                assert!(what.starts_with("bit"), "{what}");
+                assert_eq!(batch.entries().count(), batch.count() as usize);
+            }
+        }
+        let mut older = whole;
+        older[16] = 1;
+        assert!(FrozenBatch::decode(older.into()).is_err());
+    }
+
+    #[test]
+    fn sizes_beyond_the_limits_are_told_when_the_batch_is_written() {
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(0), &vec![0; KEY_BYTES_MAX + 1], b"");
+        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_536, .. })));
+        batch.clear();
+        batch.put(KeySpaceId(0), b"k", &vec![0; VALUE_BYTES_MAX + 1]);
+        assert!(matches!(batch.defect(), Err(Error::ValueTooLong { .. })));
+        batch.clear();
+        let longest = vec![0; KEY_BYTES_MAX];
+        batch.delete_range(KeySpaceId(0), &Bounds::from(longest.clone()..=longest));
+        assert!(batch.defect().is_ok());
+        batch.delete_range(KeySpaceId(0), &Bounds::starting_at(&vec![0; KEY_BYTES_MAX + 2]));
+        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_537, .. })));
+        batch.clear();
+        batch.put(KeySpaceId(0), b"k", b"v");
+        assert!(batch.defect().is_ok());
+    }
+}

@@ -1,0 +1,143 @@
+//! Rewrites in place: merges that write tables of one run anew, to the same place of the tree and
+//! without any other table. They drop what only snapshots kept ([`OldVersions`]) once these have
+//! ended. No decider sees such garbage: it lies in one run, next to the entries that replaced it.
+//! So it is chosen here, in the same way under every system.
+//!
+//! | why | when | which tables are due |
+//! |---|---|---|
+//! | shape of the tree | the decider has nothing to do | an eighth is droppable, from level 1 on |
+//! | rest | the same | an eighth is droppable |
+//! | lack of space | before the decider | an eighth is droppable |
+//! | lack of space | the decider has nothing to do | a 64th is droppable |
+//! | a client asks | each key of its range is in one run | anything is droppable, in the range |
+//!
+//! - Level 0 waits for rest, because its runs are merged soon.
+//! - A client's range also takes tables with tombstones that hide nothing, whether a snapshot kept
+//!   them or not: no snapshot is older than the table's newest entry, and nothing older lies below.
+//! - The table with the largest part to drop goes first, with up to [`TABLES_MAX`] due ones in all,
+//!   as they follow it in its run. What they leave becomes fewer tables.
+//! - A rewrite drops all that was counted as droppable. So its outputs are not due again before
+//!   another snapshot ends.
+//! - The decider's state stays as it was.
+//!
+//! The caller has the turn to choose a plan, and no plan is under way. No I/O.
+
+use std::collections::BTreeSet;
+
+use terrace_env::{ByteCount, SeqNo};
+use terrace_policy::{Cut, Input, Merge, Part, Place, Route, Span};
+
+#[cfg(doc)]
+use crate::old_versions::OldVersions;
+use crate::tree::{Run, Segment, Version};
+
+/// The part of a table that must be droppable, as a divisor: to free a byte, seven are written at
+/// most, once.
+pub(super) const WORTH: u64 = 8;
+/// The same when space is short and nothing else can be done.
+pub(super) const WORTH_LAST: u64 = 64;
+/// The most tables of a rewrite. It holds up the compactions that the shape of the tree needs.
+const TABLES_MAX: usize = 8;
+
+/// Which tables are due.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Due<'a> {
+    /// Those of which at least this part can be dropped, a divisor, from this level on.
+    Worth { part: u64, from_level: u8 },
+    /// All with keys of a range of which anything can be dropped.
+    All(&'a Span),
+}
+
+impl Due<'_> {
+    /// How many bytes of a segment can be dropped, if it is due.
+    fn droppable(
+        self,
+        version: &Version,
+        place: Place,
+        segment: &Segment,
+        snapshots: &[SeqNo],
+    ) -> Option<u64> {
+        let bytes = segment.droppable(snapshots).0;
+        let is_due = match self {
+            Self::Worth { part, from_level } => {
+                place.level >= from_level && bytes > 0 && bytes >= segment.size.0 / part
+            }
+            Self::All(span) => {
+                span.overlaps(&segment.span)
+                    && (bytes > 0 || has_idle_tombstones(version, place, segment, snapshots))
+            }
+        };
+        is_due.then_some(bytes)
+    }
+
+    /// Whether no segment of a run can be due.
+    fn passes_over(self, run: &Run) -> bool {
+        matches!(self, Self::Worth { .. }) && !run.has_old_versions()
+    }
+}
+
+/// Whether a segment has tombstones that a rewrite drops: everybody sees them, and nothing older
+/// lies below.
+fn has_idle_tombstones(
+    version: &Version,
+    place: Place,
+    segment: &Segment,
+    snapshots: &[SeqNo],
+) -> bool {
+    let record = segment.table.record();
+    let all_see_them = snapshots.first().is_none_or(|oldest| *oldest >= record.last_sequence);
+    let has_any = record.tombstones > 0 || record.ranges.is_some();
+    let older = || version.places().filter(|(other, _)| other.age() > place.age());
+    has_any && all_see_them && older().all(|(_, run)| run.overlapping(&segment.span).1.is_empty())
+}
+
+/// The next rewrite in place, while these snapshots, which grow, are alive.
+pub(super) fn choose(
+    version: &Version,
+    snapshots: &[SeqNo],
+    due: Due<'_>,
+    table_size: ByteCount,
+) -> Option<Merge> {
+    let droppable =
+        |place: Place, segment: &Segment| due.droppable(version, place, segment, snapshots);
+    let mut best: Option<(Place, usize, u128)> = None;
+    for (place, run) in version.places().filter(|(_, run)| !due.passes_over(run)) {
+        for (at, segment) in run.segments.iter().enumerate() {
+            let Some(bytes) = droppable(place, segment) else { continue };
+            let share = (u128::from(bytes) << 32) / u128::from(segment.size.0.max(1));
+            if best.is_none_or(|(_, _, most)| share > most) {
+                best = Some((place, at, share));
+            }
+        }
+    }
+    let (place, first, _) = best?;
+    let segments = &version.run(place)?.segments;
+    let stream = segments.get(first)?.table.stream();
+    let next = (first..segments.len()).filter_map(|at| segments.get(at)).take(TABLES_MAX);
+    let follow = |segment: &&Segment| {
+        segment.table.stream() == stream && droppable(place, segment).is_some()
+    };
+    let taken: Vec<&Segment> = next.take_while(follow).collect();
+    let part = |s: &&Segment| Part { file: s.table.id(), span: s.span.clone() };
+    let inputs = vec![Input { place, parts: taken.iter().map(part).collect() }];
+    let cut = Cut::at(table_size);
+    let routes = vec![Route { end: None, to: place, stream, cut }];
+    let set = taken.iter().any(|segment| segment.table.record().set.is_some());
+    Some(Merge { inputs, routes, moves: Vec::new(), set })
+}
+
+/// Those of these snapshots, which grow, that keep old versions in a version's tables.
+pub(super) fn keepers(version: &Version, snapshots: &[SeqNo]) -> BTreeSet<SeqNo> {
+    let mut keepers = BTreeSet::new();
+    for (_, run) in version.places().filter(|(_, run)| run.has_old_versions()) {
+        for segment in &run.segments {
+            for group in segment.table.record().old_versions.groups() {
+                keepers.extend(group.held_by.alive(snapshots));
+            }
+            if keepers.len() == snapshots.len() {
+                return keepers;
+            }
+        }
+    }
+    keepers
+}

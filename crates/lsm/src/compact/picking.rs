@@ -1,0 +1,143 @@
+//! [`Question`]: one task of a compaction, as it is put to the decider (the policy that chooses
+//! compactions), and the answer.
+//!
+//! | task | the decider is asked for | if it has no plan |
+//! |---|---|---|
+//! | a client's request | a manual compaction of the range | a rewrite in place of the range |
+//! | lack of space | a plan that frees space | a rewrite in place |
+//! | shape of the tree | a plan | the table that reads searched in vain; a rewrite in place |
+//! | rest | a plan that pays at rest | a rewrite in place |
+//! | next to other plans | a plan that their claims allow | nothing |
+//!
+//! If space is short, a [rewrite in place](super::in_place) that is worth it goes before the
+//! decider. Where plans for space cannot be [worth it](super::worth), the decider is asked for the
+//! shape of the tree. If nothing is due, the board notes that ([`Question::nothing_is_due`]): the
+//! decider is asked again only after a change.
+//!
+//! The actor that asks has the turn to choose, and holds no lock.
+
+use terrace_env::SeqNo;
+use terrace_policy::{Choice, Claims, Load, Plan, TreeView, Urgency};
+
+use super::board::Task;
+use super::compactor::Compactor;
+use super::in_place::{self, Due, WORTH, WORTH_LAST};
+use super::worth;
+use crate::tree::{EndedSnapshot, Version};
+
+/// See the [module](self).
+pub(super) struct Question<'a> {
+    of: &'a Compactor,
+    task: &'a Task,
+    /// Of the plans in flight that the answer has to go around.
+    claims: &'a Claims,
+    /// Those that are alive, growing.
+    snapshots: &'a [SeqNo],
+    load: Load,
+    /// The decider's state that the answer begins with.
+    state: Vec<u8>,
+}
+
+impl<'a> Question<'a> {
+    pub(super) fn new(
+        of: &'a Compactor,
+        task: &'a Task,
+        claims: &'a Claims,
+        snapshots: &'a [SeqNo],
+    ) -> Self {
+        let state = match task {
+            Task::PickBeside { .. } => of.board.chosen_state(),
+            Task::Pick { .. } | Task::Request(_) => of.committer.decider_state(),
+        };
+        let load = of.load.load(&of.counters);
+        Self { of, task, claims, snapshots, load, state }
+    }
+
+    /// The choice that is due, if there is one.
+    pub(super) fn pick(&self, version: &Version) -> Option<Choice> {
+        let decided = || self.ask(version.view(), &self.state);
+        let worth = |part, from_level| self.in_place(version, Due::Worth { part, from_level });
+        match self.task {
+            Task::PickBeside { .. } => decided(),
+            Task::Request(request) => {
+                decided().or_else(|| self.in_place(version, Due::All(&request.span)))
+            }
+            Task::Pick { urgency: Urgency::Space, .. } => {
+                let is_worth = || worth::is_worth(version, self.of.store.space().dead);
+                let decided = || if is_worth() { decided() } else { self.shape(version) };
+                worth(WORTH, 0).or_else(decided).or_else(|| worth(WORTH_LAST, 0))
+            }
+            Task::Pick { urgency: Urgency::Shape | Urgency::All, .. } => {
+                decided().or_else(|| self.after_seeks(version)).or_else(|| worth(WORTH, 1))
+            }
+            Task::Pick { urgency: Urgency::Rest, .. } => decided().or_else(|| worth(WORTH, 0)),
+        }
+    }
+
+    /// The choice that follows moves, for the tree and the decider's state that they leave.
+    pub(super) fn pick_next(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
+        match self.task {
+            // It would have to be free of claims as well.
+            Task::PickBeside { .. } => None,
+            Task::Pick { .. } | Task::Request(_) => self.ask(tree, state),
+        }
+    }
+
+    fn ask(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
+        let decider = &self.of.decider;
+        match self.task {
+            Task::Request(request) => decider.manual_compaction(tree, state, &request.span),
+            Task::Pick { urgency, .. } => decider.pick_under(tree, state, *urgency, &self.load),
+            Task::PickBeside { .. } => decider.pick_beside(tree, self.claims, state),
+        }
+    }
+
+    /// The decider's choice for the shape of the tree, where it is asked for space.
+    fn shape(&self, version: &Version) -> Option<Choice> {
+        let tree = version.view();
+        self.of.decider.pick_under(tree, &self.state, Urgency::Shape, &self.load)
+    }
+
+    /// The decider's choice for the table that reads searched in vain.
+    fn after_seeks(&self, version: &Version) -> Option<Choice> {
+        let table = self.of.board.seeks().take()?;
+        self.of.decider.pick_after_seeks(version.view(), &self.state, table)
+    }
+
+    /// A rewrite in place leaves the decider's state as it was.
+    fn in_place(&self, version: &Version, due: Due<'_>) -> Option<Choice> {
+        let size = self.of.options.table_size;
+        let merge = in_place::choose(version, self.snapshots, due, size)?;
+        Some(Choice { plan: Plan::Merge(merge), state: self.state.clone() })
+    }
+
+    /// Notes that nothing is due, and answers a request.
+    pub(super) fn nothing_is_due(&self, version: &Version) {
+        let (board, space) = (&self.of.board, &self.of.space);
+        match self.task {
+            Task::Request(request) => board.answer(request, Ok(())),
+            Task::PickBeside { tree } => board.note_nothing_beside(*tree),
+            Task::Pick { urgency, tree } => {
+                board.note_keepers(in_place::keepers(version, self.snapshots));
+                match urgency {
+                    Urgency::Shape | Urgency::All => {}
+                    Urgency::Rest => board.note_rested(*tree),
+                    Urgency::Space => space.note_exhausted(*tree),
+                }
+                board.note_idle(*tree, self.load.scans);
+                self.look_for_ended_keepers();
+            }
+        }
+    }
+
+    /// Snapshots may have ended after they were looked at, and before it was noted what they keep.
+    fn look_for_ended_keepers(&self) {
+        let alive = self.of.tree.snapshots();
+        for sequence in self.of.board.keepers() {
+            if alive.binary_search(&sequence).is_err() {
+                let ended = EndedSnapshot { sequence, was_oldest: false };
+                self.of.notifier.snapshot_has_ended(ended);
+            }
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
+//! no reader needs any more, and writes the others to tables as the routes say (each sends a range
+//! of keys to a place in the tree).
+//!
+//! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
+//!   nothing of it is left.
+//! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
+//!   it earlier. The entries of one full key (key space and user key) lie in one table.
+//! - A job that has written as much as its budget allows ends at the next full key that it would
+//!   keep, its *boundary*. What lies before the boundary is done; the boundary and what lies behind
+//!   it are left to a later job.
+//!
+//! The job holds all range tombstones of its inputs in memory, but not the entries of input tables.
+//! One actor carries out a job. The caller seals and commits the tables.
+
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, SeqNo};
+use terrace_policy::{Key, Route};
+
+use super::destinations::Destinations;
+use super::outputs::Outputs;
+use super::retention::{Retention, Verdict};
+use super::table_source::TableSource;
+use super::tombstone_elision::TombstoneElision;
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::cost;
+use crate::key;
+use crate::lifecycle::Lifecycle;
+use crate::merge::Merge;
+use crate::old_versions::HeldBy;
+use crate::ranges::JobRanges;
+use crate::running::JobProgress;
+
+/// How many bytes of entries a step goes through: some milliseconds of work.
+const STEP_BYTES: usize = 256 << 10;
+/// After how many hidden entries in a row the inputs leap to the end of what hides them.
+const LEAP_AFTER: u32 = 16;
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    More,
+    Done,
+}
+
+/// Point in key order that the table being written comes to.
+enum Passed {
+    Cut,
+    Grandparent(ByteCount),
+    /// Where a range tombstone starts.
+    Start,
+}
+
+/// Entries that a job has gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RewriteCounts {
+    pub(crate) entries: u64,
+    pub(crate) dropped: u64,
+}
+
+/// The job.
+pub(crate) struct Rewrite {
+    merge: Merge,
+    started: bool,
+    retention: Retention,
+    ranges: JobRanges,
+    /// How many entries in a row were hidden by range tombstones.
+    hidden: u32,
+    elision: TombstoneElision,
+    routes: Vec<Route>,
+    route: usize,
+    /// How many of the route's cuts and grandparents have been passed.
+    cut: usize,
+    grandparent: usize,
+    /// Whether the route has got an entry.
+    is_route_begun: bool,
+    tables: Destinations,
+    /// Where the job ended, if it was before the end.
+    boundary: Option<Key>,
+    counts: RewriteCounts,
+    /// Where entries are counted besides.
+    progress: Option<Arc<JobProgress>>,
+}
+
+/// Result of a job.
+pub(crate) struct Rewritten {
+    pub(crate) outputs: Outputs,
+    /// The first key that was not gone through; `None`: all were.
+    pub(crate) boundary: Option<Key>,
+    pub(crate) counts: RewriteCounts,
+}
+
+impl Rewrite {
+    pub(crate) fn new(
+        merge: Merge,
+        snapshots: Vec<SeqNo>,
+        ranges: JobRanges,
+        elision: TombstoneElision,
+        routes: Vec<Route>,
+        source: TableSource,
+    ) -> Self {
+        assert!(routes.last().is_some_and(|route| route.end.is_none()), "a route to the end");
+        Self {
+            merge,
+            started: false,
+            retention: Retention::new(snapshots),
+            ranges,
+            hidden: 0,
+            elision,
+            tables: Destinations::new(&routes, source),
+            routes,
+            route: 0,
+            cut: 0,
+            grandparent: 0,
+            is_route_begun: false,
+            boundary: None,
+            counts: RewriteCounts::default(),
+            progress: None,
+        }
+    }
+
+    /// The same job, which counts its entries there as well.
+    pub(crate) fn counted_by(self, progress: Arc<JobProgress>) -> Self {
+        Self { progress: Some(progress), ..self }
+    }
+
+    /// Goes on for a bounded number of bytes.
+    pub(crate) fn step(&mut self) -> Result<Progress, Error> {
+        if !self.started {
+            self.merge.seek_to_first()?;
+            self.started = true;
+        }
+        let (mut bytes, mut entries) = (0, 0);
+        while bytes < STEP_BYTES {
+            self.merge.ready()?;
+            let Some(found) = self.merge.key() else {
+                self.end_all()?;
+                self.count(entries, bytes);
+                return Ok(Progress::Done);
+            };
+            let (full_key, trailer) = key::split(found);
+            bytes += found.len() + self.merge.value_slice().len();
+            entries += 1;
+            if self.ranges.hides(full_key, trailer.sequence()) {
+                self.counts.dropped += 1;
+                self.pass_hidden()?;
+                continue;
+            }
+            let cover = self.ranges.oldest_cover(full_key, trailer.sequence());
+            let elision = &self.elision;
+            let older_below = |key: &[u8]| elision.may_hold(key);
+            let verdict = self.retention.judge(full_key, trailer, cover, older_below);
+            match verdict {
+                Verdict::Keep { first, .. } if first && self.must_end() => {
+                    self.follow_route()?;
+                    self.boundary = self.merge.key().map(|key| key::split(key).0.into());
+                    // Range tombstones may begin behind a cut that no entry has passed.
+                    self.pass_ranges(self.boundary.clone().as_ref())?;
+                    self.take_ranges(self.boundary.clone())?;
+                    self.tables.end_all()?;
+                    self.count(entries, bytes);
+                    return Ok(Progress::Done);
+                }
+                Verdict::Keep { first, held_by } => {
+                    self.hidden = 0;
+                    self.write(first, held_by)?;
+                }
+                Verdict::Drop => self.counts.dropped += 1,
+            }
+            self.merge.next()?;
+        }
+        self.count(entries, bytes);
+        Ok(Progress::More)
+    }
+
+    fn count(&mut self, entries: u32, bytes: usize) {
+        self.counts.entries += u64::from(entries);
+        if let Some(progress) = &self.progress {
+            progress.add(entries.into());
+        }
+        cost::charge_merge(entries, bytes);
+    }
+
+    /// Carries the job to its end; `None` if the engine closes or fails first: then nothing of it
+    /// is left.
+    pub(crate) fn carry_out(mut self, lifecycle: &Lifecycle) -> Result<Option<Rewritten>, Error> {
+        while self.step()? == Progress::More {
+            if lifecycle.must_stop() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.into_rewritten()))
+    }
+
+    /// Result of the job, once it is done.
+    fn into_rewritten(mut self) -> Rewritten {
+        let (outputs, boundary) = (self.tables.take_outputs(), self.boundary.take());
+        Rewritten { outputs, boundary, counts: self.counts }
+    }
+
+    /// Whether the job has written as much as it may.
+    fn must_end(&self) -> bool {
+        self.tables.are_over_budget(self.ranges.pending_bytes())
+    }
+
+    /// About the bytes of the route's table.
+    fn filled(&self) -> u64 {
+        self.tables.filled(self.route).unwrap_or(0) + self.ranges.pending_bytes()
+    }
+
+    /// Goes on behind an entry that is hidden; where many were, as far as all older ones are.
+    fn pass_hidden(&mut self) -> Result<(), Error> {
+        self.hidden += 1;
+        if self.hidden >= LEAP_AFTER {
+            self.hidden = 0;
+            let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+            if let Some((cover, until)) = self.ranges.hides_from_all(full_key) {
+                self.merge.leap(cover, &until)?;
+                return Ok(());
+            }
+        }
+        self.merge.next()
+    }
+
+    /// Writes the entry that the merge stands on.
+    fn write(&mut self, first_of_key: bool, held_by: Option<HeldBy>) -> Result<(), Error> {
+        if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
+            self.follow_route()?;
+            self.pass_cuts()?;
+        }
+        let key = self.merge.key().expect("a merge that stands on an entry");
+        let route = (self.route, &self.routes[self.route]);
+        self.tables.add(route, (key, self.merge.value_slice()), held_by)
+    }
+
+    /// The full key that the merge stands on; `None` where no range tombstone needs it.
+    fn current_key(&self) -> Option<Key> {
+        if self.ranges.is_done() {
+            return None;
+        }
+        self.merge.key().map(|key| key::split(key).0.into())
+    }
+
+    /// Goes over to the route that the key belongs to.
+    fn follow_route(&mut self) -> Result<(), Error> {
+        while let Some(end) = &self.routes[self.route].end {
+            let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+            if full_key < &end[..] {
+                break;
+            }
+            self.leave_route()?;
+        }
+        Ok(())
+    }
+
+    /// Goes over to the next route. The table of this one stays open: a later route may go on with
+    /// it, if no cut lies between.
+    fn leave_route(&mut self) -> Result<(), Error> {
+        let end = self.routes[self.route].end.clone();
+        self.pass_ranges(end.as_ref())?;
+        self.take_ranges(end)?;
+        self.route += 1;
+        (self.cut, self.grandparent, self.is_route_begun) = (0, 0, false);
+        Ok(())
+    }
+
+    /// Ends all tables, with what range tombstones are left for this route and those behind.
+    fn end_all(&mut self) -> Result<(), Error> {
+        while !self.ranges.is_done() && self.route + 1 < self.routes.len() {
+            self.leave_route()?;
+        }
+        self.pass_ranges(None)?;
+        self.take_ranges(None)?;
+        self.tables.end_all()
+    }
+
+    /// Ends the table if it must not go on before the key that the merge stands on.
+    fn pass_cuts(&mut self) -> Result<(), Error> {
+        if !self.ranges.is_done() {
+            let here = self.current_key();
+            self.pass_ranges(here.as_ref())?;
+            if self.filled() >= self.routes[self.route].cut.size.0 {
+                self.end_table(here.clone())?;
+                // A range tombstone that begins at this very key belongs to the table that begins
+                // here too.
+                self.pass_ranges(here.as_ref())?;
+            }
+            return Ok(());
+        }
+        let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+        let cut = &self.routes[self.route].cut;
+        let passed = cut.keys[self.cut..].partition_point(|key| &key[..] <= full_key);
+        self.cut += passed;
+        let grandparents_before = self.grandparent;
+        while let Some(grandparent) = cut.grandparents.get(self.grandparent) {
+            if full_key < &grandparent.end[..] {
+                break;
+            }
+            *self.tables.overlap(self.route) += grandparent.size.0;
+            self.grandparent += 1;
+        }
+        let carries = cut.carry_overlap && self.is_route_begun;
+        self.is_route_begun = true;
+        let overlap = *self.tables.overlap(self.route);
+        let Some(size) = self.tables.filled(self.route) else {
+            // Overlaps that lie before a table are none of its business.
+            *self.tables.overlap(self.route) = if carries { overlap } else { 0 };
+            return Ok(());
+        };
+        let aligned = self.grandparent > grandparents_before && size >= cut.aligned_from.0;
+        let wide = overlap > cut.overlap_max.0;
+        if passed > 0 || size >= cut.size.0 || wide || aligned {
+            self.tables.end_table(self.route)?;
+            *self.tables.overlap(self.route) = if carries && !wide { overlap } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// The same where range tombstones are about, which span cuts and grandparents without an
+    /// entry and fill tables of their own. `to`: the place that the job has come to; `None`: the
+    /// end.
+    fn pass_ranges(&mut self, to: Option<&Key>) -> Result<(), Error> {
+        loop {
+            let cut = &self.routes[self.route].cut;
+            let key = cut.keys.get(self.cut).map(|key| (key, Passed::Cut));
+            let grandparent = cut.grandparents.get(self.grandparent);
+            let grandparent = grandparent.map(|one| (&one.end, Passed::Grandparent(one.size)));
+            let start = self.ranges.next_start().map(|start| (start, Passed::Start));
+            let next = [key, grandparent, start].into_iter().flatten().min_by_key(|(key, _)| *key);
+            let Some((at, passed)) = next.filter(|(at, _)| to.is_none_or(|to| *at <= to)) else {
+                return Ok(());
+            };
+            let (at, size, overlap_max) = (at.clone(), cut.size, cut.overlap_max);
+            let aligned_from = cut.aligned_from;
+            match passed {
+                Passed::Cut => {
+                    self.cut += 1;
+                    self.end_table(Some(at))?;
+                }
+                Passed::Grandparent(size) => {
+                    self.grandparent += 1;
+                    let is_open = self.tables.filled(self.route).is_some();
+                    let is_open = is_open || self.ranges.begin_before(&at);
+                    let overlap = self.tables.overlap(self.route);
+                    *overlap = if is_open { *overlap + size.0 } else { 0 };
+                    if *overlap > overlap_max.0 || self.filled() >= aligned_from.0 {
+                        self.end_table(Some(at))?;
+                    }
+                }
+                Passed::Start => {
+                    if self.filled() >= size.0 {
+                        self.end_table(Some(at))?;
+                    }
+                    self.ranges.count_next();
+                }
+            }
+        }
+    }
+
+    /// Ends the route's table, if there is one. `end`: where the next one begins at the earliest,
+    /// which takes the range tombstones from there on.
+    fn end_table(&mut self, end: Option<Key>) -> Result<(), Error> {
+        self.take_ranges(end)?;
+        self.tables.end_table(self.route)
+    }
+
+    /// Gives the route's table the range tombstones up to a key; `None`: all that are left.
+    fn take_ranges(&mut self, end: Option<Key>) -> Result<(), Error> {
+        let fragments = self.ranges.take_until(end.as_deref());
+        let held = fragments.iter().flat_map(|fragment| self.ranges.held_by(fragment)).collect();
+        self.tables.add_ranges((self.route, &self.routes[self.route]), fragments, held)
+    }
+}

@@ -1,0 +1,425 @@
+//! [`Merge`]: merges sorted sources, memtables and runs, into one order, forward or backward.
+//!
+//! - It shows all entries of its sources, also deletes and overwritten ones, and does not apply
+//!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides, or
+//!   [`skip`](Merge::skip_to) over what it needs not see.
+//! - The sources are given from the newest to the oldest, and lie in a binary heap by their
+//!   internal keys (by key, the newest entry first).
+//! - A seek over several runs submits the first read of data in each run before it waits for one of
+//!   these reads, so that the device works on all of them. What opens a table, or reads an index,
+//!   is waited for one by one. (On a disk, the read of the last run comes last and is not
+//!   submitted.)
+//! - A merge moves in the direction of its last seek. To change direction, the caller seeks again.
+//! - The value can be asked for after [`Merge::ready`], because a source may have given its block
+//!   back when memory was short.
+//! - After an error the merge stands nowhere.
+//!
+//! One owner, which holds no lock: a call may wait for the device.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use terrace_env::SeqNo;
+
+use super::run_cursor::RunCursor;
+use crate::Error;
+use crate::key::{self, Trailer};
+use crate::memtable::MemoryCursor;
+
+/// Something sorted.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Memory(MemoryCursor),
+    Run(Box<RunCursor>),
+}
+
+impl Source {
+    fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek(target),
+            Self::Run(cursor) => return cursor.seek(target),
+        }
+        Ok(())
+    }
+
+    fn seek_to_first(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek_to_first(),
+            Self::Run(cursor) => return cursor.seek_to_first(),
+        }
+        Ok(())
+    }
+
+    fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek_before(target),
+            Self::Run(cursor) => return cursor.seek_before(target),
+        }
+        Ok(())
+    }
+
+    fn seek_to_last(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek_to_last(),
+            Self::Run(cursor) => return cursor.seek_to_last(),
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, direction: Direction) -> Result<(), Error> {
+        match (self, direction) {
+            (Self::Memory(cursor), Direction::Forward) => cursor.next(),
+            (Self::Memory(cursor), Direction::Backward) => cursor.prev(),
+            (Self::Run(cursor), Direction::Forward) => return cursor.next(),
+            (Self::Run(cursor), Direction::Backward) => return cursor.prev(),
+        }
+        Ok(())
+    }
+
+    /// See [`RunCursor::leap`].
+    fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) if cursor.is_older(cover) => {
+                cursor.seek(&key::internal_key(until, Trailer::NEWEST));
+            }
+            Self::Memory(_) => {}
+            Self::Run(cursor) => return cursor.leap(cover, until),
+        }
+        Ok(())
+    }
+
+    /// See [`RunCursor::leap_back`].
+    fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) if cursor.is_older(cover) => {
+                cursor.seek_before(&key::internal_key(from, Trailer::NEWEST));
+            }
+            Self::Memory(_) => {}
+            Self::Run(cursor) => return cursor.leap_back(cover, from),
+        }
+        Ok(())
+    }
+
+    /// See [`TableCursor::park`](crate::table::TableCursor::park).
+    fn park(&mut self) {
+        if let Self::Run(cursor) = self {
+            cursor.park();
+        }
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Memory(cursor) => cursor.key(),
+            Self::Run(cursor) => cursor.key(),
+        }
+    }
+}
+
+/// Where a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Walks several sources in one order.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    sources: Vec<Source>,
+    direction: Direction,
+    /// The sources that are not at their end, as a heap: the key that comes first in the direction
+    /// at the root.
+    heap: Vec<usize>,
+}
+
+impl Merge {
+    /// A merge that stands nowhere until it seeks.
+    pub(crate) fn new(sources: Vec<Source>) -> Self {
+        let heap = Vec::with_capacity(sources.len());
+        Self { sources, direction: Direction::Forward, heap }
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key, to go forward.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek(Some(target)));
+        self.start(Direction::Forward, |source| source.seek(target))
+    }
+
+    /// Moves to the first entry, to go forward.
+    pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek(None));
+        self.start(Direction::Forward, Source::seek_to_first)
+    }
+
+    /// Moves to the last entry before `target`, an internal key, to go backward.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek_before(Some(target)));
+        self.start(Direction::Backward, |source| source.seek_before(target))
+    }
+
+    /// Moves to the last entry, to go backward.
+    pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek_before(None));
+        self.start(Direction::Backward, Source::seek_to_last)
+    }
+
+    /// Moves to the next entry. After an error it stands nowhere.
+    ///
+    /// # Panics
+    /// In debug builds, when it goes backward.
+    pub(crate) fn next(&mut self) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.step()
+    }
+
+    /// Moves to the entry before. After an error it stands nowhere.
+    ///
+    /// # Panics
+    /// In debug builds, when it goes forward.
+    pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.step()
+    }
+
+    /// Goes on to `until`, a full key, in the sources in which everything up to there is older than
+    /// `cover`, as far as they can tell: a range tombstone hides it.
+    pub(crate) fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::split(key).0 < until => source.leap(cover, until),
+            _ => Ok(()),
+        })
+    }
+
+    /// Goes back to before `from`, in the same sources.
+    pub(crate) fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::split(key).0 >= from => source.leap_back(cover, from),
+            _ => Ok(()),
+        })
+    }
+
+    /// Goes on to the first entry at or behind `target`, an internal key.
+    pub(crate) fn skip_to(&mut self, target: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::compare(key, target).is_lt() => source.seek(target),
+            _ => Ok(()),
+        })
+    }
+
+    /// Goes back to the last entry before `target`, an internal key.
+    pub(crate) fn skip_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::compare(key, target).is_ge() => source.seek_before(target),
+            _ => Ok(()),
+        })
+    }
+
+    fn leap_each(
+        &mut self,
+        leap: impl FnMut(&mut Source) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.heap.clear();
+        self.sources.iter_mut().try_for_each(leap)?;
+        self.fill_heap();
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Error> {
+        let Some(&top) = self.heap.first() else { return Ok(()) };
+        if let Err(error) = self.sources[top].step(self.direction) {
+            self.heap.clear();
+            return Err(error);
+        }
+        if self.sources[top].key().is_none() {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        if self.heap.first() != Some(&top) {
+            self.sources[top].park();
+        }
+        Ok(())
+    }
+
+    /// Makes the value ready to be asked for: where memory is short, a large value is read again
+    /// when it is its turn.
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        let Some(&top) = self.heap.first() else { return Ok(()) };
+        match &mut self.sources[top] {
+            Source::Memory(_) => Ok(()),
+            Source::Run(cursor) => cursor.ready().inspect_err(|_| self.heap.clear()),
+        }
+    }
+
+    /// Gives the value back that it stands on, if it is large and memory is short.
+    pub(crate) fn park(&mut self) {
+        if let Some(&top) = self.heap.first() {
+            self.sources[top].park();
+        }
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.sources[*self.heap.first()?].key()
+    }
+
+    /// The value it stands on, shared.
+    ///
+    /// # Panics
+    /// When it stands nowhere, or is not [`ready`](Self::ready).
+    pub(crate) fn value(&self) -> Bytes {
+        match &self.sources[self.heap[0]] {
+            Source::Memory(cursor) => cursor.value(),
+            Source::Run(cursor) => cursor.value(),
+        }
+    }
+
+    /// The value it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere, or is not [`ready`](Self::ready).
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        match &self.sources[self.heap[0]] {
+            Source::Memory(cursor) => cursor.value_slice(),
+            Source::Run(cursor) => cursor.value_slice(),
+        }
+    }
+
+    /// About the memory that it takes, the bytes aside that leases of its sources count.
+    pub(crate) fn memory(&self) -> usize {
+        let of = |source: &Source| match source {
+            Source::Memory(_) => 0,
+            Source::Run(cursor) => cursor.memory(),
+        };
+        let each = size_of::<Source>() + size_of::<usize>();
+        self.sources.len() * each + self.sources.iter().map(of).sum::<usize>()
+    }
+
+    /// Submits the first read of each run, if there are several, before the first is waited for.
+    ///
+    /// Not of the last run on a disk. That run is the oldest and has most of the entries. A disk
+    /// reads on behind the block that it read last, for nothing. The block of the last run is that
+    /// one if its read comes last; the disk itself orders the reads that it has.
+    fn submit_seek(&mut self, submit: impl Fn(&mut RunCursor)) {
+        let is_run = |source: &&Source| matches!(source, Source::Run(_));
+        if self.sources.iter().filter(is_run).nth(1).is_none() {
+            return;
+        }
+        let mut submitted = self.sources.len();
+        if let Some(Source::Run(last)) = self.sources.last()
+            && last.is_on_disk()
+        {
+            submitted -= 1;
+        }
+        for source in &mut self.sources[..submitted] {
+            if let Source::Run(cursor) = source {
+                submit(cursor);
+            }
+        }
+    }
+
+    fn start(
+        &mut self,
+        direction: Direction,
+        mut seek: impl FnMut(&mut Source) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.heap.clear();
+        self.direction = direction;
+        for source in &mut self.sources {
+            seek(source)?;
+            source.park();
+        }
+        self.fill_heap();
+        Ok(())
+    }
+
+    fn fill_heap(&mut self) {
+        let sources = &self.sources;
+        self.heap.extend((0..sources.len()).filter(|&source| sources[source].key().is_some()));
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let mut least = at;
+            for child in [left, right] {
+                if child < self.heap.len() && self.before(self.heap[child], self.heap[least]) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn before(&self, left: usize, right: usize) -> bool {
+        let order = match (self.sources[left].key(), self.sources[right].key()) {
+            (Some(left), Some(right)) => key::compare(left, right),
+            (left, right) => left.is_none().cmp(&right.is_none()),
+        };
+        let order = order.then(left.cmp(&right));
+        order
+            == if self.direction == Direction::Forward { Ordering::Less } else { Ordering::Greater }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batch;
+    use crate::key::KeySpaceId;
+    use crate::memtable::Memtable;
+    use std::sync::Arc;
+    use terrace_env::MemoryGauge;
+    use terrace_env::random::{Random, Rng};
+
+    #[test]
+    fn any_number_of_sources_comes_out_in_order() {
+        let mut random = Random::seeded(7);
+        for count in 0..9 {
+            let mut all = Vec::new();
+            let mut sequence = 1;
+            let mut sources = Vec::new();
+            for _ in 0..count {
+                let table = Memtable::new(&MemoryGauge::new("test"));
+                for _ in 0..random.random_range(0..40) {
+                    let key: u8 = random.random_range(0..60);
+                    let mut batch = Batch::new();
+                    batch.put(KeySpaceId(0), &[key], &[]);
+                    table.insert(&batch.freeze(SeqNo(sequence)));
+                    all.push((key, std::cmp::Reverse(sequence)));
+                    sequence += 1;
+                }
+                sources.push(Source::Memory(MemoryCursor::new(Arc::new(table))));
+            }
+            all.sort_unstable();
+            let mut merge = Merge::new(sources);
+            merge.seek_to_first().unwrap();
+            let mut seen = Vec::new();
+            while let Some(found) = merge.key() {
+                let (full_key, trailer) = key::split(found);
+                seen.push((full_key[4], std::cmp::Reverse(trailer.sequence().0)));
+                merge.next().unwrap();
+            }
+            assert_eq!(seen, all);
+            merge.seek_to_last().unwrap();
+            let mut seen = Vec::new();
+            while let Some(found) = merge.key() {
+                let (full_key, trailer) = key::split(found);
+                seen.push((full_key[4], std::cmp::Reverse(trailer.sequence().0)));
+                merge.prev().unwrap();
+            }
+            seen.reverse();
+            assert_eq!(seen, all);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Merging: how memtables and runs become one order of entries.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | how do several sources become one order | `merge` |
+//! | how is a run walked, table by table | `run_cursor` |
+//! | how are tables read that lie one after the other | `run_cursor::joint` |
+//! | are reads that are submitted ahead as they should be (tests) | `reads_under_way` |
+//!
+//! A merge shows every entry of its sources, in the order of internal keys. Which of them a reader
+//! sees, and which of them a job keeps, is decided by the caller.
+//!
+//! One thread at a time uses a merge. It may wait for the device, so the caller holds no lock.
+
+#[expect(clippy::module_inception, reason = "a file is named after its principal type")]
+mod merge;
+#[cfg(test)]
+mod reads_under_way;
+mod run_cursor;
+
+pub(crate) use merge::{Merge, Source};
+pub(crate) use run_cursor::RunCursor;

@@ -1,0 +1,213 @@
+//! [`Replay`]: reads the logs of a store into memtables, each log into one of its own, the oldest
+//! log first, and goes on with the last one.
+//!
+//! 1. The logs are replayed. If a log has noted the length of the log before it, and that log is
+//!    there with another length, the opening fails.
+//! 2. The log is chosen in which writing goes on: the last log that has entries which are in no
+//!    table. If that log is sealed, it is the first unsealed log after it. If no log has such
+//!    entries, it is the first unsealed log. If there is no such log, a new one begins. One
+//!    transaction deletes those of the other logs that have no such entries, and seals the rest,
+//!    unless they are sealed. The memtables of the rest wait for their flush.
+//!
+//! If the replayed memtables become much larger than their share of memory, all of them are
+//! flushed, oldest first, and the replay goes on. So a log can be replayed in parts: the flush of a
+//! part notes in the log's annotation where the next one begins. If there is no space for a flush,
+//! or the opening is read-only, the rest is replayed into memory in spite of the share.
+//!
+//! A read-only opening leaves out step 2 and writes nothing. A damaged log is an error.
+//!
+//! One thread opens, before the engine has actors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::store::{FileInfo, FileWriter, Rank, Store, Transaction};
+use terrace_env::{FileId, SeqNo};
+
+use crate::Error;
+use crate::batch::FrozenBatch;
+use crate::canary::{self, Rule};
+use crate::memory::Memory;
+use crate::memtable::{FlushQueue, ImmutableMemtable, Memtable};
+use crate::tree::{LogRecord, Tree};
+use crate::write::{ActiveLog, Flusher, ReplayFrom, ReplayedLog, WriteLane, log};
+
+/// A log as replayed: what of it is not in tables.
+pub(super) struct Replayed {
+    file: FileInfo,
+    record: LogRecord,
+    memtable: Arc<Memtable>,
+    /// All of it has been flushed.
+    is_deleted: bool,
+}
+
+/// The owners that a replay fills.
+pub(super) struct Replay<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) memory: &'a Memory,
+    pub(super) tree: &'a Tree,
+    pub(super) memtables: &'a FlushQueue,
+    pub(super) flusher: &'a Flusher,
+    pub(super) lane: &'a WriteLane,
+    pub(super) read_only: bool,
+}
+
+impl Replay<'_> {
+    /// Replays the logs; returns what of them is not in tables, and the sequence behind all.
+    pub(super) fn replay(
+        &self,
+        logs: Vec<(LogRecord, FileInfo)>,
+        next: SeqNo,
+    ) -> Result<(Vec<Replayed>, SeqNo), Error> {
+        let (mut replayed, mut ends) = (Vec::<Replayed>::new(), BTreeMap::<FileId, u64>::new());
+        let (mut from, mut has_space) = (SeqNo(1), !self.read_only);
+        for (record, file) in logs {
+            let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            let id = file.id;
+            replayed.push(Replayed { file, record, memtable, is_deleted: false });
+            let reader = self.store.open(id)?;
+            let start = ReplayFrom { next: from, first: record.first };
+            let take = |batch: &FrozenBatch| {
+                let active = replayed.last().expect("the log that is read");
+                active.memtable.insert(batch);
+                if has_space && self.memory.memtables_overflow() {
+                    has_space = self.flush_replayed(&mut replayed, batch.end())?;
+                }
+                Ok(())
+            };
+            let ReplayedLog { next, before, checksum } = log::replay(&*reader, start, take)?;
+            from = next.max(record.first);
+            let read = replayed.last().expect("the log that was read");
+            read.memtable.note_replayed(id, checksum);
+            ends.insert(id, reader.len());
+            // One that is not there any more has been flushed.
+            if let Some(before) = before
+                && let Some(found) = ends.get(&before.log)
+            {
+                before.check(id, *found)?;
+            }
+        }
+        Ok((replayed, next.max(from)))
+    }
+
+    /// Flushes what has been replayed, the last log up to `end`; `false` if there is no space.
+    fn flush_replayed(&self, replayed: &mut Vec<Replayed>, end: SeqNo) -> Result<bool, Error> {
+        let last = replayed.len() - 1;
+        for (at, log) in replayed.iter_mut().enumerate() {
+            let rest = (at == last).then_some(end);
+            if log.memtable.is_empty() {
+                continue;
+            }
+            let (memtable, id) = (Arc::clone(&log.memtable), log.file.id);
+            let immutable = ImmutableMemtable { memtable, log: id, hold: None, rest };
+            match self.flusher.flush(&immutable, &Arc::default()) {
+                Err(error)
+                    if error.is_space() && !canary::is_broken(Rule::OpeningOutlivesFullStore) =>
+                {
+                    replayed.retain(|log| !log.is_deleted);
+                    return Ok(false);
+                }
+                flushed => flushed?,
+            };
+            log.memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            if rest.is_some() {
+                log.record.first = end;
+            } else {
+                log.is_deleted = true;
+            }
+        }
+        replayed.retain(|log| !log.is_deleted);
+        Ok(true)
+    }
+
+    /// Makes what was replayed visible, and goes on with the last log, or begins one.
+    pub(super) fn go_on(&self, logs: &[Replayed], next: SeqNo, changed: bool) -> Result<(), Error> {
+        let mut active = self.tree.view().active.clone();
+        if !self.read_only {
+            let (memtable, log) = self.go_on_writing(logs, next, changed)?;
+            active = memtable;
+            self.lane.open(log);
+        }
+        let waits = |replayed: &&Replayed| {
+            !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
+        };
+        let immutable = logs.iter().filter(waits).map(|log| ImmutableMemtable {
+            memtable: Arc::clone(&log.memtable),
+            log: log.file.id,
+            hold: None,
+            rest: None,
+        });
+        let queue: Vec<_> = immutable.collect();
+        let immutable = queue.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+        self.tree.set_memtables(active, immutable);
+        queue.into_iter().for_each(|memtable| self.memtables.push(memtable));
+        self.tree.make_visible(SeqNo(next.0 - 1));
+        Ok(())
+    }
+
+    /// Goes on with the last log, or begins one.
+    fn go_on_writing(
+        &self,
+        logs: &[Replayed],
+        next: SeqNo,
+        changed: bool,
+    ) -> Result<(Arc<Memtable>, ActiveLog), Error> {
+        let store = self.store;
+        let mut transaction = Transaction::new();
+        let goes_on = log_to_go_on_with(logs);
+        let (mut last, mut finished) = (None, Vec::new());
+        for log in logs.iter().filter(|log| !log.file.sealed) {
+            let mut writer = store.reopen(log.file.id)?;
+            if Some(log.file.id) == goes_on {
+                last = Some((log, writer));
+                continue;
+            }
+            writer.finish()?;
+            transaction.seal(log.file.id, log.record.annotation());
+            // A file is sealed by its writer.
+            finished.push(writer);
+        }
+        // An empty log that is not gone on with has nothing to flush that would delete it.
+        let kept = last.as_ref().map(|(log, _)| log.file.id);
+        for log in logs {
+            if log.memtable.is_empty() && Some(log.file.id) != kept {
+                transaction.delete(log.file.id);
+            }
+        }
+        if changed {
+            transaction.annotate(FileId::STORE, self.tree.record().annotation());
+        }
+        let (memtable, log) = match last {
+            Some((log, writer)) => {
+                let memtable = Arc::clone(&log.memtable);
+                (memtable, ActiveLog::new(writer, log.record.first, next))
+            }
+            None => {
+                let writer = begin_log(store)?;
+                let record = LogRecord { first: next };
+                transaction.create(writer.id(), record.annotation());
+                let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+                (memtable, ActiveLog::new(writer, next, next))
+            }
+        };
+        if !transaction.is_empty() {
+            store.commit(transaction)?;
+        }
+        Ok((memtable, log))
+    }
+}
+
+/// The last log that holds anything, if it can be written; else an empty one behind it.
+fn log_to_go_on_with(logs: &[Replayed]) -> Option<FileId> {
+    let filled = logs.iter().rposition(|log| !log.memtable.is_empty());
+    let mut behind = logs[filled.unwrap_or(0)..].iter();
+    behind.find(|log| !log.file.sealed).map(|log| log.file.id)
+}
+
+/// A full store must open, so that something can be deleted from it.
+fn begin_log(store: &dyn Store) -> Result<Box<dyn FileWriter>, Error> {
+    match log::create(store, Rank::Log, None) {
+        Err(error) if error.is_space() => log::create(store, Rank::UrgentLog, None),
+        other => other,
+    }
+}

@@ -1,0 +1,19 @@
+//! Options of an engine, as values.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | which options are there, and what is their default | `options` |
+//! | which of them shape tables, and are remembered by the store | `table_options` |
+//! | how is the memory budget shared out | `shares` |
+//!
+//! No locks and no I/O.
+
+#[expect(clippy::module_inception, reason = "a file is named after its principal type")]
+mod options;
+mod shares;
+mod table_options;
+
+pub use options::{Durability, EngineOptions, ReadOptions};
+pub use table_options::{TableOptions, TableShape};
+
+pub(crate) use shares::Shares;

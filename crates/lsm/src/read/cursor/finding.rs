@@ -1,0 +1,279 @@
+//! How a cursor finds the next visible key in a direction, from where its merge stands.
+//!
+//! - Forward, the newest version of a key comes first, and the others are passed over. Backward, it
+//!   comes last: the cursor keeps its value while the merge goes on to the next smaller key.
+//! - After [`LEAP_AFTER`] entries in a row that range tombstones hide, the sources skip to the end
+//!   of the hidden range (backward: to its start). A source that may have something newer than the
+//!   tombstone on the way skips less, or nothing.
+//! - After [`SKIP_AFTER`] versions in a row that do not count - older ones of a key, or too new
+//!   ones - the sources skip to the newest visible one, or to the next key.
+//! - Entries that are passed are told to the [`Stretch`], which knows the range to skip.
+//!
+//! One thread at a time, which holds no lock: a move may wait for the device.
+
+use bytes::Bytes;
+
+use super::{Cursor, Standing};
+use crate::Error;
+use crate::cost;
+use crate::key::{self, Kind, Trailer};
+use crate::read::stretch::Stretch;
+
+/// How many entries are gone through between two charges of processor time.
+const CHARGE_ENTRIES: u32 = 64;
+/// After how many hidden entries in a row the sources leap to the end of what hides them: a leap
+/// costs each of them a search, as much as some ten steps.
+const LEAP_AFTER: u32 = 8;
+/// After how many versions in a row that do not count the sources skip the others.
+const SKIP_AFTER: u32 = 16;
+
+impl Cursor {
+    /// Moves to the first visible key at or behind a full key.
+    pub(super) fn start_forward(&mut self, from: &[u8]) -> Result<bool, Error> {
+        self.standing = Standing::Nowhere;
+        let skip = self.stretch.as_mut().and_then(|stretch| stretch.begin_forward(from));
+        let from = skip.as_deref().unwrap_or(from);
+        self.open();
+        self.merge.seek(&key::internal_key(from, Trailer::NEWEST))?;
+        self.find_forward(false)
+    }
+
+    /// Moves to the last visible key before a full key, or of all.
+    pub(super) fn start_backward(&mut self, before: Option<Vec<u8>>) -> Result<bool, Error> {
+        self.standing = Standing::Nowhere;
+        self.open();
+        match before {
+            Some(before) => {
+                let stretch = self.stretch.as_mut();
+                let skip = stretch.and_then(|stretch| stretch.begin_backward(&before));
+                let before = skip.unwrap_or(before);
+                self.merge.seek_before(&key::internal_key(&before, Trailer::NEWEST))?;
+            }
+            None => {
+                self.stretch.iter_mut().for_each(Stretch::end);
+                self.merge.seek_to_last()?;
+            }
+        }
+        self.find_backward()
+    }
+
+    /// Goes on to a visible key; `decided`: `full_key` is done with.
+    pub(super) fn find_forward(&mut self, mut decided: bool) -> Result<bool, Error> {
+        self.versions = 0;
+        while let Some(found) = self.merge.key() {
+            let (full_key, trailer) = key::split(found);
+            if self.end.as_ref().is_some_and(|end| full_key >= &end[..]) {
+                break;
+            }
+            self.uncharged += 1;
+            let same = decided && full_key == self.full_key;
+            let counts = !same && trailer.sequence() <= self.sequence;
+            if counts {
+                self.versions = 0;
+                self.full_key.clear();
+                self.full_key.extend_from_slice(full_key);
+                decided = true;
+                let hidden = match &mut self.coverage {
+                    Some(coverage) => coverage.hides(full_key, trailer.sequence())?,
+                    None => false,
+                };
+                if trailer.kind() == Some(Kind::Put) && !hidden {
+                    self.hidden = 0;
+                    self.merge.ready()?;
+                    return Ok(self.arrive_forward());
+                }
+                if hidden && self.leap_forward()? {
+                    continue;
+                }
+            }
+            if self.skip_forward(same)? || (!counts && self.skip_versions(same)?) {
+                continue;
+            }
+            self.merge.next()?;
+        }
+        Ok(self.end_forward())
+    }
+
+    /// Goes back to a visible key.
+    pub(super) fn find_backward(&mut self) -> Result<bool, Error> {
+        self.versions = 0;
+        // The newest version so far of the key in `full_key`, once one is visible.
+        let mut newest: Option<Trailer> = None;
+        let is_put =
+            |version: Option<Trailer>| version.is_some_and(|v| v.kind() == Some(Kind::Put));
+        while let Some(found) = self.merge.key() {
+            let (full_key, trailer) = key::split(found);
+            if full_key < &self.start[..] {
+                break;
+            }
+            if newest.is_some() && full_key != self.full_key {
+                if is_put(newest) {
+                    break;
+                }
+                newest = None;
+            }
+            self.uncharged += 1;
+            if self.skip_backward()? {
+                newest = None;
+                continue;
+            }
+            let Some(found) = self.merge.key() else { break };
+            let (full_key, _) = key::split(found);
+            let visible = trailer.sequence() <= self.sequence;
+            if newest.is_none() && visible {
+                self.versions = 0;
+            }
+            self.versions += 1;
+            if self.versions >= SKIP_AFTER {
+                self.versions = 0;
+                newest = self.find_newest()?;
+                continue;
+            }
+            let hidden = match &mut self.coverage {
+                Some(coverage) if visible => coverage.hides(full_key, trailer.sequence())?,
+                _ => false,
+            };
+            if visible && !hidden {
+                self.hidden = 0;
+                if newest.is_none() {
+                    self.full_key.clear();
+                    self.full_key.extend_from_slice(full_key);
+                }
+                newest = Some(trailer);
+                if is_put(newest) {
+                    self.merge.ready()?;
+                    self.value = self.merge.value();
+                }
+            }
+            if !(hidden && newest.is_none() && self.leap_backward()?) {
+                self.merge.prev()?;
+            }
+        }
+        Ok(self.end_backward(is_put(newest)))
+    }
+
+    /// Forward, passes an entry: skips to the end of the keys that are known to be empty. Whether
+    /// the merge was moved. `same`: the entry is of the same key as the one before.
+    pub(super) fn skip_forward(&mut self, same: bool) -> Result<bool, Error> {
+        let (Some(stretch), Some(found)) = (&mut self.stretch, self.merge.key()) else {
+            return Ok(false);
+        };
+        let Some(until) = stretch.pass_forward(key::split(found).0, same) else { return Ok(false) };
+        self.merge.skip_to(&key::internal_key(&until, Trailer::NEWEST))?;
+        Ok(true)
+    }
+
+    /// The same backward.
+    pub(super) fn skip_backward(&mut self) -> Result<bool, Error> {
+        let (Some(stretch), Some(found)) = (&mut self.stretch, self.merge.key()) else {
+            return Ok(false);
+        };
+        let Some(from) = stretch.pass_backward(key::split(found).0) else { return Ok(false) };
+        self.merge.skip_before(&key::internal_key(&from, Trailer::NEWEST))?;
+        Ok(true)
+    }
+
+    /// Forward, passes a version that does not count. After many in a row it skips the older ones
+    /// of the key (`same`), or those that are too new. Whether the merge was moved.
+    pub(super) fn skip_versions(&mut self, same: bool) -> Result<bool, Error> {
+        self.versions += 1;
+        let Some(found) = self.merge.key().filter(|_| self.versions >= SKIP_AFTER) else {
+            return Ok(false);
+        };
+        let (full_key, _) = key::split(found);
+        let target = match same {
+            true => key::internal_key(&key::successor(full_key), Trailer::NEWEST),
+            false => key::internal_key(full_key, Trailer::seek(self.sequence)),
+        };
+        self.versions = 0;
+        self.merge.skip_to(&target)?;
+        Ok(true)
+    }
+
+    /// Backward, where a key has many versions: the newest visible one of the key at which the
+    /// merge stands, which is then in `full_key`. The merge goes on to the key before.
+    pub(super) fn find_newest(&mut self) -> Result<Option<Trailer>, Error> {
+        let Some(found) = self.merge.key() else { return Ok(None) };
+        let full_key = key::split(found).0.to_vec();
+        self.merge.seek(&key::internal_key(&full_key, Trailer::seek(self.sequence)))?;
+        let found = self.merge.key().map(key::split);
+        let mut newest = found.filter(|(key, _)| *key == full_key).map(|(_, trailer)| trailer);
+        if let (Some(coverage), Some(trailer)) = (&mut self.coverage, newest)
+            && coverage.hides(&full_key, trailer.sequence())?
+        {
+            newest = None;
+        }
+        if newest.is_some_and(|trailer| trailer.kind() == Some(Kind::Put)) {
+            self.merge.ready()?;
+            self.value = self.merge.value();
+        }
+        self.merge.seek_before(&key::internal_key(&full_key, Trailer::NEWEST))?;
+        self.full_key = full_key;
+        Ok(newest)
+    }
+
+    /// Where many entries in a row were hidden, goes on to behind what hides them, in the sources
+    /// in which everything on the way is older. Whether the merge was moved.
+    pub(super) fn leap_forward(&mut self) -> Result<bool, Error> {
+        self.hidden += 1;
+        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
+        let Some((cover, _, until)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
+            return Ok(false);
+        };
+        self.hidden = 0;
+        self.merge.leap(cover, until)?;
+        Ok(true)
+    }
+
+    /// The same backward.
+    pub(super) fn leap_backward(&mut self) -> Result<bool, Error> {
+        self.hidden += 1;
+        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
+        let Some((cover, from, _)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
+            return Ok(false);
+        };
+        self.hidden = 0;
+        self.merge.leap_back(cover, from)?;
+        Ok(true)
+    }
+
+    /// Stands on the key in `full_key`.
+    pub(super) fn arrive_forward(&mut self) -> bool {
+        if let Some(stretch) = &mut self.stretch {
+            stretch.end_forward(&self.full_key);
+        }
+        self.arrive(Standing::Forward)
+    }
+
+    /// There is no key any more.
+    pub(super) fn end_forward(&mut self) -> bool {
+        match (&mut self.stretch, &self.end) {
+            (Some(stretch), Some(end)) => stretch.end_forward(end),
+            (Some(stretch), None) => stretch.end(),
+            (None, _) => {}
+        }
+        self.arrive(Standing::Nowhere)
+    }
+
+    /// Stands on the key in `full_key` if one was `found`; else there is none any more.
+    pub(super) fn end_backward(&mut self, found: bool) -> bool {
+        if let Some(stretch) = &mut self.stretch {
+            match found {
+                true => stretch.end_backward_at(&self.full_key),
+                false => stretch.end_backward(&self.start),
+            }
+        }
+        self.arrive(if found { Standing::Backward } else { Standing::Nowhere })
+    }
+
+    pub(super) fn arrive(&mut self, standing: Standing) -> bool {
+        self.standing = standing;
+        if standing != Standing::Backward {
+            self.value = Bytes::new();
+        }
+        if standing == Standing::Nowhere || self.uncharged >= CHARGE_ENTRIES {
+            cost::charge_scan(std::mem::take(&mut self.uncharged));
+        }
+        self.is_on_key()
+    }
+}

@@ -1,0 +1,163 @@
+//! [`Reader`]: the one set of reads, which the engine and its snapshots use: point reads, scans,
+//! cursors, salvage and verification.
+//!
+//! - A read of the newest writes (`at` is `None`) takes the view first and the sequence number
+//!   afterwards. So it sees every write that had returned before the read began. A read of one key
+//!   may miss entries that become visible between the two: of a put in a new memtable, or of an
+//!   ingest. Such a write is concurrent with the read. A read of several keys must not miss any
+//!   write up to its sequence; it takes both anew if the tree has changed between the two.
+//! - A read at a snapshot's sequence sees the entries that jobs keep for the snapshot.
+//! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
+//!   that was dropped is an error, also by a snapshot from before.
+//!
+//! Any number of threads. A read may wait for the device, so its caller holds no lock.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::SeqNo;
+
+use super::cursor::Cursor;
+use super::scan::Scan;
+use super::search::{Samples, Search};
+use crate::bounds::Bounds;
+use crate::canary::{self, Rule};
+use crate::compact::{Board, Notifier};
+use crate::cost;
+use crate::counters::Counters;
+use crate::key::{self, KeySpaceId};
+use crate::memory::Memory;
+use crate::memtable::{Found, Memtable};
+use crate::ranges::EmptyRanges;
+use crate::readers::{READING_BYTES, ReaderKind, Readers};
+use crate::table::PointReads;
+use crate::tree::Tree;
+use crate::write::WriteLane;
+use crate::{Error, ReadOptions};
+
+/// See the [module](self).
+pub(crate) struct Reader {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) counters: Arc<Counters>,
+    /// Readers that hold views for long.
+    pub(crate) readers: Readers,
+    /// Ranges of keys that readers found empty.
+    pub(crate) empty_ranges: Arc<EmptyRanges>,
+    /// Compactions that readers make pay.
+    pub(crate) board: Arc<Board>,
+    pub(crate) notifier: Arc<Notifier>,
+    /// Writes, which note puts for readers that skip empty ranges.
+    pub(crate) lane: Arc<WriteLane>,
+}
+
+impl Reader {
+    /// The sequence of a read that takes it too early; `None` where the rule is kept.
+    fn early_sequence(&self) -> Option<SeqNo> {
+        canary::is_broken(Rule::ViewBeforeSequence).then(|| self.tree.visible())
+    }
+
+    pub(crate) fn get(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+    ) -> Result<Option<Bytes>, Error> {
+        let memory = |memtable: &Memtable, key: &[u8]| memtable.get(key).map(Found::value);
+        let found = self.look_up(space, user_key, at, options, memory, Found::value)?;
+        Ok(found.flatten())
+    }
+
+    /// Whether there is something under the key: as `get`, but the value is not copied.
+    pub(crate) fn contains(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+    ) -> Result<bool, Error> {
+        let there = |found: Found| found.value().is_some();
+        let found = self.look_up(space, user_key, at, options, Memtable::contains, there)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Answer of the newest place that knows the key: a memtable answers by `memory`, a table by
+    /// `table`.
+    fn look_up<T>(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+        memory: impl Fn(&Memtable, &[u8]) -> Option<T>,
+        table: impl FnOnce(Found) -> T,
+    ) -> Result<Option<T>, Error> {
+        let at = at.or_else(|| self.early_sequence());
+        let view = self.tree.glance();
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        let sequence = at.unwrap_or_else(|| self.tree.visible());
+        self.counters.gets.add(1);
+        cost::charge_get();
+        let seek_key = key::seek_key(space, user_key, sequence);
+        for memtable in view.memtables() {
+            if let Some(found) = memory(memtable, &seek_key) {
+                return Ok(Some(found));
+            }
+        }
+        let (mut reads, mut search) = (PointReads::one(options), Search::new(self));
+        let searched = |level, table: &_| search.searched(level, table);
+        let found = view.version.get(&seek_key, &mut reads, searched);
+        Ok(found.map_err(|error| view.closed.explain(error))?.map(table))
+    }
+
+    /// A scan or a cursor begins.
+    fn note_scan(&self) {
+        self.counters.scans.add(1);
+        self.board.scan_begins(self.counters.scans.get());
+    }
+
+    pub(crate) fn scan(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Scan, Error> {
+        let at = at.or_else(|| self.early_sequence());
+        let (view, sequence) = self.tree.view_at(at);
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        self.note_scan();
+        let memory = self.memory.begin_position(Scan::BYTES, || self.readers.walks())?;
+        let reading = self.readers.begin(ReaderKind::Scan, sequence);
+        let samples = Samples::new(self, &view.version);
+        let scan = Scan::new(self, view, reading, sequence, space, bounds, samples);
+        Ok(scan.counted(memory))
+    }
+
+    pub(crate) fn cursor(
+        self: &Arc<Self>,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Cursor, Error> {
+        let (view, sequence) = self.tree.view_at(at);
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        self.note_scan();
+        let mut memory = self.memory.begin_position(0, || self.readers.walks())?;
+        let reading = self.readers.begin(ReaderKind::Cursor, sequence);
+        memory.resize(READING_BYTES);
+        let reading = reading.counted(memory);
+        let cursor = Cursor::of_client(self, &view, sequence, space, bounds);
+        Ok(cursor.sampled(Samples::new(self, &view.version)).listed(reading))
+    }
+
+    /// Lets writers note puts from now on, for readers that skip empty ranges.
+    pub(super) fn watch_puts(&self) {
+        let queue = self.lane.queue();
+        let visible = (!queue.is_led()).then(|| self.tree.visible());
+        self.empty_ranges.watch(visible);
+    }
+}

@@ -1,0 +1,170 @@
+//! [`Stretch`]: the entries that a cursor goes over without showing one: deleted, hidden and
+//! overwritten ones, and those that are newer than its sequence.
+//!
+//! - It counts them, for the stats and for [`EmptyRanges`](crate::ranges::EmptyRanges), and knows
+//!   where the stretch began, in the direction of the walk.
+//! - Every [`LOOK_EVERY`] entries it asks whether the keys ahead are known to be empty, so that the
+//!   cursor can skip them.
+//! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends,
+//!   and a shorter one if it leads to a range that is skipped. A long one is remembered in parts,
+//!   so that recent puts need not be known for long.
+//!
+//! One cursor's, used by one thread at a time, which holds no lock.
+
+use std::sync::Arc;
+
+use terrace_env::SeqNo;
+
+use super::reader::Reader;
+use crate::key;
+use crate::ranges::Found;
+
+/// Entries between two questions: a skip costs each source of a merge a search, as much as some ten
+/// steps.
+const LOOK_EVERY: u64 = 8;
+/// Shorter stretches are not worth remembering.
+const REMEMBER_MIN: u64 = 16;
+/// Entries after which a part of a stretch is remembered.
+const PART: u64 = 1024;
+
+/// See the [module](self).
+pub(super) struct Stretch {
+    reader: Arc<Reader>,
+    sequence: SeqNo,
+    /// The bound at which it began: forward its first full key, backward the first one behind it.
+    /// Empty: at the first entry that was passed.
+    bound: Vec<u8>,
+    /// Entries passed since, and those that are not in the stats yet.
+    passed: u64,
+    uncounted: u64,
+    /// Ranges skipped that are not in the stats yet.
+    skipped: u64,
+}
+
+impl Stretch {
+    /// None has begun.
+    pub(super) fn new(reader: &Arc<Reader>, sequence: SeqNo) -> Self {
+        let reader = Arc::clone(reader);
+        Self { reader, sequence, bound: Vec::new(), passed: 0, uncounted: 0, skipped: 0 }
+    }
+
+    /// A walk forward begins at a full key: where it may begin instead.
+    pub(super) fn begin_forward(&mut self, from: &[u8]) -> Option<Vec<u8>> {
+        let skip = self.reader.empty_ranges.end_from(from, self.sequence);
+        self.begin(skip.as_deref().unwrap_or(from), skip.is_some());
+        skip
+    }
+
+    /// A walk backward begins before a full key: before which it may begin instead.
+    pub(super) fn begin_backward(&mut self, before: &[u8]) -> Option<Vec<u8>> {
+        let skip = self.reader.empty_ranges.start_before(before, self.sequence);
+        self.begin(skip.as_deref().unwrap_or(before), skip.is_some());
+        skip
+    }
+
+    fn begin(&mut self, bound: &[u8], skipped: bool) {
+        self.bound.clear();
+        self.bound.extend_from_slice(bound);
+        self.passed = 0;
+        self.skipped += u64::from(skipped);
+    }
+
+    /// Forward, passes an entry of a key: where the walk may go on instead, if that lies further.
+    /// `is_behind`: a newer entry of the key came before, and may have been shown.
+    #[inline]
+    pub(super) fn pass_forward(&mut self, full_key: &[u8], is_behind: bool) -> Option<Vec<u8>> {
+        if self.count(full_key, is_behind) {
+            return None;
+        }
+        let skip = self.reader.empty_ranges.end_from(full_key, self.sequence);
+        if self.bound[..] < *full_key && (skip.is_some() || self.passed >= PART) {
+            let from = std::mem::take(&mut self.bound);
+            self.remember(&from, full_key);
+            self.begin(skip.as_deref().unwrap_or(full_key), skip.is_some());
+        }
+        skip
+    }
+
+    /// Backward, passes an entry of a key: before which key the walk may go on instead.
+    #[inline]
+    pub(super) fn pass_backward(&mut self, full_key: &[u8]) -> Option<Vec<u8>> {
+        if self.count(full_key, true) {
+            return None;
+        }
+        let behind = key::successor(full_key);
+        let skip = self.reader.empty_ranges.start_before(&behind, self.sequence);
+        if behind <= self.bound && (skip.is_some() || self.passed >= PART) {
+            let until = std::mem::take(&mut self.bound);
+            self.remember(&behind, &until);
+            self.begin(skip.as_deref().unwrap_or(&behind), skip.is_some());
+        }
+        skip
+    }
+
+    /// Counts an entry; whether nothing is to be asked yet. `is_behind`: if the stretch begins with
+    /// the entry, it begins right behind the key, not at it.
+    fn count(&mut self, full_key: &[u8], is_behind: bool) -> bool {
+        self.passed += 1;
+        self.uncounted += 1;
+        if self.passed == 1 && self.bound.is_empty() {
+            self.bound.extend_from_slice(full_key);
+            if is_behind {
+                self.bound.push(0);
+            }
+        }
+        if !self.passed.is_multiple_of(LOOK_EVERY) {
+            return true;
+        }
+        if self.passed >= REMEMBER_MIN && !self.reader.empty_ranges.is_watching() {
+            self.reader.watch_puts();
+        }
+        false
+    }
+
+    /// Forward, the stretch has ended before a full key.
+    #[inline]
+    pub(super) fn end_forward(&mut self, until: &[u8]) {
+        if self.passed >= REMEMBER_MIN {
+            let found = (std::mem::take(&mut self.bound), until.to_vec());
+            self.remember(&found.0, &found.1);
+        }
+        self.end();
+    }
+
+    /// Backward, the stretch has ended at a full key that is shown.
+    #[inline]
+    pub(super) fn end_backward_at(&mut self, shown: &[u8]) {
+        if self.passed >= REMEMBER_MIN {
+            return self.end_backward(&key::successor(shown));
+        }
+        self.end();
+    }
+
+    /// Backward, the stretch has ended at a full key: nothing was found from there on.
+    #[inline]
+    pub(super) fn end_backward(&mut self, from: &[u8]) {
+        if self.passed >= REMEMBER_MIN {
+            let found = (from.to_vec(), std::mem::take(&mut self.bound));
+            self.remember(&found.0, &found.1);
+        }
+        self.end();
+    }
+
+    /// The stretch has ended somewhere.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.bound.clear();
+        self.passed = 0;
+        if self.uncounted + self.skipped > 0 {
+            let counters = &self.reader.counters;
+            counters.scan_entries_passed.add(std::mem::take(&mut self.uncounted));
+            counters.scan_ranges_skipped.add(std::mem::take(&mut self.skipped));
+        }
+    }
+
+    fn remember(&self, from: &[u8], until: &[u8]) {
+        let (at, weight) = (self.sequence, self.passed);
+        let snapshots = self.reader.tree.snapshots();
+        self.reader.empty_ranges.remember(&Found { from, until, at, weight }, &snapshots);
+    }
+}

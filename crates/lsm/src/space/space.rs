@@ -1,0 +1,409 @@
+//! [`Space`]: whether space is enough, short or exhausted, and how writers are let in meanwhile.
+//!
+//! By the [`WriteRule`] that the decider (the compaction policy) derives from the tree, writers go
+//! freely, or are slowed down by the [`Throttle`] or by a fixed delay. Under
+//! [`WriteRule::Stopped`], puts are also kept from beginning a new memtable. While space is short,
+//! groups of deletes alone are not slowed down and no writer is stopped, because deletes can free
+//! space.
+//!
+//! # Shortage
+//! At each change of the tree, space is in one of these states ([`Shortage`]):
+//!
+//! | state | begins when | is the decider asked for a plan that frees space | does a writer wait |
+//! |---|---|---|---|
+//! | enough | the tree changes | no | no |
+//! | short | a job or a writer finds no space | yes | yes |
+//! | refused | a compaction that was due then finds no space either | yes | no |
+//! | exhausted | the decider then has no plan | no | no |
+//!
+//! With the next change of the tree space may have come free, so there is enough until a job or a
+//! writer finds none again. When the oldest snapshot ends, jobs may drop more: refused and
+//! exhausted become short.
+//!
+//! # Another try
+//! A job that found no space waits in [`Retry`] for *news*: a change of the tree, the end of the
+//! oldest snapshot, or a change of the lifecycle. It waits for a limited time, because space can
+//! also come free without news: a reader ends, or a compaction that found no space deletes its
+//! outputs. A lack of space is no news, whoever notes it: otherwise two jobs that find no space
+//! would wake each other without a pause.
+//!
+//! Any thread. One lock and one condition.
+
+use std::time::Duration;
+
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::{WaitCause, WaitCounts};
+use terrace_env::{ByteCount, Time, runner};
+use terrace_policy::{Pressure, WriteRule};
+
+use super::throttle::Throttle;
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::lifecycle::{Lifecycle, Waiter};
+
+/// How long a job that found no space waits before it tries again, at first and at most.
+const RETRY_FIRST: Duration = Duration::from_millis(2);
+const RETRY_MAX: Duration = Duration::from_millis(500);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Space {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How writers are let in, as the tree stands.
+    rule: WriteRule,
+    throttle: Throttle,
+    /// How many compactions are under way that writers have caused.
+    compactions: usize,
+    /// How often the tree has changed.
+    changes: u64,
+    /// How often something has happened after which a job may find space that found none.
+    news: u64,
+    /// Somebody found no space, and the tree has not changed since.
+    lack: Option<Error>,
+    /// How often a job has found no space.
+    errors: u64,
+    /// How often a flush has.
+    flush_errors: u64,
+    /// The reservation that a merge did not get, and the change of the tree at which it did not.
+    refused: Option<(u64, ByteCount)>,
+    /// At which change of the tree nothing more could be done for space.
+    exhausted_at: Option<u64>,
+    /// At which change a compaction that was due found no space.
+    refused_at: Option<u64>,
+}
+
+/// Whether there is space, at one change of the tree. See the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shortage {
+    Enough,
+    Short,
+    Refused,
+    Exhausted,
+}
+
+impl State {
+    fn shortage(&self, tree: u64) -> Shortage {
+        if self.lack.is_none() {
+            Shortage::Enough
+        } else if self.exhausted_at == Some(tree) {
+            Shortage::Exhausted
+        } else if self.refused_at == Some(tree) {
+            Shortage::Refused
+        } else {
+            Shortage::Short
+        }
+    }
+}
+
+impl Space {
+    pub(crate) fn new(rule: WriteRule) -> Self {
+        let state = State {
+            rule,
+            throttle: Throttle::default(),
+            compactions: 0,
+            changes: 0,
+            news: 0,
+            lack: None,
+            errors: 0,
+            flush_errors: 0,
+            refused: None,
+            exhausted_at: None,
+            refused_at: None,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::default() }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state.lock());
+        self.changed.notify_all();
+        changed
+    }
+
+    /// Notes that somebody found no space.
+    pub(crate) fn note(&self, error: &Error) {
+        debug_assert!(error.is_space(), "a lack of space, not {error}");
+        self.change(|state| {
+            state.lack = Some(error.clone());
+            state.errors += 1;
+            state.news += u64::from(canary::is_broken(Rule::LackIsNoNews));
+        });
+    }
+
+    /// Notes that a flush did.
+    pub(crate) fn count_flush_error(&self) {
+        self.state.lock().flush_errors += 1;
+    }
+
+    /// How often somebody has found no space.
+    pub(crate) fn errors(&self) -> u64 {
+        self.state.lock().errors
+    }
+
+    /// How often a flush has.
+    pub(crate) fn flush_errors(&self) -> u64 {
+        self.state.lock().flush_errors
+    }
+
+    /// The tree has changed for the `changes`th time: there may be space now.
+    pub(crate) fn tree_has_changed(&self, changes: u64, rule: WriteRule) {
+        self.change(|state| {
+            debug_assert!(state.changes < changes, "changes are told in their order");
+            (state.changes, state.rule, state.lack) = (changes, rule, None);
+            state.news += 1;
+        });
+    }
+
+    /// A snapshot has ended: the entries that it kept can be dropped now. Whether space is short.
+    pub(crate) fn snapshot_has_ended(&self) -> bool {
+        self.change(|state| {
+            // What was tried in vain may succeed now, without a change of the tree.
+            (state.exhausted_at, state.refused_at) = (None, None);
+            state.news += 1;
+            state.lack.is_some()
+        })
+    }
+
+    /// Wakes all who wait, after a change of the lifecycle.
+    pub(crate) fn wake(&self) {
+        self.change(|state| state.news += 1);
+    }
+
+    /// How much news there has been. A job asks before a try: see [`Retry::wait`].
+    pub(crate) fn news(&self) -> u64 {
+        self.state.lock().news
+    }
+
+    /// The lack of space that somebody noted last, unless it has ended.
+    pub(crate) fn lack(&self) -> Option<Error> {
+        self.state.lock().lack.clone()
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.state.lock().lack.is_some()
+    }
+
+    /// For a caller that waits for jobs: an error if they have stopped, or if there is no space and
+    /// the caller would wait in vain.
+    pub(crate) fn check_progress(&self, lifecycle: &Lifecycle, in_vain: bool) -> Result<(), Error> {
+        lifecycle.check_writable()?;
+        self.lack().filter(|_| in_vain).map_or(Ok(()), Err)
+    }
+
+    /// Whether the decider is to be asked for a plan that frees space, at this change of the tree.
+    pub(crate) fn needs_compaction(&self, tree: u64) -> bool {
+        matches!(self.state.lock().shortage(tree), Shortage::Short | Shortage::Refused)
+    }
+
+    /// The decider has nothing that frees space, at this change of the tree.
+    pub(crate) fn note_exhausted(&self, tree: u64) {
+        self.change(|state| state.exhausted_at = Some(tree));
+    }
+
+    /// A compaction that was due at this change of the tree found no space.
+    pub(crate) fn note_refused(&self, tree: u64) {
+        self.state.lock().refused_at = Some(tree);
+    }
+
+    /// The lack of space, if a writer need not wait for its end at this change of the tree.
+    pub(crate) fn lack_in_vain(&self, tree: u64) -> Option<Error> {
+        let state = self.state.lock();
+        let in_vain = matches!(state.shortage(tree), Shortage::Refused | Shortage::Exhausted);
+        state.lack.clone().filter(|_| in_vain)
+    }
+
+    /// A merge did not get a reservation of so many bytes, at this change of the tree.
+    pub(crate) fn refuse(&self, tree: u64, bytes: ByteCount) {
+        self.state.lock().refused = Some((tree, bytes));
+    }
+
+    /// Bytes that a merge was refused at this change of the tree.
+    pub(crate) fn refused(&self, tree: u64) -> Option<ByteCount> {
+        self.state.lock().refused.filter(|(at, _)| *at == tree).map(|(_, bytes)| bytes)
+    }
+
+    /// Lets a group of writes in; returns how long its leader is to wait, and why. `fill`: how full
+    /// the memtables are that may be in memory. Deletes never wait while space is short: they are
+    /// what gives space.
+    pub(crate) fn admit(
+        &self,
+        now: Time,
+        bytes: u64,
+        fill: Pressure,
+        puts: bool,
+    ) -> Option<(Duration, WaitCause)> {
+        let mut state = self.state.lock();
+        let delay = match state.rule {
+            WriteRule::Paced(tree) => state.throttle.admit(now, bytes, tree, fill),
+            WriteRule::Free => None,
+            WriteRule::Delayed | WriteRule::Stopped => {
+                Some((WriteRule::DELAY, WaitCause::TreeDelay))
+            }
+        };
+        delay.filter(|_| puts || state.lack.is_none())
+    }
+
+    /// Whether no memtable may be begun before level 0 has fewer runs. Never while space is short:
+    /// then the jobs may need what writers bring.
+    pub(crate) fn stops_writers(&self) -> bool {
+        let state = self.state.lock();
+        state.rule == WriteRule::Stopped && state.lack.is_none()
+    }
+
+    /// A flush has ended that took this long.
+    pub(crate) fn flushed(&self, now: Time, time: Duration) {
+        self.state.lock().throttle.flushed(now, time);
+    }
+
+    /// A compaction begins that writers have caused.
+    pub(crate) fn compaction_begins(&self) {
+        let mut state = self.state.lock();
+        state.compactions += 1;
+        if state.compactions == 1 {
+            state.throttle.compaction_begins(runner::now());
+        }
+    }
+
+    /// A compaction has ended; `burden`: one that writers have caused.
+    pub(crate) fn compaction_ends(&self, burden: bool) {
+        self.change(|state| {
+            debug_assert!(state.compactions >= usize::from(burden), "it began as a burden");
+            state.compactions -= usize::from(burden);
+            state.news += u64::from(canary::is_broken(Rule::LackIsNoNews));
+            if burden && state.compactions == 0 {
+                state.throttle.compaction_ends(runner::now());
+            }
+        });
+    }
+
+    /// Waits until the tree has changed since `tree`, for no longer than `limit`; `false` if
+    /// `is_vain` says that there is nothing to wait for. It is told whether the decider has nothing
+    /// that frees space.
+    pub(crate) fn await_tree_change(
+        &self,
+        tree: &mut u64,
+        limit: Duration,
+        is_vain: impl Fn(bool) -> bool,
+    ) -> bool {
+        let start = runner::now();
+        let mut state = self.state.lock();
+        while state.changes == *tree {
+            let waited = runner::now().since(start);
+            if is_vain(state.exhausted_at == Some(*tree)) || waited >= limit {
+                return false;
+            }
+            let _ = self.changed.wait_for(&mut state, limit - waited);
+        }
+        *tree = state.changes;
+        true
+    }
+
+    /// Waits for news since `news`, for no longer than `limit`.
+    fn await_news(&self, state: &mut MutexGuard<'_, State>, news: u64, limit: Duration) {
+        let end = runner::now() + limit;
+        while state.news == news && runner::now() < end {
+            let _ = self.changed.wait_until(state, end);
+        }
+    }
+}
+
+impl Waiter for Space {
+    fn lifecycle_has_changed(&self, _: Option<&Error>) {
+        self.wake();
+    }
+}
+
+/// Waits longer after each try that found no space.
+#[derive(Debug)]
+pub(crate) struct Retry(Duration);
+
+impl Retry {
+    pub(crate) fn new() -> Self {
+        Self(RETRY_FIRST)
+    }
+
+    /// Waits until space may have come free, but not for ever. `news`: what
+    /// [`Space::news`] returned before the try that found no space.
+    pub(crate) fn wait(
+        &mut self,
+        space: &Space,
+        lifecycle: &Lifecycle,
+        waits: &WaitCounts,
+        news: u64,
+    ) {
+        let mut state = space.state.lock();
+        if !lifecycle.must_stop() {
+            waits.during(WaitCause::Retry, || {
+                space.await_news(&mut state, news, self.0);
+            });
+        }
+        self.0 = (self.0 * 2).min(RETRY_MAX);
+    }
+}
+
+/// An error of a job that finds no space.
+#[cfg(test)]
+pub(crate) fn no_space() -> Error {
+    use terrace_env::store::{Rank, StoreError};
+    let (needed, available, rank) = (ByteCount(1), ByteCount(0), Rank::Compaction);
+    Error::from(StoreError::NoSpace {
+        rank,
+        needed,
+        available,
+        on_host: false,
+        empty: false,
+        device: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shortage(space: &Space, tree: u64) -> Shortage {
+        let shortage = space.state.lock().shortage(tree);
+        let is_tried = matches!(shortage, Shortage::Short | Shortage::Refused);
+        assert_eq!(space.needs_compaction(tree), is_tried);
+        let is_in_vain = matches!(shortage, Shortage::Refused | Shortage::Exhausted);
+        assert_eq!(space.lack_in_vain(tree).is_some(), is_in_vain);
+        assert_eq!(space.is_short(), shortage != Shortage::Enough);
+        shortage
+    }
+
+    #[test]
+    fn a_shortage_is_of_the_tree_at_which_all_was_tried() {
+        let space = Space::new(WriteRule::Free);
+        assert_eq!(shortage(&space, 0), Shortage::Enough);
+        space.note(&no_space());
+        assert_eq!(shortage(&space, 0), Shortage::Short);
+        space.note_exhausted(0);
+        assert_eq!(shortage(&space, 0), Shortage::Exhausted);
+        assert!(space.snapshot_has_ended(), "the space that it kept is needed");
+        assert_eq!(shortage(&space, 0), Shortage::Short);
+        space.note_refused(0);
+        assert_eq!(shortage(&space, 0), Shortage::Refused);
+        space.note_exhausted(0);
+        assert_eq!(shortage(&space, 0), Shortage::Exhausted, "the decider has the last word");
+        space.tree_has_changed(1, WriteRule::Free);
+        assert_eq!(shortage(&space, 1), Shortage::Enough);
+        space.note(&no_space());
+        assert_eq!(shortage(&space, 1), Shortage::Short, "the tree is another one");
+    }
+
+    #[test]
+    fn no_writer_is_stopped_while_space_is_short() {
+        let space = Space::new(WriteRule::Stopped);
+        assert!(space.stops_writers());
+        space.note(&no_space());
+        assert!(!space.stops_writers(), "jobs may need the deletes");
+        let fill = Pressure(0.0);
+        assert!(space.admit(Time(0), 1, fill, false).is_none(), "deletes do not wait");
+        assert!(space.admit(Time(0), 1, fill, true).is_some());
+        space.tree_has_changed(1, WriteRule::Free);
+        assert!(!space.stops_writers() && space.admit(Time(0), 1, fill, true).is_none());
+    }
+}

@@ -1,0 +1,214 @@
+//! [`Transaction`]: reads at one moment, which are remembered, and writes that are held back until
+//! the commit.
+//!
+//! - A read goes to the transaction's own writes first and then to its snapshot. A key that is read
+//!   from the snapshot is remembered, also if nothing is there, and a range as far as a scan
+//!   has come.
+//! - The commit writes one batch with a [`Guard`] over all that is remembered. If any of it was
+//!   written since the snapshot, the commit is [`Error::Conflict`].
+//! - What all transactions hold together is bounded by a part of the memory budget: a read or a
+//!   write beyond it is [`Error::TransactionsOverMemory`].
+//! - While it is open, its snapshot keeps entries, like every snapshot.
+//!
+//! Threads: any. One lock, not held over a read of the store.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::MemoryLease;
+use terrace_env::sync::Mutex;
+
+use super::transaction_scan::TransactionScan;
+use super::write_buffer::{self, WriteBuffer};
+use crate::key::{self, KeySpaceId, check_sizes};
+use crate::read::{Reader, Snapshot};
+use crate::write::{Guard, KeyRanges, ReadSet, Writer};
+use crate::{Bounds, Durability, Error, ReadOptions};
+
+/// Several reads and writes that take effect as if they were done at once. Dropped without a
+/// [`commit`](Self::commit), it has written nothing.
+pub struct Transaction {
+    reader: Arc<Reader>,
+    writer: Arc<Writer>,
+    snapshot: Snapshot,
+    state: Arc<Mutex<State>>,
+}
+
+/// Reads and writes of a transaction.
+pub(super) struct State {
+    reads: ReadSet,
+    pub(super) writes: WriteBuffer,
+    /// Ranges of scans that are open: their full keys. Each may be read to its end.
+    scans: BTreeMap<u64, (Vec<u8>, Vec<u8>)>,
+    scan_next: u64,
+    memory: MemoryLease,
+}
+
+impl State {
+    /// Counts what it holds.
+    fn count(&mut self) {
+        self.memory.resize(self.reads.bytes() + self.writes.bytes());
+    }
+
+    /// Notes a scan that begins.
+    fn begin_scan(&mut self, range: (Vec<u8>, Vec<u8>)) -> u64 {
+        let id = self.scan_next;
+        self.scan_next += 1;
+        self.scans.insert(id, range);
+        id
+    }
+
+    /// Notes what a scan has read that ends.
+    pub(super) fn end_scan(&mut self, id: u64, read: Vec<(Vec<u8>, Vec<u8>)>) {
+        if self.scans.remove(&id).is_some() {
+            read.into_iter().for_each(|(start, end)| self.reads.add_range(start, end));
+            self.count();
+        }
+    }
+}
+
+impl Transaction {
+    pub(crate) fn new(reader: &Arc<Reader>, writer: &Arc<Writer>) -> Result<Self, Error> {
+        writer.tree.check_open()?;
+        let state = State {
+            reads: ReadSet::default(),
+            writes: WriteBuffer::default(),
+            scans: BTreeMap::new(),
+            scan_next: 0,
+            memory: writer.memory.transaction(),
+        };
+        let snapshot = Snapshot::new(reader);
+        let (reader, writer) = (Arc::clone(reader), Arc::clone(writer));
+        Ok(Self { reader, writer, snapshot, state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// The moment that it reads. What is read from the snapshot itself is not remembered: another
+    /// write of it is no conflict.
+    #[must_use]
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// Value of the key, as the transaction sees it.
+    pub fn get(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Bytes>, Error> {
+        let own = self.note_key(space, user_key)?;
+        own.map_or_else(|| self.snapshot.get_with(space, user_key, options), Ok)
+    }
+
+    /// Whether something is under the key, as the transaction sees it.
+    pub fn contains(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<bool, Error> {
+        let own = self.note_key(space, user_key)?.map(|write| Ok(write.is_some()));
+        own.unwrap_or_else(|| self.snapshot.contains(space, user_key, options))
+    }
+
+    /// The transaction's own write of a key; otherwise remembers that the key is read.
+    fn note_key(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Option<Bytes>>, Error> {
+        let full_key = key::full_key(space, user_key);
+        let mut state = self.state.lock();
+        if let Some(own) = state.writes.get(&full_key) {
+            return Ok(Some(own));
+        }
+        self.writer.memory.check_transactions(full_key.len() + ReadSet::KEY_BYTES)?;
+        state.reads.add_key(full_key);
+        state.count();
+        Ok(None)
+    }
+
+    /// Entries of the range, in order, as the transaction sees them: with its own writes, also with
+    /// those that come before the scan has passed their keys. Once the transaction has ended, the
+    /// scan goes on without them.
+    pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<TransactionScan, Error> {
+        let (start, end) = bounds.full_keys(space);
+        let range = (start, end.unwrap_or_else(|| vec![0xff; key::SPACE_BYTES + 1]));
+        self.check_range(&range.0, &range.1)?;
+        let below = self.snapshot.scan(space, bounds)?;
+        let id = self.state.lock().begin_scan(range.clone());
+        Ok(TransactionScan::new(space, range, below, Arc::clone(&self.state), id))
+    }
+
+    fn check_range(&self, start: &[u8], end: &[u8]) -> Result<(), Error> {
+        let bytes = start.len() + end.len() + KeyRanges::RANGE_BYTES;
+        self.writer.memory.check_transactions(bytes)
+    }
+
+    /// Writes `value` under `key`, at the commit.
+    pub fn put(&self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.write(space, user_key, Some(value))
+    }
+
+    /// Removes what is under `key`, at the commit.
+    pub fn delete(&self, space: KeySpaceId, user_key: &[u8]) -> Result<(), Error> {
+        self.write(space, user_key, None)
+    }
+
+    fn write(&self, space: KeySpaceId, key: &[u8], value: Option<&[u8]>) -> Result<(), Error> {
+        check_sizes(key, value.unwrap_or_default())?;
+        let full_key = key::full_key(space, key);
+        let mut state = self.state.lock();
+        self.writer.memory.check_transactions(write_buffer::write_bytes(&full_key, value))?;
+        state.writes.write(full_key, value.map(Bytes::copy_from_slice));
+        state.count();
+        Ok(())
+    }
+
+    /// Removes what is in the range, at the commit: one write, and no read of the range.
+    pub fn delete_range(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
+        // As a batch does it: it checks the bounds.
+        let mut batch = crate::Batch::new();
+        batch.delete_range(space, bounds);
+        batch.defect()?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (start, end) = bounds.full_keys(space);
+        let Some(end) = end else { return Err(Error::UnknownKeySpace(space)) };
+        self.check_range(&start, &end)?;
+        let mut state = self.state.lock();
+        state.writes.delete_range(start, end);
+        state.count();
+        Ok(())
+    }
+
+    /// Applies the writes, if everything that was read is as it was; otherwise the error is
+    /// [`Error::Conflict`], and nothing is applied.
+    pub fn commit(self, durability: Durability) -> Result<(), Error> {
+        let Self { reader, writer, snapshot, state } = self;
+        let (batch, guard) = {
+            let mut state = state.lock();
+            if state.writes.is_empty() {
+                return writer.tree.check_open();
+            }
+            for (start, end) in std::mem::take(&mut state.scans).into_values() {
+                state.reads.add_range(start, end);
+            }
+            state.count();
+            let batch = std::mem::take(&mut state.writes).batch();
+            let none = writer.memory.transaction();
+            let memory = std::mem::replace(&mut state.memory, none);
+            let reads = std::mem::take(&mut state.reads);
+            (batch, Guard::new(reads, snapshot.sequence(), Some(memory)))
+        };
+        // The snapshot lives until the guard has been checked.
+        let written = writer.write_guarded(batch, durability, guard);
+        drop(snapshot);
+        let holders = |of_logs| reader.readers.space_holders(&*writer.room.store, of_logs);
+        written.map_err(|error| error.with_holders(holders))
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Transaction(at {})", self.snapshot.sequence())
+    }
+}

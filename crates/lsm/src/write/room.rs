@@ -1,0 +1,499 @@
+//! [`Room`]: before a group is appended to the log, its leader (the writer that writes it for all)
+//! calls [`Room::make_room`]. The call slows the leader down, waits for a flush, sets
+//! space aside for the flush of the memtable, or changes to a new memtable and log, until the group
+//! may be written.
+//!
+//! - Space for the flush is set aside before the first group of a memtable. If space is short, it
+//!   is set aside for a smaller memtable, which is full earlier.
+//! - A group that finds the memtable full goes to a new one. It waits first if `memtables_max`
+//!   memtables wait for their flush already. Puts also wait while the system stops writers
+//!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)), unless space is short.
+//! - For a large group, a memtable with entries is full if the group would make it exceed its
+//!   limit. A large group also waits for a flush if all memtables together would exceed their share
+//!   of memory.
+//! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
+//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`]. Where an opening has flushed all
+//!   of the log and no entry came since, a new log takes its place, which frees the old one.
+//! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
+//!   give space back. If even that is used up, and no job can free more, deletes fail too.
+//! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log
+//!   begins, so that a power cut leaves no later writes without earlier ones.
+//!
+//! Threads: the leader of the writes, which holds no lock when it calls. Before it waits for jobs,
+//! it begins to hand the bytes gathered in the log to the medium, unless the log is given up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::store::{Rank, Reservation, Store, Transaction};
+use terrace_env::wait::{WaitCause, WaitClock};
+use terrace_env::{ByteCount, runner};
+use terrace_policy::{Compaction, Pressure};
+
+use super::log::{self, ActiveLog};
+use super::preallocated_log::PreallocatedLogs;
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::compact::{Board, Notifier, worst_case_of_memtable};
+use crate::counters::Counters;
+use crate::lifecycle::Lifecycle;
+use crate::memory::Memory;
+use crate::memtable::{FlushQueue, FlushQueueGuard, ImmutableMemtable, Memtable};
+use crate::options::EngineOptions;
+use crate::space::Space;
+use crate::tree::{Committer, LogRecord, Tree};
+
+/// Longest wait of a writer that finds no space for a job to free some.
+const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// A writer that has waited for long enough and sees progress looks again after this.
+const WAIT_MIN: Duration = Duration::from_millis(1);
+
+/// The smallest memtable that puts are let into: below, flushes would cost more than they write.
+const ADMITTED_MIN: usize = 64 << 10;
+/// And at least this part of the store, a divisor, or half a memtable: each memtable may start a
+/// round of merges for space, and a round costs about as much however small the memtable is.
+const ADMITTED_PART: u64 = 128;
+/// The smallest that deletes are let into: the tables of that, in the worst case, fit into what any
+/// store keeps for a flush.
+const DELETES_MIN: usize = 4 << 10;
+
+/// A group is large beside memtables from this part of one on: what it adds is reckoned before it
+/// is written.
+const LARGE_PART: usize = 8;
+/// And at least from so many bytes on, if the space for a memtable of full size was set aside.
+const LARGE_MIN: usize = 64 << 10;
+
+/// A group that is to be written.
+#[derive(Clone, Copy)]
+struct Group {
+    puts: bool,
+    bytes: usize,
+    /// Least bytes that it will take in the memtable.
+    memory: usize,
+}
+
+/// Next step of a leader.
+enum Next {
+    Go,
+    /// Before a wait: hand over what has gathered in the log.
+    WriteOut,
+    SlowDown(Duration, WaitCause),
+    Waited,
+    Rotate,
+    Admit,
+}
+
+/// See the [module](self).
+pub(crate) struct Room {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) decider: Arc<dyn Compaction>,
+    pub(crate) options: EngineOptions,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) lifecycle: Arc<Lifecycle>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) committer: Arc<Committer>,
+    pub(crate) memtables: Arc<FlushQueue>,
+    pub(crate) space: Arc<Space>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) notifier: Arc<Notifier>,
+    pub(crate) ahead: Arc<PreallocatedLogs>,
+}
+
+impl Room {
+    /// Waits until a group may be written of so many bytes, which will take at least `memory` in
+    /// the memtable. `puts`: whether it is more than deletes.
+    pub(crate) fn make_room(
+        &self,
+        log: &mut ActiveLog,
+        (bytes, memory): (usize, usize),
+        puts: bool,
+        urgent: bool,
+    ) -> Result<(), Error> {
+        let (mut admitted, mut handed_over) = (false, false);
+        let mut wait = self.counters.waits.clock();
+        loop {
+            let hand_over = !handed_over && log.has_gathered();
+            let group = Group { puts, bytes, memory };
+            let next = self.next_step(log, group, &mut admitted, &mut wait, hand_over);
+            if !matches!(next, Ok(Next::Waited)) {
+                wait.off();
+            }
+            let done = match next {
+                Ok(Next::Go) => return Ok(()),
+                Ok(Next::WriteOut) => {
+                    handed_over = true;
+                    self.write_out_before_wait(log);
+                    Ok(())
+                }
+                Ok(Next::SlowDown(delay, cause)) => {
+                    if log.due.is_some_and(|due| runner::now() + delay >= due) {
+                        self.write_out_before_wait(log);
+                    }
+                    self.counters.waits.during(cause, || runner::sleep(delay));
+                    Ok(())
+                }
+                Ok(Next::Waited) => Ok(()),
+                Ok(Next::Rotate) => {
+                    let urgent = !puts && (urgent || self.space.is_short());
+                    self.rotate(log, urgent)
+                }
+                Ok(Next::Admit) => self.admit(log, memory, puts),
+                Err(error) => Err(error),
+            };
+            done?;
+        }
+    }
+
+    /// Next step of the leader; where that is a wait, the wait is over when this returns.
+    fn next_step(
+        &self,
+        log: &ActiveLog,
+        Group { puts, bytes, memory }: Group,
+        admitted: &mut bool,
+        wait: &mut WaitClock<'_>,
+        hand_over: bool,
+    ) -> Result<Next, Error> {
+        let filled = self.tree.glance().active.bytes();
+        let size = self.options.memtable_size.0 as usize;
+        let immutable = self.memtables.lock();
+        self.lifecycle.check_writable()?;
+        if !std::mem::replace(admitted, true) {
+            let memtables = immutable.len() as f64 + filled as f64 / size.max(1) as f64;
+            let fill = Pressure(memtables / (self.options.memtables_max as f64 + 1.0));
+            let delay = self.space.admit(runner::now(), bytes as u64, fill, puts);
+            if let Some((delay, cause)) = delay {
+                return Ok(Next::SlowDown(delay, cause));
+            }
+        }
+        let limit = if log.admitted > 0 { log.admitted.min(size) } else { size };
+        // A group that would make the memtable much larger than its limit gets a memtable of its
+        // own.
+        let large = (size / LARGE_PART).max(LARGE_MIN);
+        let is_large = memory >= if limit < size { limit / LARGE_PART } else { large };
+        let full = filled >= limit || (is_large && filled > 0 && filled + memory > limit);
+        let crowded = is_large
+            && !full
+            && !immutable.is_empty()
+            && self.memory.memtables_overflow_with(memory);
+        if crowded || (full && immutable.len() >= self.options.memtables_max) {
+            if hand_over {
+                return Ok(Next::WriteOut);
+            }
+            wait.on(WaitCause::Memtables);
+            return self.await_jobs(immutable).map(|()| Next::Waited);
+        }
+        if full && puts && self.space.stops_writers() {
+            if hand_over {
+                return Ok(Next::WriteOut);
+            }
+            wait.on(WaitCause::TreeStop);
+            return self.await_jobs(immutable).map(|()| Next::Waited);
+        }
+        if full || log.is_given_up() || (puts && (log.urgent || log.for_deletes)) {
+            return Ok(Next::Rotate);
+        }
+        Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
+    }
+
+    /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
+    /// can. The next write to the log finds an error again.
+    fn write_out_before_wait(&self, log: &mut ActiveLog) {
+        if let Err(error) = log.begin_write_out()
+            && !error.is_space()
+        {
+            self.note(error);
+        }
+    }
+
+    /// Sets space aside for the flush of the memtable, with at least `memory` bytes more in it.
+    fn admit(&self, log: &mut ActiveLog, memory: usize, puts: bool) -> Result<(), Error> {
+        if !self.memtables.lock().all_have_space() {
+            // Logs that an opening replayed: the space that was set aside for their flushes is
+            // nobody's now, and must become nobody else's.
+            self.write_out_before_wait(log);
+            self.wait_for_flushes()?;
+        }
+        let least = if puts { self.admitted_min() } else { DELETES_MIN };
+        let least = least.max(self.tree.glance().active.bytes() + memory);
+        let most = (self.options.memtable_size.0 as usize).max(least);
+        let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
+        // A job may change the tree, and free what is lacking, during the tries.
+        let before = (self.tree.changes(), self.store.space().free);
+        let mut refused = None;
+        for &rank in ranks {
+            match self.reserve_flush(rank, most, least) {
+                Ok((size, reservation)) => {
+                    (log.hold, log.admitted) = (Some(reservation), size);
+                    log.for_deletes = rank == Rank::Flush;
+                    return Ok(());
+                }
+                Err(error) if error.is_space() => refused = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(refused) = refused else { return Ok(()) };
+        self.write_out_before_wait(log);
+        let immutable = self.memtables.lock();
+        if !immutable.is_empty() {
+            self.lifecycle.check_writable()?;
+            return self
+                .counters
+                .waits
+                .during(WaitCause::FlushSpace, || self.await_jobs(immutable));
+        }
+        drop(immutable);
+        self.win_space(log, before, refused)
+    }
+
+    /// The smallest memtable that puts are let into.
+    fn admitted_min(&self) -> usize {
+        let part = self.store.space().capacity.0 / ADMITTED_PART;
+        let half = self.options.memtable_size.0 / 2;
+        ADMITTED_MIN.max(part.min(half) as usize)
+    }
+
+    /// Waits for jobs to change something; an error where none finds space.
+    fn await_jobs(&self, mut immutable: FlushQueueGuard<'_>) -> Result<(), Error> {
+        let Some(error) = self.out_of_space() else {
+            immutable.wait();
+            return Ok(());
+        };
+        // A flush that has its space gives back that of its log, and a compaction tries again.
+        let held = immutable.next_has_space();
+        let mut tree = self.tree.changes();
+        drop(immutable);
+        if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
+    }
+
+    /// The error for lack of space, as long as no compaction is under way or to be tried that may
+    /// free some.
+    fn out_of_space(&self) -> Option<Error> {
+        let error = self.space.lack()?;
+        let in_vain = self.space.lack_in_vain(self.tree.changes()).is_some();
+        (in_vain && !self.board.is_compacting()).then_some(error)
+    }
+
+    /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
+    /// refusal when they find none. `before`: the change of the tree, and the free space, before
+    /// space was refused.
+    fn win_space(
+        &self,
+        log: &mut ActiveLog,
+        (mut tree, free): (u64, ByteCount),
+        refused: Error,
+    ) -> Result<(), Error> {
+        if self.tree.glance().active.is_empty() && log.has_bytes() {
+            // An opening has flushed all of the log that it goes on with.
+            return self.rotate(log, false);
+        }
+        self.rotate_if_filled(log)?;
+        self.notifier.no_space(&refused);
+        // A job keeps the tables that it has merged until it ends, behind its change of the tree.
+        let has_come = self.wait_for_space(&mut tree) || self.store.space().free > free;
+        if has_come { Ok(()) } else { Err(refused) }
+    }
+
+    /// Sets space aside for the flush of a memtable of a size between these.
+    fn reserve_flush(
+        &self,
+        rank: Rank,
+        most: usize,
+        least: usize,
+    ) -> Result<(usize, Reservation), Error> {
+        let routes = self.decider.flush_routes_max();
+        let options = self.committer.options_now();
+        let (mut size, start) = (most, runner::now());
+        loop {
+            let worst = worst_case_of_memtable(&options, routes, size as u64);
+            match self.store.reserve(rank, worst) {
+                Ok(reservation) => return Ok((size, reservation)),
+                Err(error) if error.is_space() && size > least => {
+                    // A wait in vain is not repeated for each smaller size.
+                    let in_vain = runner::now().since(start) >= SPACE_WAIT_MAX;
+                    size = if in_vain { least } else { (size / 2).max(least) };
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for space that a job frees: until one has changed the tree since `tree`; `false` when
+    /// none does.
+    pub(crate) fn wait_for_space(&self, tree: &mut u64) -> bool {
+        self.counters.waits.during(WaitCause::FlushSpace, || self.wait_for_change(tree))
+    }
+
+    fn wait_for_change(&self, tree: &mut u64) -> bool {
+        self.space.await_tree_change(tree, SPACE_WAIT_MAX, |exhausted| {
+            let helpless = exhausted && !self.tree.has_immutable();
+            self.lifecycle.must_stop() || helpless
+        })
+    }
+
+    /// Changes to a new memtable and log, unless the memtable is empty.
+    pub(crate) fn rotate_if_filled(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        if self.tree.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
+    }
+
+    /// Changes to a new memtable and log; the old memtable waits for its flush. If a step of that
+    /// finds no space, the old log is given up.
+    fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        if log.is_given_up() {
+            return self.begin_again(log, urgent);
+        }
+        match self.change_log(log, urgent) {
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                self.begin_again(log, urgent)
+            }
+            other => other,
+        }
+    }
+
+    /// Changes to the log that was made ahead. If there is none, the old log is sealed and the new
+    /// one created by one transaction, the new one right behind the old. After an error the old log
+    /// may be finished, and no new one is left.
+    fn change_log(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        let empty = self.tree.glance().active.is_empty();
+        if !urgent && !empty && self.switch_log(log)? {
+            return Ok(());
+        }
+        log.finish()?;
+        let writer = log::create(&*self.store, rank(urgent), None)?;
+        let mut transaction = Transaction::new();
+        if empty {
+            transaction.delete(log.id());
+        } else {
+            transaction.seal(log.id(), LogRecord { first: log.first }.annotation());
+        }
+        transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
+        self.store.commit(transaction)?;
+        self.ahead.overtake(writer.id());
+        self.hand_over_memtable(log);
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Goes on in the preallocated log; `false` if there is none.
+    fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
+        let Some(next) = self.ahead.take() else { return Ok(false) };
+        debug_assert!(log.id() < next.id(), "a log that was overtaken");
+        if let Err(error) = log.sync().and_then(|()| log.finish()) {
+            let next = Some(next).filter(|_| !canary::is_broken(Rule::LogAheadIsKept));
+            self.ahead.give_back(next);
+            return Err(error);
+        }
+        self.hand_over_memtable(log);
+        let (first, sequence, before) = (log.first, log.next, log.as_predecessor());
+        let old = std::mem::replace(log, ActiveLog::following(next, sequence, before));
+        if let Some(writer) = old.into_writer() {
+            self.ahead.leave(writer, first);
+        }
+        Ok(true)
+    }
+
+    /// Leaves the log to the flush of its memtable, which deletes it.
+    pub(crate) fn give_up_log(&self, log: &mut ActiveLog) {
+        log.give_up();
+        self.hand_over_memtable(log);
+    }
+
+    /// Makes everything durable that was written before, but for batches without a log.
+    pub(crate) fn make_durable(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        if log.is_given_up() {
+            return self.wait_for_flushes();
+        }
+        let synced = log.sync();
+        self.written_or_flushed(log, synced)
+    }
+
+    /// Takes the result of a write of the log. What the log has no space for is durable as soon as
+    /// it is in tables: the log is given up, and its memtable flushed.
+    pub(crate) fn written_or_flushed(
+        &self,
+        log: &mut ActiveLog,
+        written: Result<(), Error>,
+    ) -> Result<(), Error> {
+        match written {
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                self.wait_for_flushes()
+            }
+            other => other,
+        }
+    }
+
+    /// Begins a log after one was given up, once everything before is in tables. All logs are gone
+    /// then: the preallocated one gives its space back, too.
+    pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        self.wait_for_flushes()?;
+        self.ahead.call_off()?;
+        let writer = log::create(&*self.store, rank(urgent), None)?;
+        let mut transaction = Transaction::new();
+        if self.store.info(log.id()).is_some() {
+            transaction.delete(log.id());
+        }
+        transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
+        self.store.commit(transaction)?;
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Waits until no memtable waits any more, as long as there is progress.
+    pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
+        let (mut last, mut since) = (usize::MAX, runner::now());
+        let mut wait = self.counters.waits.clock();
+        let mut immutable = self.memtables.lock();
+        while !immutable.is_empty() {
+            self.lifecycle.check_writable()?;
+            if immutable.len() < last {
+                (last, since) = (immutable.len(), runner::now());
+            }
+            let waited = runner::now().since(since);
+            if waited >= SPACE_WAIT_MAX
+                && let Some(error) = self.space.lack()
+            {
+                return Err(error);
+            }
+            wait.on(WaitCause::LogSwitch);
+            let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(WAIT_MIN);
+            immutable.wait_for(rest);
+        }
+        Ok(())
+    }
+
+    /// Draws the consequence of an error of the log.
+    pub(crate) fn note(&self, error: Error) {
+        match error {
+            Error::Closed | Error::Stopped { .. } => {}
+            error if error.is_of_log_device() => {}
+            error if error.is_space() => self.notifier.no_space(&error),
+            error => self.lifecycle.fail("the log", error),
+        }
+    }
+
+    /// Leaves the active memtable to the flush and begins an empty one.
+    pub(crate) fn hand_over_memtable(&self, log: &mut ActiveLog) {
+        let old = self.tree.view().active.clone();
+        if old.is_empty() {
+            return;
+        }
+        debug_assert!(
+            old.end() <= log.next,
+            "the memtable of the log that is led has its entries alone"
+        );
+        let hold = log.hold.take().map(Arc::new);
+        let (memtable, log) = (Arc::clone(&old), log.id());
+        let immutable = ImmutableMemtable { memtable, log, hold, rest: None };
+        self.tree.replace_active(Arc::new(Memtable::following(&old, &self.memory.memtables)));
+        self.memtables.push(immutable);
+    }
+}
+
+fn rank(urgent: bool) -> Rank {
+    if urgent { Rank::UrgentLog } else { Rank::Log }
+}

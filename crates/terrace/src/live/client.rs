@@ -1,0 +1,318 @@
+//! [`Live`]: a store that another process has open, looked at through the window of that process.
+//!
+//! - A connection has one request at a time. Once a call has failed because of the connection, all
+//!   later ones fail; the caller connects again.
+//! - The other process may end at any time. A call then returns an error of the kind
+//!   [`ErrorKind::Closed`], and the store can be opened.
+//! - If the other process does not answer within [`LIMITS`], because it is stopped for example, the
+//!   call returns an error that says so.
+//!
+//! One thread at a time uses it.
+
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use serde::de::DeserializeOwned;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::{Store, StoreError};
+use terrace_env::{ByteCount, SeqNo};
+use terrace_lsm::{Bounds, Checkpointed};
+
+use super::connection::LiveSnapshot;
+use super::copy::answer_calls;
+use super::frame::{Incoming, Kind, Limits, Outgoing};
+use super::overview::ZoneMap;
+use super::place::{self, Place};
+use super::remote_error;
+use super::request::{MAGIC, Request, ScanRequest, VERSION};
+use crate::{Error, ErrorKind};
+
+/// Time limits of a client. An owner that flushes for a checkpoint is silent for long.
+const LIMITS: Limits = Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(30) };
+
+/// How long the flush at the begin of a checkpoint may take, and the pauses between its tables.
+const CHECKPOINT_IDLE: Duration = Duration::from_secs(3600);
+
+/// The most bytes of an answer that is held in memory: the zones of a drive, or a value.
+const ANSWER_MAX: usize = 1 << 30;
+
+/// A connection to the process that has a store open. One thread at a time uses it. Once a call has
+/// failed because of the connection, all later ones fail.
+pub struct Live {
+    incoming: Incoming,
+    outgoing: Outgoing,
+    place: Place,
+    owner: Owner,
+}
+
+/// The process that has a store open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// Its command line, or the begin of it, as people can read it.
+    pub command: String,
+}
+
+impl Live {
+    /// Connects to the process that has the store at a path open: an image, a block device or a
+    /// directory. `None` if no process offers a window to it: it is not open, or opened without
+    /// [`Options::live`](field@crate::Options::live).
+    pub fn connect(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
+        let place = match Place::of(path.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            place => place.map_err(Error::of_window)?,
+        };
+        let Some(stream) = place.connect().map_err(Error::of_window)? else { return Ok(None) };
+        let other = stream.try_clone().map_err(Error::of_window)?;
+        let (mut outgoing, mut incoming) =
+            (Outgoing::new(other, LIMITS), Incoming::new(stream, LIMITS));
+        match greet(&mut incoming, &mut outgoing) {
+            Ok(owner) => Ok(Some(Self { incoming, outgoing, place, owner })),
+            // It has just closed the store.
+            Err(error) if error.kind() == ErrorKind::Closed => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The process that has it open.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The store as it is now, and its events after a number.
+    pub fn snapshot(&mut self, events_after: u64) -> Result<LiveSnapshot, Error> {
+        self.json(&Request::Snapshot { events_after })
+    }
+
+    /// The contents of its devices.
+    pub fn zone_map(&mut self) -> Result<ZoneMap, Error> {
+        self.json(&Request::Zones)
+    }
+
+    /// The value under a key in the key space of this name.
+    pub fn get(&mut self, space: &str, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        let request = Request::Get { space: space.to_owned(), key: key.to_vec() };
+        let answer = self.whole(&request)?;
+        match answer.split_first() {
+            Some((0, [])) => Ok(None),
+            Some((1, _)) => Ok(Some(Bytes::from(answer).slice(1..))),
+            _ => Err(malformed("a value, or none")),
+        }
+    }
+
+    /// The entries of a range in order, from the last one on if `reverse`, at most `limit`. Without
+    /// `values` each entry has only the size of its value.
+    ///
+    /// They are those of the moment at which the scan begins. The process that has the store open
+    /// ends a scan that is not read for half a minute.
+    pub fn scan(
+        mut self,
+        space: &str,
+        bounds: impl Into<Bounds>,
+        reverse: bool,
+        limit: u64,
+        values: bool,
+    ) -> Result<LiveScan, Error> {
+        let bounds = bounds.into();
+        let space = space.to_owned();
+        let (from, to) = bounds.user_keys();
+        let request = Request::Scan(ScanRequest { space, from, to, reverse, limit, values });
+        self.send(&request)?;
+        Ok(LiveScan { live: self, bytes: Vec::new(), at: 0, values, ended: false })
+    }
+
+    /// Copies the store, as it is at one moment, into an empty one, which is written by this
+    /// process; as [`Db::checkpoint_watched`](crate::Db::checkpoint_watched) does. Takes the right
+    /// to write to the store's file.
+    pub fn checkpoint(
+        &mut self,
+        target: &Arc<dyn Store>,
+        progress: &mut dyn FnMut(ByteCount, ByteCount),
+    ) -> Result<Checkpointed, Error> {
+        let claim = target.users().claim_to_write();
+        let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint".into()))?;
+        let proof = place::proof(&self.place.file).map_err(|error| {
+            let file = self.place.file.display();
+            let error =
+                io::Error::new(error.kind(), format!("opening {file} for writing: {error}"));
+            Error::of_window(error)
+        })?;
+        self.send(&Request::Checkpoint)?;
+        let files = [proof.as_fd()];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut passed = SendAncillaryBuffer::new(&mut space);
+        passed.push(SendAncillaryMessage::ScmRights(&files));
+        let bytes = &[IoSlice::new(&[0])];
+        let stream = self.incoming.stream();
+        rustix::net::sendmsg(stream, bytes, &mut passed, SendFlags::NOSIGNAL)
+            .map_err(|error| Error::of_window(error.into()))?;
+        self.incoming.set_idle(CHECKPOINT_IDLE);
+        let end = answer_calls(&**target, &mut self.incoming, &mut self.outgoing, progress);
+        self.incoming.set_idle(LIMITS.idle);
+        let end = end?;
+        let mut reader = Reader::new(&end);
+        let mut count = |field| reader.u64(field).map_err(Error::of_protocol);
+        Ok(Checkpointed {
+            tables: count("tables")?,
+            logs: count("logs")?,
+            bytes: ByteCount(count("bytes")?),
+            sequence: SeqNo(count("sequence")?),
+        })
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), Error> {
+        self.outgoing.send(Kind::Request, &request.encode()).map_err(Error::of_window)
+    }
+
+    /// The next piece of an answer, and whether it is the last one.
+    fn piece(&mut self) -> Result<(&[u8], bool), Error> {
+        match self.incoming.next().map_err(Error::of_window)? {
+            Some((Kind::Part, payload)) => Ok((payload, false)),
+            Some((Kind::End, payload)) => Ok((payload, true)),
+            Some((Kind::Error, payload)) => Err(remote_error::decode(payload)),
+            Some(_) => Err(malformed("a piece of an answer")),
+            None => Err(Error::of_window(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// A whole answer.
+    fn whole(&mut self, request: &Request) -> Result<Vec<u8>, Error> {
+        self.send(request)?;
+        let mut answer = Vec::new();
+        loop {
+            let (piece, is_last) = self.piece()?;
+            if answer.len() + piece.len() > ANSWER_MAX {
+                return Err(malformed("an answer of at most 1 GiB"));
+            }
+            answer.extend_from_slice(piece);
+            if is_last {
+                return Ok(answer);
+            }
+        }
+    }
+
+    fn json<T: DeserializeOwned>(&mut self, request: &Request) -> Result<T, Error> {
+        let answer = self.whole(request)?;
+        serde_json::from_slice(&answer).map_err(|error| {
+            let text = format!(
+                "expected an answer that this version can read, found another one ({error}); the \
+                 process that has the store open may be of another version"
+            );
+            Error::of_owner(ErrorKind::Unsupported, ErrorKind::Unsupported, text)
+        })
+    }
+}
+
+/// Exchanges versions; returns the owner.
+fn greet(incoming: &mut Incoming, outgoing: &mut Outgoing) -> Result<Owner, Error> {
+    let mut hello = MAGIC.to_vec();
+    hello.put_u16(VERSION);
+    // It may be that the owner has sent an error already, and gone.
+    let sent = outgoing.send(Kind::Hello, &hello);
+    let answer = match incoming.next() {
+        Ok(Some((Kind::Hello, payload))) => payload,
+        Ok(Some((Kind::Error, payload))) => return Err(remote_error::decode(payload)),
+        Ok(Some(_)) => return Err(malformed("a greeting")),
+        Ok(None) => return Err(Error::of_window(io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => return Err(Error::of_window(sent.err().unwrap_or(error))),
+    };
+    let mut reader = Reader::new(answer);
+    let magic = reader.bytes("magic", MAGIC.len()).map_err(Error::of_protocol)?;
+    let version = reader.u16("version").map_err(Error::of_protocol)?;
+    if magic != MAGIC || version != VERSION {
+        return Err(malformed("a greeting of version 1"));
+    }
+    let pid = reader.u32("pid").map_err(Error::of_protocol)?;
+    let command = reader.prefixed("command").map_err(Error::of_protocol)?;
+    Ok(Owner { pid, command: String::from_utf8_lossy(command).into_owned() })
+}
+
+fn malformed(expected: &str) -> Error {
+    let message = format!("expected {expected}, found other bytes");
+    Error::of_window(io::Error::new(io::ErrorKind::InvalidData, message))
+}
+
+/// An entry of a [`LiveScan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveEntry {
+    /// The key.
+    pub key: Bytes,
+    /// The size of the value.
+    pub size: u64,
+    /// The value, if it was asked for.
+    pub value: Option<Bytes>,
+}
+
+/// The entries of a range, as another process sends them. It ends after the first error.
+pub struct LiveScan {
+    live: Live,
+    /// Bytes that have come, those before `at` used up.
+    bytes: Vec<u8>,
+    at: usize,
+    values: bool,
+    ended: bool,
+}
+
+impl LiveScan {
+    /// The next entry, if its bytes are all there.
+    fn parse(&mut self) -> Result<Option<LiveEntry>, Error> {
+        let mut reader = Reader::new(&self.bytes[self.at..]);
+        let Some(len) = length(&mut reader)? else { return Ok(None) };
+        let Ok(key) = reader.bytes("key", len) else { return Ok(None) };
+        let key = Bytes::copy_from_slice(key);
+        let Some(len) = length(&mut reader)? else { return Ok(None) };
+        let mut value = None;
+        if self.values {
+            let Ok(found) = reader.bytes("value", len) else { return Ok(None) };
+            value = Some(Bytes::copy_from_slice(found));
+        }
+        self.at += reader.offset();
+        Ok(Some(LiveEntry { key, size: len as u64, value }))
+    }
+
+    fn advance(&mut self) -> Result<Option<LiveEntry>, Error> {
+        loop {
+            if let Some(entry) = self.parse()? {
+                return Ok(Some(entry));
+            }
+            if self.ended {
+                let is_whole = self.at == self.bytes.len();
+                return if is_whole { Ok(None) } else { Err(malformed("a whole entry")) };
+            }
+            self.bytes.drain(..self.at);
+            self.at = 0;
+            let (piece, is_last) = self.live.piece()?;
+            self.bytes.extend_from_slice(piece);
+            self.ended = is_last;
+        }
+    }
+}
+
+/// The length of a key or a value; `None` if its bytes have not all come.
+fn length(reader: &mut Reader<'_>) -> Result<Option<usize>, Error> {
+    match reader.varint("length") {
+        Ok(len) if len <= ANSWER_MAX as u64 => Ok(Some(len as usize)),
+        Ok(_) => Err(malformed("a length of at most 1 GiB")),
+        Err(DecodeError::Short { .. }) => Ok(None),
+        Err(error) => Err(Error::of_protocol(error)),
+    }
+}
+
+impl Iterator for LiveScan {
+    type Item = Result<LiveEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        if next.is_err() {
+            (self.ended, self.at) = (true, self.bytes.len());
+        }
+        next.transpose()
+    }
+}

@@ -1,0 +1,282 @@
+//! [`serve`]: one connection of a client, from its first frame to its end. It answers one request
+//! after the other, in the thread of the connection.
+//!
+//! - A client that sends what is no request, is silent for [`Limits::idle`], or takes longer than
+//!   [`Limits::frame`] for a frame, loses its connection. The store does not notice.
+//! - An answer is sent in pieces, so that it takes little memory, however long it is. A scan keeps
+//!   space from coming free until it ends; a client that does not read it ends it.
+//! - All requests but one need no more than the connection, which takes the right to read the
+//!   store. A checkpoint makes the store flush and keeps space, so that the client must prove that
+//!   it may write: it passes the store's file, open for writing.
+
+use std::io::{self, IoSliceMut, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use serde::{Deserialize, Serialize};
+use terrace_env::codec::{Reader, Writer};
+use terrace_env::command_of;
+use terrace_lsm::{Checkpointed, ReadOptions, Scan};
+
+use super::activity::{Activity, Latencies, LiveEvent};
+use super::copy::RemoteStore;
+use super::frame::{Answer, Incoming, Kind, Limits, Outgoing};
+use super::overview::{Overview, Viewed};
+use super::place::{self, Place};
+use super::remote_error;
+use super::request::{MAGIC, Request, ScanRequest, VERSION};
+use crate::{Error, ErrorKind};
+
+/// Time limits of an owner.
+pub(super) const LIMITS: Limits =
+    Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(30) };
+
+/// The parts of a window that a connection uses.
+pub(super) struct Served {
+    pub(super) viewed: Viewed,
+    pub(super) activity: Arc<Activity>,
+    pub(super) place: Place,
+    pub(super) limits: Limits,
+}
+
+/// A store at a moment, and its latest history.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveSnapshot {
+    /// The metrics of the store.
+    pub overview: Overview,
+    /// Nanoseconds since the store was opened.
+    pub age: u64,
+    /// Events after the number that was asked for, as far as they are kept.
+    pub events: Vec<LiveEvent>,
+    /// Latencies of calls.
+    pub latencies: Latencies,
+}
+
+/// Ends the watch of a client.
+struct Watch<'a>(&'a Activity);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.unwatch();
+    }
+}
+
+/// Serves a client until it goes, or is sent away.
+pub(super) fn serve(stream: UnixStream, served: &Served) -> io::Result<()> {
+    let limits = served.limits;
+    let mut outgoing = Outgoing::new(stream.try_clone()?, limits);
+    let first = Limits { idle: limits.frame, ..limits };
+    let mut incoming = Incoming::new(stream.try_clone()?, first);
+    greet(&mut incoming, &mut outgoing)?;
+    let mut incoming = Incoming::new(stream, limits);
+    let mut watch = None;
+    while let Some((kind, payload)) = incoming.next()? {
+        let request = match kind {
+            Kind::Request => Request::decode(payload),
+            _ => return refuse(&mut outgoing, &format!("expected a request, found {kind:?}")),
+        };
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => return refuse(&mut outgoing, &error.to_string()),
+        };
+        if matches!(request, Request::Snapshot { .. }) && watch.is_none() {
+            served.activity.watch();
+            watch = Some(Watch(&served.activity));
+        }
+        let answered = match request {
+            Request::Checkpoint => {
+                (incoming, outgoing) = match checkpoint(incoming, outgoing, served)? {
+                    Some(channel) => channel,
+                    None => return Ok(()),
+                };
+                continue;
+            }
+            request => answer(request, served, &mut outgoing),
+        };
+        match answered {
+            Ok(()) => {}
+            Err(Failed::Connection(error)) => return Err(error),
+            Err(Failed::Request(error)) => {
+                outgoing.send(Kind::Error, &remote_error::encode(&error))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Exchanges versions.
+fn greet(incoming: &mut Incoming, outgoing: &mut Outgoing) -> io::Result<()> {
+    let Some((kind, payload)) = incoming.next()? else { return Ok(()) };
+    let mut reader = Reader::new(payload);
+    let is_hello =
+        kind == Kind::Hello && reader.bytes("magic", MAGIC.len()).is_ok_and(|it| it == MAGIC);
+    let version = reader.u16("version");
+    match version {
+        Ok(VERSION) if is_hello => {}
+        Ok(version) if is_hello => {
+            let message = format!("expected version {VERSION} of the live window, found {version}");
+            return refuse(outgoing, &message);
+        }
+        _ => return refuse(outgoing, "expected the greeting of a client of the live window"),
+    }
+    let mut hello = MAGIC.to_vec();
+    hello.put_u16(VERSION);
+    hello.put_u32(std::process::id());
+    hello.put_prefixed(command_of(std::process::id()).as_bytes());
+    outgoing.send(Kind::Hello, &hello)
+}
+
+/// Says why the connection ends, and ends it.
+fn refuse(outgoing: &mut Outgoing, message: &str) -> io::Result<()> {
+    let kind = ErrorKind::Invalid;
+    let error = Error::of_owner(kind, kind, message.to_owned());
+    outgoing.send(Kind::Error, &remote_error::encode(&error))?;
+    Err(io::Error::new(io::ErrorKind::InvalidData, message.to_owned()))
+}
+
+/// Why a request was not answered.
+enum Failed {
+    /// The client is gone, or does not read.
+    Connection(io::Error),
+    /// The client gets this error.
+    Request(Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl<E: Into<Error>> From<Refused<E>> for Failed {
+    fn from(Refused(error): Refused<E>) -> Self {
+        Self::Request(error.into())
+    }
+}
+
+/// An error of the store.
+struct Refused<E>(E);
+
+fn answer(request: Request, served: &Served, outgoing: &mut Outgoing) -> Result<(), Failed> {
+    let viewed = &served.viewed;
+    match request {
+        Request::Snapshot { events_after } => {
+            let overview = viewed.overview().map_err(Refused)?;
+            let snapshot = LiveSnapshot {
+                overview,
+                age: served.activity.age(),
+                events: served.activity.events_after(events_after),
+                latencies: served.activity.latencies(),
+            };
+            json(&snapshot, outgoing)
+        }
+        Request::Zones => json(&viewed.zone_map().map_err(Refused)?, outgoing),
+        Request::Get { space, key } => {
+            let id = key_space(viewed, &space)?;
+            let found =
+                viewed.engine.get_with(id, &key, ReadOptions::default()).map_err(Refused)?;
+            let mut answer = Answer::new(outgoing);
+            answer.write_all(&[found.is_some().into()])?;
+            if let Some(value) = found {
+                answer.write_all(&value)?;
+            }
+            Ok(answer.end()?)
+        }
+        Request::Scan(request) => {
+            let id = key_space(viewed, &request.space)?;
+            let scan = viewed.engine.scan(id, &request.bounds()).map_err(Refused)?;
+            entries(scan, &request, outgoing)
+        }
+        Request::Checkpoint => unreachable!("a checkpoint takes the connection"),
+    }
+}
+
+fn key_space(viewed: &Viewed, name: &str) -> Result<terrace_lsm::KeySpaceId, Failed> {
+    let known = || viewed.engine.key_spaces().into_iter().map(|(_, name)| name).collect();
+    let found = viewed.engine.key_space(name);
+    found.ok_or_else(|| Failed::Request(Error::unknown_key_space(name, known())))
+}
+
+fn json(value: &impl Serialize, outgoing: &mut Outgoing) -> Result<(), Failed> {
+    let mut answer = Answer::new(outgoing);
+    serde_json::to_writer(&mut answer, value).map_err(io::Error::from)?;
+    Ok(answer.end()?)
+}
+
+/// Sends entries until the scan ends, or fails: an error may come after entries.
+fn entries(mut scan: Scan, request: &ScanRequest, outgoing: &mut Outgoing) -> Result<(), Failed> {
+    let mut answer = Answer::new(outgoing);
+    for _ in 0..request.limit {
+        let next = if request.reverse { scan.next_back() } else { scan.next() };
+        let Some(entry) = next else { break };
+        let (key, value) = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                // The entries before it are whole.
+                answer.flush()?;
+                return Err(Failed::Request(error.into()));
+            }
+        };
+        let mut head = Vec::with_capacity(key.len() + 20);
+        head.put_varint(key.len() as u64);
+        head.put(&key);
+        head.put_varint(value.len() as u64);
+        answer.write_all(&head)?;
+        if request.values {
+            answer.write_all(&value)?;
+        }
+    }
+    Ok(answer.end()?)
+}
+
+/// Copies the store into the client's target; returns the connection, if it can still be used.
+fn checkpoint(
+    incoming: Incoming,
+    mut outgoing: Outgoing,
+    served: &Served,
+) -> io::Result<Option<(Incoming, Outgoing)>> {
+    let proof = receive_proof(incoming.stream(), served.limits)?;
+    let file = std::fs::metadata(&served.place.file);
+    let may_write = proof.is_some_and(|proof| file.is_ok_and(|file| place::proves(&proof, &file)));
+    if !may_write {
+        let text = "a checkpoint of a store that another process has open: expected the right to \
+                    write to the store, found none";
+        let error = Error::of_owner(ErrorKind::ReadOnly, ErrorKind::ReadOnly, text.to_owned());
+        outgoing.send(Kind::Error, &remote_error::encode(&error))?;
+        return Ok(Some((incoming, outgoing)));
+    }
+    let target = RemoteStore::new(incoming, outgoing).map_err(io::Error::other)?;
+    let mut progress = |done, all| target.progress(done, all);
+    let copied = served.viewed.engine.checkpoint(&target, &mut progress);
+    let Some((incoming, mut outgoing)) = target.into_channel() else { return Ok(None) };
+    match copied {
+        Ok(Checkpointed { tables, logs, bytes, sequence }) => {
+            let mut end = Vec::new();
+            [tables, logs, bytes.0, sequence.0].into_iter().for_each(|count| end.put_u64(count));
+            outgoing.send(Kind::End, &end)?;
+        }
+        Err(error) => outgoing.send(Kind::Error, &remote_error::encode(&error.into()))?,
+    }
+    Ok(Some((incoming, outgoing)))
+}
+
+/// Receives the file that the client passes with one byte; `None` if it passes none.
+fn receive_proof(stream: &UnixStream, limits: Limits) -> io::Result<Option<OwnedFd>> {
+    stream.set_read_timeout(Some(limits.frame))?;
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut passed = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let into = &mut [IoSliceMut::new(&mut byte)];
+    let message = rustix::net::recvmsg(stream, into, &mut passed, RecvFlags::CMSG_CLOEXEC)?;
+    if message.bytes != 1 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut files = passed.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    Ok(files.next().and_then(|mut files| files.next()))
+}

@@ -1,0 +1,164 @@
+//! [`answer_calls`]: the client's side of a checkpoint. It makes the calls of the owner on the
+//! target, until the owner says how the checkpoint ended.
+//!
+//! If a call fails, the first error of the target is the one that is returned: the owner knows only
+//! its text.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use terrace_env::codec::DecodeError;
+use terrace_env::store::{CreateOptions, FileWriter, Rank, Store, StoreError};
+use terrace_env::{ByteCount, Cause, FileId};
+
+use super::Call;
+use super::call::{TargetInfo, decode_transaction};
+use crate::Error;
+use crate::live::frame::{Incoming, Kind, Outgoing};
+use crate::live::remote_error;
+
+/// The most bytes of a transaction. The annotation of a table has some hundred.
+const TRANSACTION_MAX: usize = 256 << 20;
+
+/// Files of a target that are told: one is too many already, unless it is an empty log.
+const FILES_MAX: usize = 1000;
+
+/// A target while it is filled.
+struct Target<'a> {
+    store: &'a dyn Store,
+    writers: BTreeMap<FileId, Box<dyn FileWriter>>,
+    transaction: Vec<u8>,
+    /// The first error.
+    failed: Option<StoreError>,
+}
+
+/// Makes the calls of the owner, and returns the payload of its last frame.
+pub(in crate::live) fn answer_calls(
+    store: &dyn Store,
+    incoming: &mut Incoming,
+    outgoing: &mut Outgoing,
+    progress: &mut dyn FnMut(ByteCount, ByteCount),
+) -> Result<Vec<u8>, Error> {
+    let (writers, transaction) = (BTreeMap::new(), Vec::new());
+    let mut target = Target { store, writers, transaction, failed: None };
+    loop {
+        let frame = incoming.next().map_err(Error::of_window)?;
+        let (kind, payload) = frame.ok_or_else(|| Error::of_window(gone()))?;
+        match kind {
+            Kind::Call => {
+                let call = Call::decode(payload).map_err(Error::of_protocol)?;
+                if let Call::Progress { done, all } = call {
+                    progress(done, all);
+                } else if let Some(reply) = target.make(call)? {
+                    let (kind, payload) = match reply {
+                        Ok(payload) => (Kind::Reply, payload),
+                        Err(error) => (Kind::Error, remote_error::encode(&error)),
+                    };
+                    outgoing.send(kind, &payload).map_err(Error::of_window)?;
+                }
+            }
+            Kind::End => return Ok(payload.to_vec()),
+            Kind::Error => {
+                let error = remote_error::decode(payload);
+                return Err(target.failed.map_or(error, Error::from));
+            }
+            other => return Err(Error::of_window(unexpected(other))),
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the process that has the store open has gone")
+}
+
+fn unexpected(kind: Kind) -> io::Error {
+    let message = format!("expected a call or the end of a checkpoint, found a frame {kind:?}");
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+/// The answer to a call, if it has one.
+type Reply = Option<Result<Vec<u8>, Error>>;
+
+impl Target<'_> {
+    /// Makes a call.
+    fn make(&mut self, call: Call) -> Result<Reply, Error> {
+        let done = match call {
+            Call::Describe => Ok(self.describe()),
+            Call::Create { kind, hint, size } => self.create(kind, hint, size),
+            Call::Append { file, bytes } => {
+                if self.failed.is_none() {
+                    let appended = self.writer(file).and_then(|writer| writer.append(&bytes));
+                    self.failed = appended.err();
+                }
+                return Ok(None);
+            }
+            Call::Finish { file } => match self.failed.clone() {
+                Some(error) => Err(error),
+                None => self.writer(file).and_then(|writer| writer.finish()).map(|()| Vec::new()),
+            },
+            Call::CommitPart { bytes } => {
+                if self.transaction.len() + bytes.len() > TRANSACTION_MAX {
+                    let message = "expected a transaction of at most 256 MiB, found a larger one";
+                    return Err(Error::of_window(io::Error::other(message)));
+                }
+                self.transaction.extend_from_slice(&bytes);
+                return Ok(None);
+            }
+            Call::Commit => self.commit()?,
+            Call::Progress { .. } => return Ok(None),
+        };
+        Ok(Some(done.map_err(|error| {
+            self.failed.get_or_insert_with(|| error.clone());
+            error.into()
+        })))
+    }
+
+    fn describe(&self) -> Vec<u8> {
+        let files = self.store.list().into_iter().take(FILES_MAX);
+        let own = self.store.info(FileId::STORE).map(|info| (*info.annotation).clone());
+        TargetInfo {
+            files: files.map(|file| (file.id, file.kind, file.size)).collect(),
+            own: own.unwrap_or_default(),
+        }
+        .encode()
+    }
+
+    fn create(
+        &mut self,
+        kind: terrace_env::store::FileKind,
+        hint: terrace_env::store::PlacementHint,
+        size: u64,
+    ) -> Result<Vec<u8>, StoreError> {
+        let writer = self.store.create(&CreateOptions {
+            kind,
+            hint,
+            size: Some(ByteCount(size)),
+            rank: Rank::Log,
+            reservation: None,
+            group: None,
+            offload: false,
+            cause: Cause::Client,
+        })?;
+        let file = writer.id();
+        self.writers.insert(file, writer);
+        Ok(file.0.to_le_bytes().to_vec())
+    }
+
+    fn writer(&mut self, file: FileId) -> Result<&mut Box<dyn FileWriter>, StoreError> {
+        self.writers.get_mut(&file).ok_or(StoreError::NotFound(file))
+    }
+
+    fn commit(&mut self) -> Result<Result<Vec<u8>, StoreError>, Error> {
+        let bytes = std::mem::take(&mut self.transaction);
+        let transaction = decode_transaction(&bytes).map_err(Error::of_protocol)?;
+        Ok(self.store.commit(transaction).map(|()| Vec::new()))
+    }
+}
+
+impl Error {
+    /// The other side has sent what cannot be read.
+    pub(in crate::live) fn of_protocol(error: DecodeError) -> Self {
+        let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        Self::of_window(error)
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Window`]: the socket of an open store, and the actors that serve it.
+//!
+//! - One actor accepts connections, and each connection has one, at most [`CONNECTIONS_MAX`]; a
+//!   client beyond that is told so and sent away. Without clients, no actor runs.
+//! - The window holds the engine, not the [`Db`](crate::Db). So it neither keeps a store open nor
+//!   closes it.
+//! - [`Window::close`] removes the socket, ends all connections and waits for their actors. A
+//!   request that the engine is working on ends first: at most a flush, or a read.
+//!
+//! A failure of a connection, also a panic, ends that connection. Threads only: in a simulation
+//! there is no window.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::runner::{self, JoinHandle};
+use terrace_env::sync::Mutex;
+
+use super::activity::Activity;
+use super::connection::{LIMITS, Served, serve};
+use super::frame::{Kind, Limits, Outgoing};
+use super::overview::Viewed;
+use super::place::Place;
+use super::remote_error;
+use crate::{Error, ErrorKind};
+
+/// Connections at a time.
+const CONNECTIONS_MAX: usize = 8;
+
+/// The least limit of open files with which a store has some to spare: one for the socket, and two
+/// for each connection.
+const DESCRIPTORS_MIN: u64 = 64;
+
+/// Pause after a connection that could not be accepted, as when the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How long a client that is one too many may take to read that.
+const REFUSAL: Duration = Duration::from_millis(100);
+
+/// See the [module](self).
+pub(crate) struct Window {
+    socket: PathBuf,
+    listener: Arc<UnixListener>,
+    shared: Arc<Shared>,
+    acceptor: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    served: Served,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_closing: bool,
+    next: u64,
+    /// The connections, by number.
+    open: BTreeMap<u64, UnixStream>,
+    /// Their actors, and some that have ended.
+    actors: Vec<JoinHandle<()>>,
+}
+
+impl Window {
+    /// Opens the window of the store at a path. The caller has the store open for writing.
+    pub(crate) fn open(
+        path: &Path,
+        viewed: Viewed,
+        activity: Arc<Activity>,
+    ) -> Result<Self, Error> {
+        check_descriptors().map_err(Error::of_window)?;
+        let place = Place::of(path).map_err(Error::of_window)?;
+        let (listener, socket) = place.bind().map_err(Error::of_window)?;
+        let listener = Arc::new(listener);
+        let served = Served { viewed, activity, place, limits: LIMITS };
+        let shared = Arc::new(Shared { served, state: Mutex::default() });
+        let (of, by) = (Arc::clone(&shared), Arc::clone(&listener));
+        let acceptor = runner::spawn("live window", move || accept(&by, &of));
+        Ok(Self { socket, listener, shared, acceptor: Mutex::new(Some(acceptor)) })
+    }
+
+    /// The path of the socket.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Events and latencies, for the clients.
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.shared.served.activity
+    }
+
+    /// Ends it. Calling it again does nothing.
+    pub(crate) fn close(&self) {
+        let Some(acceptor) = self.acceptor.lock().take() else { return };
+        let _ = fs::remove_file(&self.socket);
+        let mut actors = self.end_connections();
+        // It wakes the acceptor.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+        let _ = acceptor.try_join();
+        // One may have been accepted meanwhile.
+        actors.extend(self.end_connections());
+        for actor in actors {
+            let _ = actor.try_join();
+        }
+    }
+
+    /// Shuts all connections down, and returns the actors.
+    fn end_connections(&self) -> Vec<JoinHandle<()>> {
+        let mut state = self.shared.state.lock();
+        state.is_closing = true;
+        for stream in state.open.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        // The acceptor adds no more once it has seen that it is closing.
+        std::mem::take(&mut state.actors)
+    }
+}
+
+impl Drop for Window {
+    /// While a panic unwinds, no actor is waited for.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = fs::remove_file(&self.socket);
+            self.end_connections();
+            let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+            return;
+        }
+        self.close();
+    }
+}
+
+/// Refuses a window where the store itself needs every descriptor that the process may have.
+fn check_descriptors() -> io::Result<()> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    match limit.filter(|limit| *limit < DESCRIPTORS_MIN) {
+        None => Ok(()),
+        Some(limit) => Err(io::Error::other(format!(
+            "expected a limit of at least {DESCRIPTORS_MIN} open files, found {limit}"
+        ))),
+    }
+}
+
+/// Accepts connections until the window closes.
+fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
+        if shared.state.lock().is_closing {
+            return;
+        }
+        match accepted {
+            Ok((stream, _)) => shared.admit(stream),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => runner::sleep(PAUSE),
+        }
+    }
+}
+
+impl Shared {
+    /// Gives a connection an actor of its own, or sends the client away.
+    fn admit(self: &Arc<Self>, stream: UnixStream) {
+        let Ok(handle) = stream.try_clone() else { return };
+        let mut state = self.state.lock();
+        state.actors.retain(|actor| !actor.is_finished());
+        if state.open.len() >= CONNECTIONS_MAX {
+            drop(state);
+            refuse(stream);
+            return;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.open.insert(number, handle);
+        drop(state);
+        let shared = Arc::clone(self);
+        let actor = runner::spawn("live client", move || {
+            let ends = Ends { shared: &shared, number };
+            // The client has been told why, or is gone.
+            let _ = serve(stream, &shared.served);
+            drop(ends);
+        });
+        self.state.lock().actors.push(actor);
+    }
+}
+
+/// Takes a connection off the list, also when its actor panics.
+struct Ends<'a> {
+    shared: &'a Shared,
+    number: u64,
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.shared.state.lock().open.remove(&self.number);
+    }
+}
+
+fn refuse(stream: UnixStream) {
+    let text = format!(
+        "expected at most {CONNECTIONS_MAX} programs that look at the store at a time, found that \
+         many already; end one of them"
+    );
+    let error = Error::of_owner(ErrorKind::TooLarge, ErrorKind::TooLarge, text);
+    let limits = Limits { idle: REFUSAL, frame: REFUSAL };
+    let _ = Outgoing::new(stream, limits).send(Kind::Error, &remote_error::encode(&error));
+}
