@@ -11,8 +11,10 @@
 //!
 //! So a table of the last level goes as a whole; of one of the tier, the part in the slice.
 //!
-//! A table that reaches over the end counts with all of its bytes, because a view does not tell how
-//! many lie where.
+//! The part of a tier's table in the slice is estimated: its keys count as evenly spread numbers. A
+//! view does not tell where its bytes lie. To count such a table whole, wherever it begins, made
+//! slices end after a single table of the last level: each slice leaves a trimmed table of every
+//! run, and all of them begin where the next slice does.
 //!
 //! Pure; threads: any.
 
@@ -187,29 +189,54 @@ fn end(
     start: &Key,
     size: ByteCount,
 ) -> Option<Key> {
-    let of_lower = lower.partition_point(|segment| segment.span.end <= *start);
-    let mut rest: Vec<Segments<'_>> = vec![lower.slice(of_lower..lower.len())];
-    rest.extend(runs.iter().map(|(_, run)| {
-        let first = run.segments.partition_point(|segment| segment.span.end <= *start);
-        run.segments.slice(first..run.segments.len())
-    }));
-    let mut at = vec![0; rest.len()];
-    let (mut taken, mut table_end) = (0, None::<&Key>);
-    loop {
-        let next =
-            (0..rest.len()).filter_map(|source| Some((rest[source].get(at[source])?, source)));
-        let (segment, source) = next.min_by(|a, b| a.0.span.start.cmp(&b.0.span.start))?;
-        let begins = &segment.span.start;
-        let is_between = begins > start && table_end.is_none_or(|end| end <= begins);
-        if taken >= size.0 && is_between {
-            return Some(begins.clone());
+    let left = |segments: Segments<'_>| {
+        segments.partition_point(|segment| segment.span.end <= *start)..segments.len()
+    };
+    let mut lower = lower.slice(left(lower));
+    let mut upper: Vec<Segments<'_>> = runs
+        .iter()
+        .map(|(_, run)| run.segments.as_slice().slice(left(run.segments.as_slice())))
+        .collect();
+    let (mut from, mut taken) = (start.clone(), 0);
+    while let Some(border) = next_border(&upper, lower, &from) {
+        let span = Span { start: from, end: border };
+        taken += passed(&mut lower, &span, |segment| segment.size);
+        for run in &mut upper {
+            taken += passed(run, &span, |segment| segment.even_share(&span));
         }
-        at[source] += 1;
-        // Of a table that reaches over a border of the slice, half lies within on average: the one
-        // at the start counts as nothing, the one at the end whole.
-        taken += if source > 0 && begins < start { 0 } else { segment.size.0 };
-        if source == 0 {
-            table_end = Some(&segment.span.end);
+        if taken >= size.0 {
+            return Some(span.end);
         }
+        from = span.end;
     }
+    None
+}
+
+/// The next key after `from` at which a slice may end. `lower` begins with the table that `from`
+/// lies in, if there is one.
+fn next_border(upper: &[Segments<'_>], lower: Segments<'_>, from: &Key) -> Option<Key> {
+    let is_in_table = lower.get(0).is_some_and(|table| table.span.start <= *from);
+    let after = if is_in_table { &lower.get(0)?.span.end } else { from };
+    let begins = |segments: &Segments<'_>| {
+        let at = match is_in_table {
+            true => segments.partition_point(|segment| segment.span.start < *after),
+            false => segments.partition_point(|segment| segment.span.start <= *after),
+        };
+        segments.get(at).map(|segment| segment.span.start.clone())
+    };
+    upper.iter().chain([&lower]).filter_map(begins).min()
+}
+
+/// The sum over the segments that begin before the end of a span. Those that end in it are removed
+/// from the front of `segments`.
+fn passed(
+    segments: &mut Segments<'_>,
+    span: &Span,
+    bytes: impl Fn(&SegmentView) -> ByteCount,
+) -> u64 {
+    let begun = segments.partition_point(|segment| segment.span.start < span.end);
+    let sum = segments.slice(0..begun).iter().map(|segment| bytes(segment).0).sum();
+    let ended = segments.partition_point(|segment| segment.span.end <= span.end);
+    *segments = segments.slice(ended..segments.len());
+    sum
 }
