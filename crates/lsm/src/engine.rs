@@ -25,9 +25,9 @@ use crate::batch::Batch;
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
 use crate::checkpoint::{CheckpointProgress, Checkpointed, Checkpointer};
-use crate::compact::Board;
+use crate::compact::{Board, Notifier};
 use crate::counters::Counters;
-use crate::event::{Listener, Listeners};
+use crate::event::Listener;
 use crate::key::KeySpaceId;
 use crate::lifecycle::Lifecycle;
 use crate::lifetime_sums::LifetimeSums;
@@ -55,7 +55,7 @@ pub struct Engine {
     pub(crate) key_spaces: SpaceChanges,
     pub(crate) tree: Arc<Tree>,
     pub(crate) lifecycle: Arc<Lifecycle>,
-    pub(crate) listeners: Arc<Listeners>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) running: Arc<RunningJobs>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
@@ -233,7 +233,7 @@ impl Engine {
 
     /// From now on tells the listener what happens in the background.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
-        self.listeners.add(listener);
+        self.notifier.listen(listener);
     }
 
     /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its reason is

@@ -1,5 +1,6 @@
 //! [`Event`]s for [`Listener`]s: flushes and merges that begin and end in the background, writes
-//! that were stalled, a failure that stops all writing, and its end.
+//! that were stalled, a failure that stops all writing, and its end, and a store that is nearly
+//! full.
 //!
 //! - The actor that does the work calls the listeners, and holds no lock meanwhile. So a slow
 //!   listener delays a job, or the call of a client. Several actors may call at once.
@@ -73,6 +74,15 @@ pub enum Event {
     },
     /// Writing goes on after a failure.
     Resumed,
+    /// The store has come near the point where puts are refused. Told once, and again only after
+    /// room for half as much as it holds has come back; a listener that comes later is told when it
+    /// comes.
+    NearlyFull {
+        /// About the bytes of tables that stay: garbage that compactions can free is left out.
+        live: ByteCount,
+        /// About the bytes that puts can still bring, such garbage included.
+        room: ByteCount,
+    },
 }
 
 impl Event {

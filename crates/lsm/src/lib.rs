@@ -28,6 +28,7 @@
 //! | what does one actor at a time do | `role` |
 //! | which jobs are running, and how far are they | `running` |
 //! | what is counted, and told | `counters`, `stats`, `lifetime`, `lifetime_sums`, `event` |
+//! | how much space will deletes give back | `deleted` |
 //! | what is in a file, whole or damaged | [`inspect`] |
 //! | what helps tests and simulations | `canary`, `cost`, `golden`, `planless` |
 //!
@@ -47,7 +48,7 @@
 //! 5. `write`
 //! 6. `compact`
 //! 7. `space`
-//! 8. `stats`, `inspect`
+//! 8. `stats`, `deleted`, `inspect`
 //! 9. `merge`
 //! 10. `tree`
 //! 11. `table`
@@ -74,6 +75,7 @@ mod compact;
 mod compression;
 mod cost;
 mod counters;
+mod deleted;
 mod engine;
 mod error;
 mod event;

@@ -13,6 +13,7 @@ use terrace_env::store::{IoCounts, SpaceInfo, Store};
 use terrace_env::wait::Waits;
 
 use crate::counters::Counters;
+use crate::deleted::deleted;
 use crate::lifecycle::Lifecycle;
 use crate::lifetime::Written;
 use crate::lifetime_sums::LifetimeSums;
@@ -97,6 +98,10 @@ pub struct Stats {
     pub io: IoCounts,
     /// How the store's space is used, now.
     pub space: SpaceInfo,
+    /// About the bytes of tables that deletes hide: they come back when the tables are compacted. A
+    /// delete of a key counts as one entry of mean size, whether the key was there or not.
+    #[serde(default)]
+    pub deleted: u64,
     /// The levels down to the last that is not empty.
     pub levels: Vec<LevelStats>,
     /// Memtables, the active one included, now.
@@ -203,6 +208,7 @@ impl Sources<'_> {
             write_amplification: WriteAmplification::of(user_bytes, &io),
             io,
             space: self.store.space(),
+            deleted: deleted(&view).0,
             levels: self.level_stats(&view.version),
             memtables: memtables.count() as u64,
             memtable_bytes: self.memory.memtables.used().0,

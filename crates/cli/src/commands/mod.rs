@@ -33,6 +33,7 @@ mod files;
 mod flush;
 mod forget_offload;
 mod format;
+mod full_warning;
 mod get;
 mod import;
 mod lab;

@@ -114,6 +114,10 @@ impl Answer {
             space.for_puts,
             ByteCount(space.kept.0 + space.reserved.0)
         )?;
+        if stats.deleted > 0 {
+            let deleted = ByteCount(stats.deleted);
+            writeln!(out, "about {deleted} are deleted, and come back when they are compacted")?;
+        }
         writeln!(out, "{}", room(self.live_max, self.memtable_size, self.kept))?;
         if let Some(share) = self.space_efficiency {
             let percent = 100.0 * share;

@@ -25,6 +25,7 @@ use terrace_fs::superblock::Role;
 use terrace_fs::{Access, Devices, Fs, MountOptions, holds_store};
 use terrace_zone::Device;
 
+use super::full_warning::FullWarning;
 use super::under::Under;
 use super::{drive, log_drive};
 use crate::escape::Visible;
@@ -292,7 +293,7 @@ impl Target {
         loop {
             tries -= 1;
             let failure = match self.open(access, system, create) {
-                Ok(db) => return Ok(db),
+                Ok(db) => return Ok(self.watched(db, access)),
                 Err(failure) => self.named(failure),
             };
             let may_end = || Live::connect(&self.image).is_ok_and(|live| live.is_none());
@@ -301,6 +302,14 @@ impl Target {
             }
             runner::sleep(PAUSE);
         }
+    }
+
+    /// The store, which warns if it is nearly full and is to be written.
+    fn watched(&self, db: Db, access: Access) -> Db {
+        if access == Access::ReadWrite {
+            db.listen(Arc::new(FullWarning { path: self.image.clone() }));
+        }
+        db
     }
 
     /// A failure because the store is in use, with advice; others as they are.

@@ -24,6 +24,7 @@ mod manual;
 mod maps;
 mod mistakes;
 mod named_files;
+mod nearly_full;
 mod offload;
 mod open_files;
 mod options;

@@ -397,6 +397,8 @@ impl Compactor {
         let last = progress.is_done() && !progress.is_cut_short;
         let state = last.then(|| state.clone());
         outputs.put_into(&mut edit);
+        let (newer, all) = bytes_read(&read);
+        self.space.merged(newer, all.saturating_sub(outputs.bytes()));
         self.commit(edit, state)?;
         progress.written += outputs.committed(&self.counters).0;
         progress.committed += 1;
@@ -414,4 +416,12 @@ impl Compactor {
             self.counters.levels[usize::from(place.level)].bytes_moved.add(bytes.0);
         }
     }
+}
+
+/// The bytes of parts above the oldest place, and of all.
+fn bytes_read(parts: &[(Place, ByteCount)]) -> (u64, u64) {
+    let oldest = parts.iter().map(|(place, _)| place.age()).max();
+    let all: u64 = parts.iter().map(|(_, bytes)| bytes.0).sum();
+    let of_oldest = parts.iter().filter(|(place, _)| Some(place.age()) == oldest);
+    (all - of_oldest.map(|(_, bytes)| bytes.0).sum::<u64>(), all)
 }

@@ -21,7 +21,6 @@
 //! | how are tables dropped that range tombstones cover | `delete_only` |
 //! | how do entries go that only snapshots kept | `in_place` |
 //! | how much space does a job reserve | `worst_case` |
-//! | is it worth it to compact for space | `worth` |
 //!
 //! # Deciders and jobs
 //! A decider of `terrace_policy` gets a view of the tree and returns a plan: moves of tables, or a
@@ -65,7 +64,6 @@ mod tombstone_elision;
 mod trivial_move;
 pub(crate) mod worker;
 mod worst_case;
-mod worth;
 
 pub(crate) use board::{Admitted, Board, Signals};
 pub(crate) use compactor::Compactor;

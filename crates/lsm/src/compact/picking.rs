@@ -10,7 +10,7 @@
 //! | next to other plans | a plan that their claims allow | nothing |
 //!
 //! If space is short, a [rewrite in place](super::in_place) that is worth it goes before the
-//! decider. Where plans for space cannot be [worth it](super::worth), the decider is asked for the
+//! decider. Where plans for space cannot be [worth it](is_worth), the decider is asked for the
 //! shape of the tree. If nothing is due, the board notes that ([`Question::nothing_is_due`]): the
 //! decider is asked again only after a change.
 //!
@@ -22,7 +22,7 @@ use terrace_policy::{Choice, Claims, Load, Plan, TreeView, Urgency};
 use super::board::Task;
 use super::compactor::Compactor;
 use super::in_place::{self, Due, WORTH, WORTH_LAST};
-use super::worth;
+use crate::space::is_worth;
 use crate::tree::{EndedSnapshot, Version};
 
 /// See the [module](self).
@@ -63,7 +63,7 @@ impl<'a> Question<'a> {
                 decided().or_else(|| self.in_place(version, Due::All(&request.span)))
             }
             Task::Pick { urgency: Urgency::Space, .. } => {
-                let is_worth = || worth::is_worth(version, self.of.store.space().dead);
+                let is_worth = || is_worth(version, self.of.store.space().dead);
                 let decided = || if is_worth() { decided() } else { self.shape(version) };
                 worth(WORTH, 0).or_else(decided).or_else(|| worth(WORTH_LAST, 0))
             }

@@ -48,6 +48,8 @@ pub(crate) struct Memtable {
     ranges: MemoryRanges,
     range_bytes: AtomicUsize,
     range_lease: Mutex<MemoryLease>,
+    /// Its deletes of single keys.
+    deletes: AtomicU64,
     /// The sequence behind the newest entry's; 0 while there is none.
     end: AtomicU64,
     /// Whether anything in it is in no log.
@@ -80,6 +82,7 @@ impl Memtable {
             ranges: MemoryRanges::default(),
             range_bytes: AtomicUsize::new(0),
             range_lease: Mutex::new(gauge.lease(0)),
+            deletes: AtomicU64::new(0),
             end: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
             replayed: OnceLock::new(),
@@ -109,12 +112,13 @@ impl Memtable {
     /// Adds a batch's entries. One caller at a time, batches in order.
     pub(crate) fn insert(&self, batch: &FrozenBatch) {
         debug_assert!(batch.first() >= self.end(), "batches in order");
-        let (bytes, mut ranges) = (batch.bytes(), Vec::new());
+        let (bytes, mut ranges, mut deletes) = (batch.bytes(), Vec::new(), 0);
         self.tree.insert(batch.entries().filter_map(|(sequence, entry)| {
             if entry.kind == Kind::RangeDelete {
                 ranges.push(RangeTombstone::of(batch, sequence, &entry));
                 return None;
             }
+            deletes += u64::from(entry.kind == Kind::Delete);
             Some(NewEntry {
                 space: entry.space,
                 user_key: &bytes[entry.key],
@@ -122,6 +126,9 @@ impl Memtable {
                 value: &bytes[entry.value],
             })
         }));
+        if deletes > 0 {
+            self.deletes.fetch_add(deletes, Ordering::Relaxed);
+        }
         if !ranges.is_empty() {
             let bytes = self.ranges.insert(ranges);
             let bytes = self.range_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -142,6 +149,11 @@ impl Memtable {
     /// The entries in it, range tombstones included.
     pub(crate) fn len(&self) -> usize {
         self.tree.len() + self.ranges.len()
+    }
+
+    /// Its deletes of single keys.
+    pub(crate) fn deletes(&self) -> u64 {
+        self.deletes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn ranges(&self) -> &MemoryRanges {

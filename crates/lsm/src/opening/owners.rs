@@ -54,7 +54,7 @@ pub(super) struct Owners {
     pub(super) compactor: Arc<Compactor>,
     reader: Arc<Reader>,
     committer: Arc<Committer>,
-    listeners: Arc<Listeners>,
+    notifier: Arc<Notifier>,
     running: Arc<RunningJobs>,
 }
 
@@ -92,8 +92,7 @@ impl Owners {
         lifecycle.register(&space);
         lifecycle.register(&workers);
         lifecycle.register(&ahead);
-        let notifier =
-            Arc::new(Notifier::new(Arc::clone(&space), Arc::clone(&memtables), Arc::clone(&board)));
+        let notifier = Arc::new(Notifier::new(store, tree, &space, &memtables, &board, &listeners));
         let running = Arc::new(RunningJobs::new(Arc::clone(&listeners)));
         let compactor = Arc::new(Compactor {
             store: Arc::clone(store),
@@ -187,7 +186,7 @@ impl Owners {
             readers: Readers::default(),
             empty_ranges,
             board: Arc::clone(&board),
-            notifier,
+            notifier: Arc::clone(&notifier),
             lane: Arc::clone(&lane),
         });
         Self {
@@ -201,7 +200,7 @@ impl Owners {
             compactor,
             reader,
             committer,
-            listeners,
+            notifier,
             running,
         }
     }
@@ -229,7 +228,7 @@ impl Owners {
             key_spaces,
             tree,
             lifecycle: self.lifecycle,
-            listeners: self.listeners,
+            notifier: self.notifier,
             running: self.running,
             memory,
             counters,

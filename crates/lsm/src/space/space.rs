@@ -31,15 +31,18 @@
 
 use std::time::Duration;
 
+use terrace_env::store::SpaceInfo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{ByteCount, Time, runner};
 use terrace_policy::{Pressure, WriteRule};
 
+use super::nearly_full::{Fullness, GarbageShare};
 use super::throttle::Throttle;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::lifecycle::{Lifecycle, Waiter};
+use crate::tree::View;
 
 /// How long a job that found no space waits before it tries again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
@@ -75,6 +78,9 @@ struct State {
     exhausted_at: Option<u64>,
     /// At which change a compaction that was due found no space.
     refused_at: Option<u64>,
+    garbage: GarbageShare,
+    /// As of the last look.
+    is_nearly_full: bool,
 }
 
 /// Whether there is space, at one change of the tree. See the [module](self).
@@ -114,6 +120,8 @@ impl Space {
             refused: None,
             exhausted_at: None,
             refused_at: None,
+            garbage: GarbageShare::default(),
+            is_nearly_full: false,
         };
         Self { state: Mutex::new(state), changed: Condvar::default() }
     }
@@ -252,6 +260,23 @@ impl Space {
     pub(crate) fn stops_writers(&self) -> bool {
         let state = self.state.lock();
         state.rule == WriteRule::Stopped && state.lack.is_none()
+    }
+
+    /// A merge has read so many bytes above its oldest run, and dropped so many in all.
+    pub(crate) fn merged(&self, newer: u64, dropped: u64) {
+        self.state.lock().garbage.add(newer, dropped);
+    }
+
+    /// Looks how full the store is. Returns that if it is nearly full, and whether it has become so
+    /// since the last look.
+    pub(crate) fn look(&self, view: &View, space: &SpaceInfo) -> Option<(Fullness, bool)> {
+        let garbage = self.state.lock().garbage;
+        let found = Fullness::of(view, space, garbage);
+        let mut state = self.state.lock();
+        let was_near = state.is_nearly_full;
+        let is_near = found.filter(|found| found.is_near() || (was_near && !found.is_clear()));
+        state.is_nearly_full = is_near.is_some();
+        is_near.map(|found| (found, !was_near))
     }
 
     /// A flush has ended that took this long.

@@ -55,11 +55,18 @@ pub(crate) struct DeciderState {
 #[must_use = "jobs and writers wait to be told of the change"]
 pub(crate) struct Committed<'a> {
     _before: Arc<Version>,
-    _turn: Turn<'a>,
+    turn: Turn<'a>,
     /// The number of the change.
     pub(crate) change: u64,
     /// How writers are let in from now on.
     pub(crate) rule: WriteRule,
+}
+
+impl<'a> Committed<'a> {
+    /// Gives the files back that only the version before held, and goes on in the turn to commit.
+    pub(crate) fn into_turn(self) -> Turn<'a> {
+        self.turn
+    }
 }
 
 /// See the [module](self).
@@ -126,7 +133,7 @@ impl Committer {
         let rule = self.decider.write_rule(version.view());
         let memtable = flushed.map(|flushed| &flushed.memtable);
         let change = turn.show_version(version, record, choice, memtable, ingested);
-        Ok(Committed { _before: before, _turn: turn, change, rule })
+        Ok(Committed { _before: before, turn, change, rule })
     }
 
     /// Fate of a memtable's log at its flush: the log goes along, unless it holds more.

@@ -56,6 +56,13 @@ impl Segment {
         part as u64
     }
 
+    /// About how many entries it has, and how many of these are tombstones of keys. Range
+    /// tombstones are left out.
+    pub(crate) fn entries_and_tombstones(&self) -> (u64, u64) {
+        let record = self.table.record();
+        (self.share(record.entries), self.share(record.tombstones))
+    }
+
     /// About how many range tombstones it has, at least one if its table has any.
     pub(crate) fn range_tombstones(&self) -> u64 {
         let ranges = self.table.record().ranges.as_ref();

@@ -81,6 +81,13 @@ pub enum Happening {
     },
     /// Writing goes on after a failure.
     Resumed,
+    /// Puts will soon be refused.
+    NearlyFull {
+        /// About the bytes that stay.
+        live: ByteCount,
+        /// About the bytes that puts can still bring.
+        room: ByteCount,
+    },
     /// An event that this version does not know.
     #[serde(other)]
     Unknown,
@@ -240,6 +247,7 @@ impl Listener for Activity {
             }
             Event::Stopped { error } => Happening::Stopped { error: error.to_string() },
             Event::Resumed => Happening::Resumed,
+            Event::NearlyFull { live, room } => Happening::NearlyFull { live: *live, room: *room },
             _ => Happening::Unknown,
         };
         let nanos = self.age();

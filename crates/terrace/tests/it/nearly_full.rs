@@ -1,11 +1,15 @@
 //! Nearly full stores, under every system: a store is filled until a put is refused, a tenth of its
 //! keys is deleted, and the same load comes again. It ends, by itself or by a refusal that says
-//! why, and moves no more bytes than a stated limit. Simulated; rows run side by side.
+//! why, and moves no more bytes than a stated limit. A store warns once before it is full, and
+//! statistics tell what deletes will give back. Simulated; rows run side by side.
 
 use std::sync::Arc;
 
-use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, Row, System};
+use terrace::{
+    ByteCount, Compression, Db, Error, Event, FormatOptions, Listener, Options, Row, System,
+};
 use terrace_env::random::{Random, RngCore};
+use terrace_env::sync::Mutex;
 use terrace_env::{Cause, runner};
 use terrace_zone::{Emulator, Geometry, Tracks};
 
@@ -150,6 +154,126 @@ fn a_nearly_full_store_ends_a_load_within_its_limit_of_work() {
 #[test]
 fn a_full_store_is_overwritten_in_the_order_of_keys() {
     for_each_row(overwrite_in_order);
+}
+
+/// Warnings of a store: the share of its space that was in use when each came.
+#[derive(Default)]
+struct Warnings(Mutex<Vec<(ByteCount, ByteCount)>>);
+
+impl Listener for Warnings {
+    fn notice(&self, event: &Event) {
+        if let Event::NearlyFull { live, room } = event {
+            self.0.lock().push((*live, *room));
+        }
+    }
+}
+
+impl Warnings {
+    fn of(db: &Db) -> Arc<Self> {
+        let warnings = Arc::new(Self::default());
+        db.listen(Arc::clone(&warnings) as Arc<dyn Listener>);
+        warnings
+    }
+
+    fn count(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+/// Fills a store: it warns once, before it refuses a put. A listener that comes later hears it when
+/// it comes. After two thirds are deleted and the store is filled again, it warns once more.
+fn warn_once_before_the_end(system: System, ordered: bool) {
+    let mut store = Store::new(system);
+    let warnings = Warnings::of(&store.db);
+    let (mut keys, mut at) = (0, None);
+    let put = |store: &mut Store, key| {
+        if ordered { store.put_in_order(key) } else { store.put(key) }
+    };
+    while put(&mut store, keys).is_ok() {
+        keys += 1;
+        if at.is_none() && warnings.count() > 0 {
+            at = Some(keys);
+        }
+    }
+    let (live, room) = warnings.0.lock()[0];
+    let share = f64::from(at.unwrap_or(keys)) / f64::from(keys);
+    println!("{system}: warned at {share:.2} of {keys} keys: {live}, room for {room}");
+    assert_eq!(warnings.count(), 1, "{system}: {:?}", warnings.0.lock());
+    assert!((0.7..0.95).contains(&share), "{system}: {share}");
+    assert_eq!(Warnings::of(&store.db).count(), 1, "{system}: told to a later listener");
+    // Of three, one stays.
+    let doomed: Vec<_> = (0..keys).filter(|key| key % 3 > 0).collect();
+    for key in &doomed {
+        let key = if ordered { *key } else { key.wrapping_mul(0x9E37_79B1) };
+        store.db.delete(&key.to_be_bytes()).unwrap();
+        store.held.remove(&key.to_be_bytes()[..]);
+    }
+    store.db.compact(..).unwrap();
+    assert_eq!(Warnings::of(&store.db).count(), 0, "{system}: there is room");
+    for key in doomed {
+        if put(&mut store, key).is_err() {
+            break;
+        }
+    }
+    assert_eq!(warnings.count(), 2, "{system}: {:?}", warnings.0.lock());
+    assert!(contents(&store.db) == store.held, "{system}: something acknowledged is lost");
+    store.db.close().unwrap();
+}
+
+#[test]
+fn a_store_warns_once_before_it_refuses_puts() {
+    for_each_row(|system| {
+        warn_once_before_the_end(system, false);
+        warn_once_before_the_end(system, true);
+    });
+}
+
+#[test]
+fn a_store_that_is_loaded_again_and_again_does_not_warn() {
+    for_each_row(|system| {
+        for ordered in [false, true] {
+            let mut store = Store::new(system);
+            let warnings = Warnings::of(&store.db);
+            // A quarter of the drive, or of a third of the tracks.
+            let keys = (u64::from(ZONES) * ZONE.0 / 4 / VALUE as u64) as u32;
+            for key in (0..3).flat_map(|_| 0..keys) {
+                let put = if ordered { store.put_in_order(key) } else { store.put(key) };
+                put.unwrap_or_else(|error| panic!("{system}: {key}: {error}"));
+            }
+            assert_eq!(warnings.count(), 0, "{system}: {:?}", warnings.0.lock());
+            store.db.close().unwrap();
+        }
+    });
+}
+
+/// Deletes a tenth of a store's keys, one by one, and another tenth by a range; before anything is
+/// compacted, the statistics tell about how much comes back.
+#[test]
+fn statistics_tell_what_deletes_will_give_back() {
+    for_each_row(|system| {
+        let mut store = Store::new(system);
+        let keys = 6000;
+        (0..keys).for_each(|key| store.put_in_order(key).unwrap());
+        store.db.compact(..).unwrap();
+        assert_eq!(store.db.stats().deleted, 0, "{system}");
+        let entry = VALUE as u64 + 4;
+        let told = |store: &Store, keys: u32| {
+            let (told, expected) = (store.db.stats().deleted, u64::from(keys) * entry);
+            println!("{system}: {told} told, {expected} deleted");
+            let limits = expected * 3 / 4..=expected * 5 / 4;
+            assert!(limits.contains(&told), "{system}: {told} told, {expected} deleted");
+        };
+        for key in (0..keys).step_by(10) {
+            store.db.delete(&key.to_be_bytes()).unwrap();
+        }
+        told(&store, keys / 10);
+        let (from, to) = (3000_u32.to_be_bytes(), 3600_u32.to_be_bytes());
+        store.db.delete_range(&from[..]..&to[..]).unwrap();
+        told(&store, keys / 5);
+        store.db.compact(..).unwrap();
+        assert_eq!(store.db.stats().deleted, 0, "{system}: it has come back");
+        store.db.close().unwrap();
+    });
 }
 
 fn for_each_row(test: fn(System)) {

@@ -147,6 +147,9 @@ pub(super) fn event(event: &LiveEvent) -> String {
         }
         Happening::Stopped { error } => format!("writing has stopped: {}", Visible(error)),
         Happening::Resumed => "writing goes on".to_owned(),
+        Happening::NearlyFull { live, room } => {
+            format!("nearly full: {live} stay, and there is room for about {room}")
+        }
         Happening::Unknown => "an event that this version does not know".to_owned(),
     };
     format!("{} {what}", clock(event.nanos))

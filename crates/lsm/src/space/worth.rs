@@ -25,15 +25,15 @@ use crate::tree::{Run, Segment, Version};
 
 /// Sums over all tables: the bytes that compactions could free, and those that they would move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
+pub(super) struct Sums {
     /// Of all tables.
-    bytes: u64,
+    pub(super) bytes: u64,
     entries: u64,
     /// Bytes of the tables that have an older table below them or a newer one above them.
     meeting: u64,
     tombstones: u64,
     /// Bytes of the tables that have an older table below them.
-    above: u64,
+    pub(super) above: u64,
     /// Tombstones of the tables that have an older table below them.
     hiding: u64,
     /// Whether one of those has a range tombstone.
@@ -41,7 +41,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(version: &Version) -> Self {
+    pub(super) fn of(version: &Version) -> Self {
         let mut sums = Self::default();
         for (place, run) in version.places() {
             let (newer, older): (Vec<_>, Vec<_>) = version
@@ -76,13 +76,18 @@ impl Sums {
         let with_value = self.entries.saturating_sub(self.tombstones).max(1);
         let hidden = self.hiding.saturating_mul(self.bytes / with_value);
         let freed = self.above.saturating_add(hidden).saturating_add(dead.0);
-        self.ranges || (freed > 0 && freed.saturating_mul(MOVED_FOR_SPACE_MAX) >= self.meeting)
+        self.ranges || self.pays(freed)
+    }
+
+    /// Whether it is worth it to compact for so many bytes that come free.
+    pub(super) fn pays(&self, freed: u64) -> bool {
+        freed > 0 && freed.saturating_mul(MOVED_FOR_SPACE_MAX) >= self.meeting
     }
 }
 
 /// Whether compactions of this tree can free a byte for at most [`MOVED_FOR_SPACE_MAX`] that they
 /// move. `dead`: the dead bytes of the medium.
-pub(super) fn is_worth(version: &Version, dead: ByteCount) -> bool {
+pub(crate) fn is_worth(version: &Version, dead: ByteCount) -> bool {
     Sums::of(version).is_worth(dead)
 }
 

@@ -1,0 +1,111 @@
+//! [`Fullness`]: how near a store is to the point where puts are refused.
+//!
+//! Puts are refused when no space is left for them, and compactions can free none at their price
+//! ([`is_worth`](super::is_worth)). So the *room* of a store is the sum of these:
+//! - The bytes that are there for puts. Reserved bytes count as well: a job gives most of them back
+//!   when it ends.
+//! - Garbage that compactions can free, if it is worth it: the bytes that deletes hide
+//!   ([`deleted`]), and a part of the bytes above older tables. The part is the one that merges
+//!   have lately found to be garbage ([`GarbageShare`]).
+//!
+//! A store is *nearly full* from the time on when its room is less than an eighth
+//! ([`NEAR_PART`]) of the bytes that stay, until the room is half of these ([`CLEAR_PART`]). The
+//! two are far apart because merges that run need space for both their inputs and their outputs.
+//!
+//! Plain values. The sums over all tables are made only if space is that short.
+
+use terrace_env::ByteCount;
+use terrace_env::store::SpaceInfo;
+
+use super::worth::Sums;
+use crate::deleted::deleted;
+use crate::tree::View;
+
+/// A store is nearly full if its room is less than this part of its live bytes, a divisor.
+const NEAR_PART: u64 = 8;
+/// It is not any more if its room is at least this part, a divisor.
+const CLEAR_PART: u64 = 2;
+/// Weight of all earlier merges beside the next one.
+const KEPT: f64 = 15.0 / 16.0;
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fullness {
+    /// Bytes of tables that stay.
+    pub(crate) live: ByteCount,
+    /// Bytes that puts can still bring.
+    pub(crate) room: ByteCount,
+}
+
+/// The part of the bytes above older tables that merges have lately found to be garbage.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct GarbageShare {
+    newer: f64,
+    dropped: f64,
+}
+
+impl GarbageShare {
+    /// A merge has read so many bytes that lay above its oldest run, and dropped so many in all.
+    /// What it dropped beyond the former was deleted.
+    pub(super) fn add(&mut self, newer: u64, dropped: u64) {
+        self.newer = self.newer * KEPT + newer as f64;
+        self.dropped = self.dropped * KEPT + dropped.min(newer) as f64;
+    }
+
+    /// So much of these bytes is garbage.
+    fn of(&self, above: u64) -> u64 {
+        if self.newer <= 0.0 {
+            return 0;
+        }
+        (above as f64 * self.dropped / self.newer) as u64
+    }
+}
+
+impl Fullness {
+    /// As a store is now; `None`: it has so much space that nothing else counts.
+    pub(super) fn of(view: &View, space: &SpaceInfo, garbage: GarbageShare) -> Option<Self> {
+        let there = space.for_puts.0.saturating_add(space.reserved.0);
+        if there.saturating_mul(CLEAR_PART) >= space.live.0 {
+            return None;
+        }
+        let sums = Sums::of(&view.version);
+        let freed = garbage.of(sums.above).saturating_add(deleted(view).0).min(sums.bytes);
+        let freed = if sums.pays(freed) { freed } else { 0 };
+        Some(Self { live: ByteCount(sums.bytes - freed), room: ByteCount(there + freed) })
+    }
+
+    pub(super) fn is_near(&self) -> bool {
+        self.room.0.saturating_mul(NEAR_PART) < self.live.0
+    }
+
+    pub(super) fn is_clear(&self) -> bool {
+        self.room.0.saturating_mul(CLEAR_PART) >= self.live.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_nearly_full_until_a_third_of_it_is_free() {
+        let at = |live, room| Fullness { live: ByteCount(live), room: ByteCount(room) };
+        assert!(!at(0, 0).is_near(), "an empty store");
+        assert!(!at(800, 100).is_near() && at(801, 100).is_near());
+        assert!(!at(801, 400).is_clear() && at(800, 400).is_clear());
+    }
+
+    #[test]
+    fn garbage_is_reckoned_by_what_merges_have_lately_dropped() {
+        let mut garbage = GarbageShare::default();
+        assert_eq!(garbage.of(1000), 0, "nothing is known");
+        garbage.add(100, 50);
+        assert_eq!(garbage.of(1000), 500);
+        for _ in 0..100 {
+            garbage.add(100, 0);
+        }
+        assert!(garbage.of(1000) < 5, "long ago");
+        garbage.add(1_000_000, 5_000_000);
+        assert!((990..=1000).contains(&garbage.of(1000)), "deletes are no garbage of this kind");
+    }
+}
