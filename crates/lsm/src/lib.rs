@@ -118,7 +118,9 @@ pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use lifetime::{LevelWork, Written, WrittenBytes};
 pub use memory::MemoryStats;
 pub use opening::{is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
-pub use options::{Durability, EngineOptions, ReadOptions, TableOptions, TableShape};
+pub use options::{
+    CompactionFilters, Durability, EngineOptions, ReadOptions, TableOptions, TableShape,
+};
 pub use read::Cursor;
 pub use read::Scan;
 pub use read::Snapshot;

@@ -155,6 +155,9 @@ pub struct Stats {
     pub trivial_moves: u64,
     /// Overwritten and deleted entries that jobs dropped.
     pub entries_dropped: u64,
+    /// Values that compaction filters did not keep.
+    #[serde(default)]
+    pub values_filtered: u64,
     /// Tables, or ranges of tables, that went unread because a range delete covered them.
     pub segments_dropped: u64,
     /// Bytes of them.
@@ -232,6 +235,7 @@ impl Sources<'_> {
             compaction_step_nanos_max: counters.step_nanos_max.get(),
             trivial_moves: counters.trivial_moves.get(),
             entries_dropped: counters.entries_dropped.get(),
+            values_filtered: counters.values_filtered.get(),
             segments_dropped: counters.segments_dropped.get(),
             bytes_dropped: counters.bytes_dropped.get(),
             waits: counters.waits.read().and(&self.store.waits()),

@@ -186,11 +186,11 @@ pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};
 pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
-    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Conflict, Durability, Error as EngineError,
-    Event, Ingested, Job, JobStats, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression,
-    LevelStats, LevelWork, Listener, LostRange, MemoryStats, ParseCompressionError, ReadOptions,
-    ReaderKind, ReaderStats, SpaceHolders, Stats, Swap, TableOptions, TableShape, VALUE_BYTES_MAX,
-    Verified, WriteAmplification, Written, WrittenBytes,
+    BATCH_BYTES_MAX, Bounds, Checkpointed, CompactionFilters, Compression, Conflict, Durability,
+    Error as EngineError, Event, Ingested, Job, JobStats, KEY_BYTES_MAX, KeySpaceId, LeftOut,
+    LevelCompression, LevelStats, LevelWork, Listener, LostRange, MemoryStats,
+    ParseCompressionError, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats, Swap,
+    TableOptions, TableShape, VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
     GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParameterText, ParseSystemError, Row,

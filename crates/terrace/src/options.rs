@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use terrace_env::ByteCount;
-use terrace_lsm::{Durability, EngineOptions, LevelCompression, TableOptions};
+use terrace_lsm::{CompactionFilters, Durability, EngineOptions, LevelCompression, TableOptions};
 use terrace_policy::{StoreShape, System};
 use terrace_zone::Device;
 
@@ -124,6 +124,9 @@ pub struct Options {
     /// dear. The merge writes up to five bytes for each in level 0, and gives way when writers are
     /// back. Off: for those whose writers pause often and whose medium wears. Default: on.
     pub compact_at_rest: bool,
+    /// Which values compactions keep, by key space: set by
+    /// [`compaction_filter`](Self::compaction_filter). Default: all.
+    pub compaction_filters: CompactionFilters,
     /// Size of the file system's cache of table blocks, besides `memory`: compactions then read
     /// blocks that were written a while ago from memory. It pays where the medium is what
     /// compactions wait for - disks - and covers the levels from the top down, so that the first
@@ -151,6 +154,7 @@ impl Default for Options {
             io_size: engine.io_size,
             workers: engine.workers,
             compact_at_rest: true,
+            compaction_filters: engine.compaction_filters,
             file_cache: ByteCount(0),
         }
     }
@@ -241,6 +245,7 @@ impl Options {
             // The system says how many.
             jobs: 0,
             compact_at_rest: self.compact_at_rest,
+            compaction_filters: self.compaction_filters.clone(),
             reclaim_first: system.collector_first,
             system: system.to_string(),
         }
@@ -353,6 +358,52 @@ impl Options {
     #[must_use]
     pub fn compact_at_rest(mut self, compact_at_rest: bool) -> Self {
         self.compact_at_rest = compact_at_rest;
+        self
+    }
+
+    /// Lets a function say which values of a key space compactions keep: it gets the key and the
+    /// value, and returns whether they are kept. A value that is not kept becomes a delete, and is
+    /// gone for all later reads. The key space need not be there yet; the filter holds for this
+    /// opening alone, and replaces one that was set for the same key space.
+    ///
+    /// - *When it is asked*: a compaction asks about the newest entry of each key in the tables
+    ///   that it merges, if it is a put. Values that no compaction has come to yet can be read.
+    ///   [`Db::compact`](crate::Db::compact) asks about every value in its range that was written
+    ///   before. A flush and an ingest ask nothing, and neither does a compaction that moves or
+    ///   drops a table unread.
+    /// - *Snapshots*: a compaction keeps all values that are older than a snapshot which was there
+    ///   when it began, and does not ask about them. A later compaction does, once the snapshot has
+    ///   ended. A snapshot that begins during a compaction may see values go when the compaction
+    ///   ends.
+    ///   Scans and cursors that are open see no value go.
+    /// - *What it must not do*: call the store or panic. It is called from several threads at once,
+    ///   in no order, and may be asked about the same entry again. It should give the same answer
+    ///   each time, and be quick.
+    ///
+    /// [`Stats::values_filtered`](crate::Stats::values_filtered) counts the values that were not
+    /// kept.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let options = Options::default().compaction_filter("default", |_, value| value != b"old");
+    /// let db = Db::open(Arc::new(MemoryStore::new()), options)?;
+    /// db.put(b"a", b"old")?;
+    /// db.put(b"b", b"new")?;
+    /// db.compact(..)?;
+    /// assert_eq!(db.get(b"a")?, None);
+    /// assert_eq!(db.stats().values_filtered, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn compaction_filter(
+        mut self,
+        key_space: impl Into<String>,
+        keep: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.compaction_filters.set(key_space, keep);
         self
     }
 

@@ -34,8 +34,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Claim, Claims, Compaction, Span, Urgency};
 
 pub(crate) use turns::{Admitted, Choosing, Claimed};
@@ -57,6 +57,8 @@ pub(crate) const SCANS_PER_LOOK: u64 = 1000;
 pub(crate) struct CompactionRequest {
     pub(crate) ticket: u64,
     pub(crate) span: Span,
+    /// The newest table of the tree when the client asked.
+    pub(crate) newest: FileId,
     /// How many tasks for it, one after the other, have found no space.
     tries: u32,
 }
@@ -371,11 +373,12 @@ impl Board {
 
     /// Asks for a manual compaction, and waits for the answer.
     pub(crate) fn request(&self, span: Span) -> Result<(), Error> {
+        let newest = self.signals.tree.newest_table();
         let mut state = self.state.lock();
         self.signals.lifecycle.check_writable()?;
         let ticket = state.next_request;
         state.next_request += 1;
-        state.requests.push_back(CompactionRequest { ticket, span, tries: 0 });
+        state.requests.push_back(CompactionRequest { ticket, span, newest, tries: 0 });
         self.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {

@@ -10,6 +10,7 @@
 //! | lack of space | before the decider | an eighth is droppable |
 //! | lack of space | the decider has nothing to do | a 64th is droppable |
 //! | a client asks | each key of its range is in one run | anything is droppable, in the range |
+//! | a client asks | the same | keys of a filtered key space, written before the client asked |
 //!
 //! - Level 0 waits for rest, because its runs are merged soon.
 //! - A client's range also takes tables with tombstones that hide nothing, whether a snapshot kept
@@ -24,7 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use terrace_env::{ByteCount, SeqNo};
+use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{Cut, Input, Merge, Part, Place, Route, Span};
 
 #[cfg(doc)]
@@ -46,6 +47,8 @@ pub(super) enum Due<'a> {
     Worth { part: u64, from_level: u8 },
     /// All with keys of a range of which anything can be dropped.
     All(&'a Span),
+    /// All with keys of these ranges up to this table: values in them are to be filtered.
+    Unfiltered { spans: &'a [Span], newest: FileId },
 }
 
 impl Due<'_> {
@@ -61,6 +64,10 @@ impl Due<'_> {
         let is_due = match self {
             Self::Worth { part, from_level } => {
                 place.level >= from_level && bytes > 0 && bytes >= segment.size.0 / part
+            }
+            Self::Unfiltered { spans, newest } => {
+                segment.table.id() <= newest
+                    && spans.iter().any(|span| span.overlaps(&segment.span))
             }
             Self::All(span) => {
                 span.overlaps(&segment.span)

@@ -307,7 +307,9 @@ impl Compactor {
         let (source, short) = self.subcompaction_source(job, load, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
         job.progress.begin_part(load.entries);
+        let filter = self.value_filter(&snapshots);
         let rewrite = Rewrite::new(merge, snapshots, ranges, elision, routes, source);
+        let rewrite = rewrite.filtered_by(filter);
         Ok((rewrite.counted_by(Arc::clone(&job.progress)), short))
     }
 
@@ -407,6 +409,7 @@ impl Compactor {
             self.counters.levels[usize::from(place.level)].bytes_read.add(bytes.0);
         }
         self.counters.entries_dropped.add(counts.dropped);
+        self.counters.values_filtered.add(counts.filtered);
         self.counters.stepped(runner::now().since(begun));
         Ok(!(short && ended_early))
     }

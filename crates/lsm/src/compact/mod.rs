@@ -15,6 +15,7 @@
 //! | how do tables of a merge come to lie together | `set` |
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
+//! | which values do users want to go | `value_filter` |
 //! | is a plan legal, and where must its outputs end | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
 //! | which tables lie on an offload device, and how do they leave it | `offload` |
@@ -62,6 +63,7 @@ mod subcompaction;
 mod table_source;
 mod tombstone_elision;
 mod trivial_move;
+mod value_filter;
 pub(crate) mod worker;
 mod worst_case;
 

@@ -17,9 +17,9 @@
 //! The actor that asks has the turn to choose, and holds no lock.
 
 use terrace_env::SeqNo;
-use terrace_policy::{Choice, Claims, Load, Plan, TreeView, Urgency};
+use terrace_policy::{Choice, Claims, Load, Plan, Span, TreeView, Urgency};
 
-use super::board::Task;
+use super::board::{CompactionRequest, Task};
 use super::compactor::Compactor;
 use super::in_place::{self, Due, WORTH, WORTH_LAST};
 use crate::space::is_worth;
@@ -60,7 +60,8 @@ impl<'a> Question<'a> {
         match self.task {
             Task::PickBeside { .. } => decided(),
             Task::Request(request) => {
-                decided().or_else(|| self.in_place(version, Due::All(&request.span)))
+                let all = || self.in_place(version, Due::All(&request.span));
+                decided().or_else(all).or_else(|| self.unfiltered(version, request))
             }
             Task::Pick { urgency: Urgency::Space, .. } => {
                 let is_worth = || is_worth(version, self.of.store.space().dead);
@@ -102,6 +103,18 @@ impl<'a> Question<'a> {
     fn after_seeks(&self, version: &Version) -> Option<Choice> {
         let table = self.of.board.seeks().take()?;
         self.of.decider.pick_after_seeks(version.view(), &self.state, table)
+    }
+
+    /// A rewrite in place of tables of a request whose values are to be filtered.
+    fn unfiltered(&self, version: &Version, request: &CompactionRequest) -> Option<Choice> {
+        let filter = self.of.value_filter(self.snapshots);
+        let within = |span: Span| {
+            let (start, end) = (span.start.max(request.span.start.clone()), span.end);
+            Span { start, end: end.min(request.span.end.clone()) }
+        };
+        let spans = filter.spans().into_iter().map(within).filter(|span| !span.is_empty());
+        let spans: Vec<Span> = spans.collect();
+        self.in_place(version, Due::Unfiltered { spans: &spans, newest: request.newest })
     }
 
     /// A rewrite in place leaves the decider's state as it was.

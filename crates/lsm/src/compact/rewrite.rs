@@ -23,10 +23,11 @@ use super::outputs::Outputs;
 use super::retention::{Retention, Verdict};
 use super::table_source::TableSource;
 use super::tombstone_elision::TombstoneElision;
+use super::value_filter::ValueFilter;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
-use crate::key;
+use crate::key::{self, Kind, Trailer};
 use crate::lifecycle::Lifecycle;
 use crate::merge::Merge;
 use crate::old_versions::HeldBy;
@@ -58,6 +59,8 @@ enum Passed {
 pub(crate) struct RewriteCounts {
     pub(crate) entries: u64,
     pub(crate) dropped: u64,
+    /// Values that users did not want to keep.
+    pub(crate) filtered: u64,
 }
 
 /// The job.
@@ -69,6 +72,7 @@ pub(crate) struct Rewrite {
     /// How many entries in a row were hidden by range tombstones.
     hidden: u32,
     elision: TombstoneElision,
+    filter: ValueFilter,
     routes: Vec<Route>,
     route: usize,
     /// How many of the route's cuts and grandparents have been passed.
@@ -109,6 +113,7 @@ impl Rewrite {
             ranges,
             hidden: 0,
             elision,
+            filter: ValueFilter::default(),
             tables: Destinations::new(&routes, source),
             routes,
             route: 0,
@@ -124,6 +129,11 @@ impl Rewrite {
     /// The same job, which counts its entries there as well.
     pub(crate) fn counted_by(self, progress: Arc<JobProgress>) -> Self {
         Self { progress: Some(progress), ..self }
+    }
+
+    /// The same job, which keeps the values alone that users want to keep.
+    pub(crate) fn filtered_by(self, filter: ValueFilter) -> Self {
+        Self { filter, ..self }
     }
 
     /// Goes on for a bounded number of bytes.
@@ -149,6 +159,9 @@ impl Rewrite {
                 continue;
             }
             let cover = self.ranges.oldest_cover(full_key, trailer.sequence());
+            let is_filtered = self.filter.drops(full_key, trailer, self.merge.value_slice());
+            let trailer =
+                if is_filtered { Trailer::new(trailer.sequence(), Kind::Delete) } else { trailer };
             let elision = &self.elision;
             let older_below = |key: &[u8]| elision.may_hold(key);
             let verdict = self.retention.judge(full_key, trailer, cover, older_below);
@@ -165,10 +178,11 @@ impl Rewrite {
                 }
                 Verdict::Keep { first, held_by } => {
                     self.hidden = 0;
-                    self.write(first, held_by)?;
+                    self.write(first, held_by, is_filtered.then_some(trailer))?;
                 }
                 Verdict::Drop => self.counts.dropped += 1,
             }
+            self.counts.filtered += u64::from(is_filtered);
             self.merge.next()?;
         }
         self.count(entries, bytes);
@@ -224,14 +238,24 @@ impl Rewrite {
         self.merge.next()
     }
 
-    /// Writes the entry that the merge stands on.
-    fn write(&mut self, first_of_key: bool, held_by: Option<HeldBy>) -> Result<(), Error> {
+    /// Writes the entry that the merge stands on. `delete`: the trailer of the delete that is
+    /// written in its place.
+    fn write(
+        &mut self,
+        first_of_key: bool,
+        held_by: Option<HeldBy>,
+        delete: Option<Trailer>,
+    ) -> Result<(), Error> {
         if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
             self.pass_cuts()?;
         }
         let key = self.merge.key().expect("a merge that stands on an entry");
         let route = (self.route, &self.routes[self.route]);
+        if let Some(trailer) = delete {
+            let key = key::internal_key(key::split(key).0, trailer);
+            return self.tables.add(route, (&key, &[]), held_by);
+        }
         self.tables.add(route, (key, self.merge.value_slice()), held_by)
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use terrace_env::{ByteCount, OutOfRange};
 use terrace_policy::Compaction;
 
+use super::filters::CompactionFilters;
 use super::shares::{MEMTABLE_SIZE_MIN, Shares};
 use super::table_options::TableOptions;
 use crate::limits;
@@ -97,6 +98,8 @@ pub struct EngineOptions {
     pub jobs: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
+    /// Which values compactions keep.
+    pub compaction_filters: CompactionFilters,
     /// Whether a compaction waits until the store's own reclaim rests before it begins, as where
     /// one thread does both. Otherwise they share the medium.
     pub reclaim_first: bool,
@@ -168,6 +171,7 @@ impl Default for EngineOptions {
             workers: 0,
             jobs: 0,
             compact_at_rest: false,
+            compaction_filters: CompactionFilters::default(),
             reclaim_first: false,
             system: String::new(),
         }

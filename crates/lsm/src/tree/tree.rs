@@ -38,9 +38,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
-use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
+use terrace_env::{FileId, SeqNo};
 
 use super::space_list::{SpaceEdit, SpaceList};
 use super::spaces::Spaces;
@@ -262,6 +262,13 @@ impl Tree {
         state.snapshots.remove(&sequence);
         let was_oldest = state.snapshots.keys().next().is_none_or(|next| *next > sequence);
         Some(EndedSnapshot { sequence, was_oldest })
+    }
+
+    /// The newest table of the version, by its number.
+    pub(crate) fn newest_table(&self) -> FileId {
+        let view = self.view();
+        let tables = view.version.segments().map(|(_, segment)| segment.table.id());
+        tables.max().unwrap_or(FileId(0))
     }
 
     /// The sequences that snapshots hold, growing.

@@ -3,6 +3,7 @@
 //! `reset_child` one of the virtual machine of `cargo xtask guest`.
 
 mod checkpoint;
+mod compaction_filter;
 mod cuts;
 mod delete_only;
 mod devices;
