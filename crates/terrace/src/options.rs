@@ -124,6 +124,15 @@ pub struct Options {
     /// dear. The merge writes up to five bytes for each in level 0, and gives way when writers are
     /// back. Off: for those whose writers pause often and whose medium wears. Default: on.
     pub compact_at_rest: bool,
+    /// Bytes of keys and values that compactions go through in a second at most, all of them
+    /// together, before compression: a compaction reads about as many bytes and writes up to as
+    /// many. It leaves the medium to readers, and makes compactions end later, so that more space
+    /// is in use and reads consult more runs meanwhile. The limit does not count while writers are
+    /// held back because compactions are late, or are about to be, and while space is short. So no
+    /// writer waits for it, but a load without a pause finds compactions a little later than
+    /// without a limit. It counts for [`compact`](crate::Db::compact) too. Flushes and the file
+    /// system's reclaim have no limit. Default: 0, no limit.
+    pub compaction_rate: ByteCount,
     /// Which values compactions keep, by key space: set by
     /// [`compaction_filter`](Self::compaction_filter). Default: all.
     pub compaction_filters: CompactionFilters,
@@ -154,6 +163,7 @@ impl Default for Options {
             io_size: engine.io_size,
             workers: engine.workers,
             compact_at_rest: true,
+            compaction_rate: engine.compaction_rate,
             compaction_filters: engine.compaction_filters,
             file_cache: ByteCount(0),
         }
@@ -245,6 +255,7 @@ impl Options {
             // The system says how many.
             jobs: 0,
             compact_at_rest: self.compact_at_rest,
+            compaction_rate: self.compaction_rate,
             compaction_filters: self.compaction_filters.clone(),
             reclaim_first: system.collector_first,
             system: system.to_string(),
@@ -358,6 +369,13 @@ impl Options {
     #[must_use]
     pub fn compact_at_rest(mut self, compact_at_rest: bool) -> Self {
         self.compact_at_rest = compact_at_rest;
+        self
+    }
+
+    /// Sets [`compaction_rate`](field@Self::compaction_rate).
+    #[must_use]
+    pub fn compaction_rate(mut self, bytes_per_second: ByteCount) -> Self {
+        self.compaction_rate = bytes_per_second;
         self
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use terrace::StoreError;
 use terrace::fs::{DirOptions, DirStore};
 use terrace::live::Live;
-use terrace::{Db, Options, Store, System};
+use terrace::{Db, Options, Store};
 use terrace_env::runner;
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
@@ -268,31 +268,31 @@ impl Target {
 
     /// Opens the store under the system it was opened under last.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
-        self.opened(access, None, false)
+        self.opened(access, &Under::default(), false)
     }
 
     /// The same; if the store is in use, the error does not say how to look at it.
     pub(super) fn db_quietly(&self, access: Access) -> Result<Db, Failure> {
-        self.open(access, None, false).map_err(|failure| self.named(failure))
+        self.open(access, &Under::default(), false).map_err(|failure| self.named(failure))
     }
 
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
-        self.opened(Access::ReadWrite, under.system, false)
+        self.opened(Access::ReadWrite, under, false)
     }
 
     /// The same; where there is a file system without a store, it makes one if `create`.
     pub(crate) fn db_made(&self, under: &Under, create: bool) -> Result<Db, Failure> {
-        self.opened(Access::ReadWrite, under.system, create)
+        self.opened(Access::ReadWrite, under, create)
     }
 
     /// Opens the store. One that is to be written may be in use for a moment, by a command that
     /// reads it: it is tried again, unless another process has it open for writing.
-    fn opened(&self, access: Access, system: Option<System>, create: bool) -> Result<Db, Failure> {
+    fn opened(&self, access: Access, under: &Under, create: bool) -> Result<Db, Failure> {
         let mut tries = if access == Access::ReadWrite { TRIES } else { 1 };
         loop {
             tries -= 1;
-            let failure = match self.open(access, system, create) {
+            let failure = match self.open(access, under, create) {
                 Ok(db) => return Ok(self.watched(db, access)),
                 Err(failure) => self.named(failure),
             };
@@ -357,18 +357,22 @@ impl Target {
         Err(Failure::new(Kind::Failed, message))
     }
 
-    fn open(&self, access: Access, system: Option<System>, create: bool) -> Result<Db, Failure> {
-        let read_only = access == Access::ReadOnly;
+    fn open(&self, access: Access, under: &Under, create: bool) -> Result<Db, Failure> {
+        let of = |fitting: Options| {
+            let options = fitting.live(&self.image).read_only(access == Access::ReadOnly);
+            let rate = under.compaction_rate.unwrap_or(options.compaction_rate);
+            options.system(under.system).compaction_rate(rate)
+        };
         if self.is_directory()? {
             let store = self.store(access)?;
             self.check_store(&*store, create)?;
-            let fitting = Options::fitting(store.space().capacity).live(&self.image);
-            return Ok(Db::open(store, fitting.read_only(read_only).system(system))?);
+            let options = of(Options::fitting(store.space().capacity));
+            return Ok(Db::open(store, options)?);
         }
         let fs = self.fs(access)?;
         self.check_store(&*fs, create)?;
-        let fitting = Options::fitting(fs.space().capacity).live(&self.image);
-        Ok(Db::open_fs(fs, fitting.read_only(read_only).system(system))?)
+        let options = of(Options::fitting(fs.space().capacity));
+        Ok(Db::open_fs(fs, options)?)
     }
 }
 

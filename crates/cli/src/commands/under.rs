@@ -1,17 +1,22 @@
 //! The option `--system NAME`, or `--system NAME:PARAMETER=VALUE,...`: the system (where tables go,
 //! which are merged, and how space comes back) under which a command opens a store. The option
-//! `--create-store`: whether a command makes a store where files without a store lie.
+//! `--compaction-rate BYTES`: how fast its compactions may be. The option `--create-store`: whether
+//! a command makes a store where files without a store lie.
 
-use terrace::System;
+use terrace::{ByteCount, System};
 
 /// A system, as one types it.
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Under {
     /// Open the store under this system, of those that `terrace systems` lists: NAME, or
     /// NAME:PARAMETER=VALUE,... The store remembers it; without this option it is opened under the
     /// one it was opened under last
     #[arg(long, value_name = "NAME", value_parser = System::asked)]
     pub(crate) system: Option<System>,
+    /// Let compactions go through so many bytes of keys and values a second at most, such as 20MB,
+    /// while no writer waits for them and space is not short [default: no limit]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) compaction_rate: Option<ByteCount>,
 }
 
 /// Whether a store is made, as one types it.

@@ -34,7 +34,7 @@ fn commands_that_write_warn_before_a_store_is_full_and_stats_tells_what_deletes_
     let place = Place::formatted("32MiB", "256KiB");
     write_lines(&place, "small", 6_000);
     write_lines(&place, "large", 100_000);
-    let load = ["load", "d.img", "small"];
+    let load = ["load", "d.img", "small", "--compaction-rate", "100MiB"];
     for _ in 0..2 {
         assert_eq!(warnings(&place, &load), (0, Some(0)), "a fifth of it, or again");
     }

@@ -19,6 +19,7 @@ use terrace_policy::Compaction;
 use super::board::{Board, Task};
 use super::load::LoadMeter;
 use super::notifier::Notifier;
+use super::pacer::Pacer;
 use super::worker::Workers;
 use crate::Error;
 use crate::counters::Counters;
@@ -47,6 +48,7 @@ pub(crate) struct Compactor {
     pub(crate) space: Arc<Space>,
     pub(crate) board: Arc<Board>,
     pub(crate) workers: Arc<Workers>,
+    pub(crate) pacer: Arc<Pacer>,
     pub(crate) notifier: Arc<Notifier>,
 }
 

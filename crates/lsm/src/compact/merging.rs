@@ -309,7 +309,7 @@ impl Compactor {
         job.progress.begin_part(load.entries);
         let filter = self.value_filter(&snapshots);
         let rewrite = Rewrite::new(merge, snapshots, ranges, elision, routes, source);
-        let rewrite = rewrite.filtered_by(filter);
+        let rewrite = rewrite.filtered_by(filter).paced_by(Arc::clone(&self.pacer));
         Ok((rewrite.counted_by(Arc::clone(&job.progress)), short))
     }
 

@@ -11,6 +11,7 @@
 //! | which plan is chosen for a task | `picking` |
 //! | who is told of changes | `notifier` |
 //! | how is a merge carried out | `merging` |
+//! | how many bytes a second may compactions go through | `pacer` |
 //! | how is a merge cut into parts, and who carries these out | `subcompaction`, `worker` |
 //! | how do tables of a merge come to lie together | `set` |
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
@@ -53,6 +54,7 @@ mod merging;
 mod notifier;
 mod offload;
 mod outputs;
+mod pacer;
 mod picking;
 mod rest;
 mod retention;
@@ -72,6 +74,7 @@ pub(crate) use compactor::Compactor;
 pub(crate) use load::LoadMeter;
 pub(crate) use notifier::Notifier;
 pub(crate) use offload::offloads;
+pub(crate) use pacer::Pacer;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
 pub(crate) use rewrite::Rewrite;

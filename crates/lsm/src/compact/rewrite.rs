@@ -20,6 +20,7 @@ use terrace_policy::{Key, Route};
 
 use super::destinations::Destinations;
 use super::outputs::Outputs;
+use super::pacer::Pacer;
 use super::retention::{Retention, Verdict};
 use super::table_source::TableSource;
 use super::tombstone_elision::TombstoneElision;
@@ -86,6 +87,9 @@ pub(crate) struct Rewrite {
     counts: RewriteCounts,
     /// Where entries are counted besides.
     progress: Option<Arc<JobProgress>>,
+    /// Bytes that the last step went through, and what holds the job back for them.
+    stepped: u64,
+    pacer: Option<Arc<Pacer>>,
 }
 
 /// Result of a job.
@@ -123,6 +127,8 @@ impl Rewrite {
             boundary: None,
             counts: RewriteCounts::default(),
             progress: None,
+            stepped: 0,
+            pacer: None,
         }
     }
 
@@ -134,6 +140,11 @@ impl Rewrite {
     /// The same job, which keeps the values alone that users want to keep.
     pub(crate) fn filtered_by(self, filter: ValueFilter) -> Self {
         Self { filter, ..self }
+    }
+
+    /// The same job, held back as far as this is.
+    pub(crate) fn paced_by(self, pacer: Arc<Pacer>) -> Self {
+        Self { pacer: Some(pacer), ..self }
     }
 
     /// Goes on for a bounded number of bytes.
@@ -191,6 +202,7 @@ impl Rewrite {
 
     fn count(&mut self, entries: u32, bytes: usize) {
         self.counts.entries += u64::from(entries);
+        self.stepped = bytes as u64;
         if let Some(progress) = &self.progress {
             progress.add(entries.into());
         }
@@ -200,12 +212,18 @@ impl Rewrite {
     /// Carries the job to its end; `None` if the engine closes or fails first: then nothing of it
     /// is left.
     pub(crate) fn carry_out(mut self, lifecycle: &Lifecycle) -> Result<Option<Rewritten>, Error> {
-        while self.step()? == Progress::More {
+        loop {
+            let progress = self.step()?;
+            if let Some(pacer) = &self.pacer {
+                pacer.pace(self.stepped, lifecycle);
+            }
+            if progress == Progress::Done {
+                return Ok(Some(self.into_rewritten()));
+            }
             if lifecycle.must_stop() {
                 return Ok(None);
             }
         }
-        Ok(Some(self.into_rewritten()))
     }
 
     /// Result of the job, once it is done.

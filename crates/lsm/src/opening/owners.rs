@@ -12,7 +12,7 @@ use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
 use terrace_policy::{Compaction, WriteRule};
 
-use crate::compact::{Board, Compactor, LoadMeter, Notifier, Signals, Workers};
+use crate::compact::{Board, Compactor, LoadMeter, Notifier, Pacer, Signals, Workers};
 use crate::counters::Counters;
 use crate::engine::Engine;
 use crate::event::Listeners;
@@ -108,6 +108,7 @@ impl Owners {
             space: Arc::clone(&space),
             board: Arc::clone(&board),
             workers: Arc::clone(&workers),
+            pacer: Arc::new(Pacer::new(options.compaction_rate, Arc::clone(&space))),
             notifier: Arc::clone(&notifier),
         });
         let lane = Arc::new(WriteLane::new(Arc::clone(&lifecycle)));

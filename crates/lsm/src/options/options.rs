@@ -98,6 +98,9 @@ pub struct EngineOptions {
     pub jobs: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
+    /// Bytes of keys and values that compactions go through in a second at most, unless writers
+    /// wait for them or space is short; 0: no limit.
+    pub compaction_rate: ByteCount,
     /// Which values compactions keep.
     pub compaction_filters: CompactionFilters,
     /// Whether a compaction waits until the store's own reclaim rests before it begins, as where
@@ -171,6 +174,7 @@ impl Default for EngineOptions {
             workers: 0,
             jobs: 0,
             compact_at_rest: false,
+            compaction_rate: ByteCount(0),
             compaction_filters: CompactionFilters::default(),
             reclaim_first: false,
             system: String::new(),

@@ -48,6 +48,10 @@ use crate::tree::View;
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(500);
 
+/// Compactions are not paced from this part of the pressure on that holds writers back, so that
+/// the pressure does not come to that.
+const HURRY: f64 = 0.75;
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Space {
@@ -93,6 +97,16 @@ enum Shortage {
 }
 
 impl State {
+    /// Whether writers are held back because compactions are late, or soon are, or space is short.
+    fn is_hurried(&self) -> bool {
+        let is_late = match self.rule {
+            WriteRule::Free => false,
+            WriteRule::Paced(pressure) => pressure.0 >= HURRY * Pressure::START.0,
+            WriteRule::Delayed | WriteRule::Stopped => true,
+        };
+        is_late || self.lack.is_some()
+    }
+
     fn shortage(&self, tree: u64) -> Shortage {
         if self.lack.is_none() {
             Shortage::Enough
@@ -277,6 +291,21 @@ impl Space {
         let is_near = found.filter(|found| found.is_near() || (was_near && !found.is_clear()));
         state.is_nearly_full = is_near.is_some();
         is_near.map(|found| (found, !was_near))
+    }
+
+    /// Waits until a moment; `false` if it does not wait for that long, because writers or a lack
+    /// of space are in a hurry, or because jobs are to stop.
+    pub(crate) fn pause(&self, until: Time, lifecycle: &Lifecycle) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            if lifecycle.must_stop() || state.is_hurried() {
+                return false;
+            }
+            if runner::now() >= until {
+                return true;
+            }
+            let _ = self.changed.wait_until(&mut state, until);
+        }
     }
 
     /// A flush has ended that took this long.

@@ -4,6 +4,7 @@
 
 mod checkpoint;
 mod compaction_filter;
+mod compaction_rate;
 mod cuts;
 mod delete_only;
 mod devices;

@@ -1,0 +1,52 @@
+//! [`Pacer`]: holds compactions back to a number of bytes a second, so that they leave the medium
+//! to readers and writers.
+//!
+//! - The bytes are those of the keys and values that compactions go through, of all compactions and
+//!   workers together, before they are compressed. Flushes and reclaim are not held back.
+//! - No writer waits for that: a compaction goes on at once while writers are held back, or are
+//!   about to be, because compactions are late, and while space is short
+//!   ([`Space::pause`]). What it does meanwhile is not made up for later.
+//! - A pause ends when the engine closes or fails.
+//!
+//! The clock is that of the runner. Any thread; no other lock is taken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Time, runner};
+
+use crate::lifecycle::Lifecycle;
+use crate::space::Space;
+
+/// See the [module](self).
+pub(crate) struct Pacer {
+    /// Bytes a second; 0: no limit.
+    rate: ByteCount,
+    space: Arc<Space>,
+    /// When all bytes so far are due.
+    due: Mutex<Time>,
+}
+
+impl Pacer {
+    pub(crate) fn new(rate: ByteCount, space: Arc<Space>) -> Self {
+        Self { rate, space, due: Mutex::new(Time(0)) }
+    }
+
+    /// A compaction has gone through so many bytes: waits until they are due.
+    pub(super) fn pace(&self, bytes: u64, lifecycle: &Lifecycle) {
+        if self.rate.0 == 0 {
+            return;
+        }
+        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.rate.0);
+        let time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let due = {
+            let (mut due, now) = (self.due.lock(), runner::now());
+            *due = Time((*due).max(now).0.saturating_add(time.as_nanos() as u64));
+            *due
+        };
+        if !self.space.pause(due, lifecycle) {
+            *self.due.lock() = Time(0);
+        }
+    }
+}
