@@ -66,6 +66,7 @@ static void tour_of_the_store(const char *path) {
             "a compression of the upper levels alone");
   tables.compression_last = TERRACE_COMPRESSION_ZSTD;
   tables.filter_bits = TERRACE_NO_FILTERS;
+  tables.first_keys = TERRACE_SWITCH_ON;
   must(terrace_store_set_table_options(store, &tables), "options of tables");
   tables.filter_bits = 33;
   must_fail(terrace_store_set_table_options(store, &tables), TERRACE_CODE_OPTION,
@@ -128,7 +129,8 @@ static void tour_of_the_store(const char *path) {
   must(terrace_store_table_options(store, &tables), "options of tables");
   check(tables.compression == TERRACE_COMPRESSION_LZ4 &&
             tables.compression_last == TERRACE_COMPRESSION_ZSTD &&
-            tables.filter_bits == TERRACE_NO_FILTERS && tables.block_size == 4096,
+            tables.filter_bits == TERRACE_NO_FILTERS && tables.block_size == 4096 &&
+            tables.first_keys == TERRACE_SWITCH_ON,
         "the store remembers how tables are made");
   must(terrace_get(space, terrace_text("apple"), &value), "get");
   check(is(terrace_value_bytes(value), "red"), "the value after the store was opened again");

@@ -253,6 +253,31 @@ typedef uint32_t TerraceCompression;
 #endif // __cplusplus
 
 /**
+ * A switch in a change of options, in which 0 leaves it as it is.
+ */
+enum TerraceSwitch
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Off.
+   */
+  TERRACE_SWITCH_OFF = 1,
+  /**
+   * On.
+   */
+  TERRACE_SWITCH_ON = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum TerraceSwitch TerraceSwitch;
+#else
+typedef uint32_t TerraceSwitch;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Writes that are applied together or not at all, in order. Each names its key space; one batch
  * may write to several of one store.
  */
@@ -607,6 +632,11 @@ typedef struct {
    * Bytes of the blocks that tables are read by, at most 1 MiB.
    */
   uint32_t block_size;
+  /**
+   * A `TerraceSwitch`: whether indexes have the first key of each block, so that short scans of
+   * many runs read less.
+   */
+  uint32_t first_keys;
 } TerraceTableOptions;
 
 /**

@@ -22,6 +22,16 @@ pub enum TerraceCompression {
     Zstd = 3,
 }
 
+/// A switch in a change of options, in which 0 leaves it as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum TerraceSwitch {
+    /// Off.
+    Off = 1,
+    /// On.
+    On = 2,
+}
+
 /// The `filter_bits` of a store without filters.
 pub const TERRACE_NO_FILTERS: u32 = 255;
 
@@ -40,6 +50,9 @@ pub struct TerraceTableOptions {
     pub filter_bits: u32,
     /// Bytes of the blocks that tables are read by, at most 1 MiB.
     pub block_size: u32,
+    /// A `TerraceSwitch`: whether indexes have the first key of each block, so that short scans of
+    /// many runs read less.
+    pub first_keys: u32,
 }
 
 fn compression(number: u32, field: &str) -> Result<Option<Compression>, Failure> {
@@ -81,7 +94,17 @@ impl TerraceTableOptions {
             bits => Some(u8::try_from(bits).unwrap_or(u8::MAX)),
         };
         let block_size = (self.block_size > 0).then(|| ByteCount(self.block_size.into()));
-        Ok(TableOptions { block_size, compression, filter_bits })
+        let first_keys = match self.first_keys {
+            0 => None,
+            number if number == TerraceSwitch::Off as u32 => Some(false),
+            number if number == TerraceSwitch::On as u32 => Some(true),
+            number => {
+                return Err(Failure::invalid(format_args!(
+                    "first_keys: expected 0 to 2, found {number}"
+                )));
+            }
+        };
+        Ok(TableOptions { block_size, compression, filter_bits, first_keys })
     }
 }
 
@@ -100,6 +123,10 @@ pub extern "C" fn terrace_store_table_options(
             compression_last: number(shape.compression.last),
             filter_bits: if bits == 0 { TERRACE_NO_FILTERS } else { bits },
             block_size: u32::try_from(shape.block_size.0).unwrap_or(u32::MAX),
+            first_keys: match shape.first_keys {
+                false => TerraceSwitch::Off as u32,
+                true => TerraceSwitch::On as u32,
+            },
         });
         Ok(())
     })

@@ -78,10 +78,10 @@ pub struct Options {
     /// so many that the smallest memtables, of 16 KiB, fit `memory`.
     pub memtables_max: usize,
     /// The size of the blocks that tables are read by. Larger: smaller indexes and better
-    /// compression; smaller: less is read for one key. This and the next two shape tables, and the
-    /// store remembers them: `None` is the remembered value, or the default where the option was
-    /// never stated. A value is remembered from then on. To open a store for writing with another
-    /// value than the remembered one is refused, with the kind
+    /// compression; smaller: less is read for one key. This and the next three shape tables, and
+    /// the store remembers them: `None` is the remembered value, or the default where the option
+    /// was never stated. A value is remembered from then on. To open a store for writing with
+    /// another value than the remembered one is refused, with the kind
     /// [`Option`](crate::ErrorKind::Option): [`Db::set_table_options`](crate::Db) changes it.
     /// Default: 4 KiB. Range: 1 B to 1 MiB.
     pub block_size: Option<ByteCount>,
@@ -95,6 +95,13 @@ pub struct Options {
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
     /// about 0.2 %; 0 means no filters. `None`: as for `block_size`. Default: 10. Range: 0 to 32.
     pub filter_bits: Option<u8>,
+    /// Whether the indexes of tables have the first key of each block. On: a scan reads a block of
+    /// a run only when its first key is the next of all runs, so that a short scan of a store of
+    /// many runs reads less, where blocks hold few entries. Indexes take half as much memory again,
+    /// and a scan waits for its first reads one after the other. Scans backward and reads by key
+    /// are as before. `None`: as for `block_size`; where the option was never stated, the parameter
+    /// `first_keys` of the system counts, which is off by default.
+    pub first_keys: Option<bool>,
     /// Memory budget of the store: memtables, up to three quarters of it; the rest for blocks that
     /// were read, for the indexes and filters of open tables, and for buffers of jobs and scans.
     /// Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max` ask for more
@@ -159,6 +166,7 @@ impl Default for Options {
             block_size: None,
             compression: None,
             filter_bits: None,
+            first_keys: None,
             memory: engine.memory,
             io_size: engine.io_size,
             workers: engine.workers,
@@ -236,8 +244,8 @@ impl Options {
     /// The options that shape tables, as far as they are stated.
     #[must_use]
     pub fn tables(&self) -> TableOptions {
-        let Self { block_size, compression, filter_bits, .. } = *self;
-        TableOptions { block_size, compression, filter_bits }
+        let Self { block_size, compression, filter_bits, first_keys, .. } = *self;
+        TableOptions { block_size, compression, filter_bits, first_keys }
     }
 
     pub(crate) fn engine(&self, system: &System, store: &StoreShape) -> EngineOptions {
@@ -249,6 +257,7 @@ impl Options {
             // A system fits it to the space that there is, which may be none.
             table_size: system.table_size(store).max(terrace_lsm::limits::TABLE_SIZE.least),
             tables: self.tables(),
+            first_keys: system.first_keys,
             memory: self.memory,
             io_size: self.io_size,
             workers: self.workers,
@@ -335,12 +344,19 @@ impl Options {
         self
     }
 
+    /// Sets [`first_keys`](field@Self::first_keys).
+    #[must_use]
+    pub fn first_keys(mut self, first_keys: impl Into<Option<bool>>) -> Self {
+        self.first_keys = first_keys.into();
+        self
+    }
+
     /// Sets the options that shape tables.
     #[must_use]
     pub fn with_tables(mut self, tables: TableOptions) -> Self {
-        let TableOptions { block_size, compression, filter_bits } = tables;
+        let TableOptions { block_size, compression, filter_bits, first_keys } = tables;
         (self.block_size, self.compression) = (block_size, compression);
-        self.filter_bits = filter_bits;
+        (self.filter_bits, self.first_keys) = (filter_bits, first_keys);
         self
     }
 

@@ -60,7 +60,7 @@ pub(crate) struct Format {
     /// files with names there
     #[arg(
         long,
-        conflicts_with_all = ["system", "compression", "filter_bits", "block_size"]
+        conflicts_with_all = ["system", "compression", "filter_bits", "block_size", "first_keys"]
     )]
     files: bool,
     #[command(flatten)]

@@ -41,13 +41,25 @@ pub(crate) struct Tables {
     /// The size of the blocks that tables are read by
     #[arg(long, value_name = "SIZE")]
     block_size: Option<ByteCount>,
+    /// Whether indexes have the first key of each block: short scans of many runs read less, and
+    /// indexes take more memory
+    #[arg(long, value_name = "on|off", value_parser = on_off)]
+    first_keys: Option<bool>,
+}
+
+fn on_off(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("expected `on` or `off`"),
+    }
 }
 
 impl Tables {
     /// The options that were typed; those that were not are not stated.
     pub(crate) fn stated(&self) -> TableOptions {
-        let Self { compression, filter_bits, block_size } = *self;
-        TableOptions { block_size, compression, filter_bits }
+        let Self { compression, filter_bits, block_size, first_keys } = *self;
+        TableOptions { block_size, compression, filter_bits, first_keys }
     }
 
     /// Whether any was typed.
@@ -62,6 +74,7 @@ pub(crate) struct Remembered {
     compression: LevelCompression,
     filter_bits: u8,
     block_size: ByteCount,
+    first_keys: bool,
     /// The names of those that were ever stated; the others are defaults.
     stated: Vec<&'static str>,
 }
@@ -73,12 +86,14 @@ impl Remembered {
             ("compression", tables.compression.is_some()),
             ("filter_bits", tables.filter_bits.is_some()),
             ("block_size", tables.block_size.is_some()),
+            ("first_keys", tables.first_keys.is_some()),
         ];
         let stated = stated.into_iter().filter(|(_, is_stated)| *is_stated);
         Self {
             compression: shape.compression,
             filter_bits: shape.filter_bits,
             block_size: shape.block_size,
+            first_keys: shape.first_keys,
             stated: stated.map(|(name, _)| name).collect(),
         }
     }
@@ -86,8 +101,13 @@ impl Remembered {
     /// All of them in words, on one line.
     pub(crate) fn line(&self) -> String {
         let default = |name| if self.stated.contains(&name) { "" } else { " (default)" };
+        let first_keys = match (self.stated.contains(&"first_keys"), self.first_keys) {
+            (false, _) => "",
+            (true, false) => ", no first keys in indexes",
+            (true, true) => ", first keys in indexes",
+        };
         format!(
-            "compression {}{}, filters of {} bits for a key{}, blocks of {}{}",
+            "compression {}{}, filters of {} bits for a key{}, blocks of {}{}{first_keys}",
             self.compression,
             default("compression"),
             self.filter_bits,

@@ -49,13 +49,15 @@ fn a_change_counts_for_new_tables_from_then_on() {
     let changed = place.json(&["options", "d.img", "--compression", "lz4,none"]);
     assert_eq!(changed["changed"], true);
     assert_eq!(changed["compression"], json!({ "upper": "lz4", "last": "none" }));
+    let first_keys = place.json(&["options", "d.img", "--first-keys", "on"]);
+    assert_eq!((&first_keys["first_keys"], &first_keys["changed"]), (&json!(true), &json!(true)));
     place.ok(&["options", "d.img", "--compression", "zstd", "--block-size", "16KiB"]);
     assert!(rewritten(&place, "d.img", 'b') < 200_000);
     let again = ["options", "d.img", "--compression", "zstd"];
     assert_eq!(place.json(&again)["changed"], false);
     let text = place.ok(&["options", "d.img"]);
     assert!(text.starts_with("compression zstd, filters of 10 bits"), "{text}");
-    assert!(text.contains("blocks of 16 KiB\n"), "{text}");
+    assert!(text.contains("blocks of 16 KiB, first keys in indexes\n"), "{text}");
     assert!(place.ok(&["dump", "d.img"]).contains("new tables: compression zstd"));
     assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
 }
@@ -72,6 +74,8 @@ fn options_that_no_store_can_have_are_refused_and_nothing_is_formatted() {
             let error = place.fails(2, &["format", store, option, value]);
             assert!(error.contains("expected 0 to 32") || error.contains("to 1 MiB"), "{error}");
         }
+        let error = place.fails(2, &["format", store, "--first-keys", "yes"]);
+        assert!(error.contains("expected `on` or `off`"), "{error}");
         assert_ne!(place.run(&["get", store, "key"]).status.code(), Some(0));
         place.ok(&["format", store]);
     }

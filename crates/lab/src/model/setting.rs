@@ -35,7 +35,7 @@ pub struct Setting {
 }
 
 /// How many fixed settings the metamorphic run has.
-pub const METAMORPHIC_SETTINGS: usize = 20;
+pub const METAMORPHIC_SETTINGS: usize = 21;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
@@ -121,6 +121,7 @@ impl Setting {
             // Another form at each opening.
             15 => {
                 options.push(tight().compression(Compression::Zstd));
+                options.push(tight().first_keys(true));
                 let table_size = Some(ByteCount::kib(40));
                 let large = System { level0_runs: 5, table_size, ..small() };
                 options.push(tight().system(large));
@@ -138,6 +139,7 @@ impl Setting {
                 second = Some(Geometry::plain(ByteCount::mib(8)));
                 format.role = Role::Offload;
             }
+            20 => first.first_keys = Some(true),
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
         }
         Self { latency_max, second, format, ..Self::of(geometry, options) }
@@ -147,7 +149,11 @@ impl Setting {
     #[must_use]
     pub fn any(seed: u64) -> Self {
         let random = &mut Random::seeded(seed);
-        let options = (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
+        let mut options: Vec<_> =
+            (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
+        for (at, options) in (0..).zip(&mut options) {
+            options.first_keys = Some((seed + at).is_multiple_of(3));
+        }
         let geometry = any_geometry(random);
         // The smallest that a store can live with, and larger ones.
         let second = random.random_ratio(1, 6).then(|| {

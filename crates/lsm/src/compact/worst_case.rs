@@ -22,6 +22,12 @@ pub(super) const TABLE_TAIL_BYTES: u64 = 16 << 10;
 /// block's frame and of its entry in the index.
 const BLOCK_MAX: u64 = 4 << 10;
 
+/// Which part of its blocks a table's frames and index take at most. The first key of a block takes
+/// no more in the index than the rest of its entry.
+fn frame_part(options: &EngineOptions) -> u64 {
+    if options.table_shape().first_keys { 40 } else { 50 }
+}
+
 /// The most bytes that tables of these entries can take. The last table of each destination may be
 /// cut short.
 pub(crate) fn worst_case(
@@ -30,11 +36,12 @@ pub(crate) fn worst_case(
     destinations: u64,
     Load { entries, plain }: Load,
 ) -> ByteCount {
-    let shape = options.tables.shape();
+    let shape = options.table_shape();
     let bytes = plain + entries * entry_bytes(shape.filter_bits);
     // Each block but the last of a table is full, or has one entry.
     let small = BLOCK_MAX / shape.block_size.0.clamp(1, BLOCK_MAX);
-    let frames = (bytes / 50 * small).min(entries * (BLOCK_MAX / 50)).max(bytes / 50);
+    let part = frame_part(options);
+    let frames = (bytes / part * small).min(entries * (BLOCK_MAX / part)).max(bytes / part);
     of_blocks(table_size, destinations, bytes + frames)
 }
 
@@ -80,7 +87,7 @@ pub(crate) fn worst_case_of_memtable(
     let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
     let excess = entry_bytes(options.tables.shape().filter_bits).saturating_sub(ENTRY_BYTES as u64);
     let bytes = bytes + bytes / smallest as u64 * excess;
-    let worst = of_blocks(options.table_size, 1, bytes + bytes / 50);
+    let worst = of_blocks(options.table_size, 1, bytes + bytes / frame_part(options));
     ByteCount(worst.0 + routes.saturating_sub(1) as u64 * TABLE_TAIL_BYTES)
 }
 

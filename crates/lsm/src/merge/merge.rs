@@ -9,9 +9,12 @@
 //!   these reads, so that the device works on all of them. What opens a table, or reads an index,
 //!   is waited for one by one. (On a disk, the read of the last run comes last and is not
 //!   submitted.)
+//! - Runs with first keys in their indexes are placed by these, as far as a seek forward leads to
+//!   the first entry of a block: such a block is neither submitted nor read before its first entry
+//!   comes first of all sources. Blocks that are read so are waited for one by one.
 //! - A merge moves in the direction of its last seek. To change direction, the caller seeks again.
-//! - The value can be asked for after [`Merge::ready`], because a source may have given its block
-//!   back when memory was short.
+//! - The value can be asked for after [`Merge::ready`], because a source may not have read its
+//!   block yet, or may have given it back when memory was short.
 //! - After an error the merge stands nowhere.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
@@ -244,8 +247,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Makes the value ready to be asked for: where memory is short, a large value is read again
-    /// when it is its turn.
+    /// Makes the value ready to be asked for: reads the block of a source that has not read it yet,
+    /// or, where memory is short, a large value again.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         match &mut self.sources[top] {

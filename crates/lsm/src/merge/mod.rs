@@ -12,6 +12,8 @@
 //!
 //! One thread at a time uses a merge. It may wait for the device, so the caller holds no lock.
 
+#[cfg(test)]
+mod first_key_reads;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod merge;
 #[cfg(test)]

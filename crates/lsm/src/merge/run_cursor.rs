@@ -10,6 +10,8 @@
 //!   behind the other on the device.
 //! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that are older than a
 //!   range tombstone and lie in its range, without opening them.
+//! - A scan forward of tables with first keys in their indexes may stand at the first entry of a
+//!   block that is not read: [`RunCursor::ready`], or the next move, reads it.
 //! - If memory is short, the value may have been given back ([`RunCursor::park`]):
 //!   [`RunCursor::ready`] reads it again.
 //! - After an error the cursor is of no use until the next seek.
@@ -362,4 +364,4 @@ fn segments_at(run: &Run, at: usize) -> Option<&Segment> {
 
 mod joint;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -13,7 +13,7 @@ use terrace_policy::Compaction;
 
 use super::filters::CompactionFilters;
 use super::shares::{MEMTABLE_SIZE_MIN, Shares};
-use super::table_options::TableOptions;
+use super::table_options::{TableOptions, TableShape};
 use crate::limits;
 
 /// Durability of a write: the event that the write survives once it has returned. Each survives
@@ -83,6 +83,9 @@ pub struct EngineOptions {
     /// Options that shape tables, as far as the opening states them. The store remembers them, has
     /// the others as it remembers them, and is not opened for writing with one that differs.
     pub tables: TableOptions,
+    /// Whether indexes have the first key of each data block, where the store remembers nothing
+    /// about it.
+    pub first_keys: bool,
     /// Memory budget of the engine in all: memtables, blocks, indexes and filters of open tables,
     /// buffers of jobs and scans.
     pub memory: ByteCount,
@@ -139,6 +142,12 @@ impl EngineOptions {
         Ok(())
     }
 
+    /// The shape of new tables.
+    pub(crate) fn table_shape(&self) -> TableShape {
+        let first_keys = self.tables.first_keys.unwrap_or(self.first_keys);
+        TableShape { first_keys, ..self.tables.shape() }
+    }
+
     /// The options as the memory budget has room for them: memtables, and what jobs move at once,
     /// are made smaller where they ask for more than their part.
     #[must_use]
@@ -169,6 +178,7 @@ impl Default for EngineOptions {
             gather_time: Duration::from_millis(100),
             table_size: ByteCount::mib(16),
             tables: TableOptions::default(),
+            first_keys: false,
             memory: ByteCount::mib(320),
             io_size: ByteCount::mib(2),
             workers: 0,

@@ -9,6 +9,8 @@
 //!
 //! Plain values.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{ByteCount, Limit, OutOfRange};
@@ -20,7 +22,8 @@ use crate::limits;
 const PART_BLOCK_SIZE: u8 = 1;
 const PART_COMPRESSION: u8 = 2;
 const PART_FILTER_BITS: u8 = 4;
-const PARTS: u8 = PART_BLOCK_SIZE | PART_COMPRESSION | PART_FILTER_BITS;
+const PART_FIRST_KEYS: u8 = 8;
+const PARTS: u8 = PART_BLOCK_SIZE | PART_COMPRESSION | PART_FILTER_BITS | PART_FIRST_KEYS;
 
 const REMEMBERED: &str = "the store remembers it: leave the option out, or change what the store \
                           remembers, by `set_table_options` or `terrace options`";
@@ -34,6 +37,8 @@ pub struct TableOptions {
     pub compression: Option<LevelCompression>,
     /// Bits per key of filters; 0 for none.
     pub filter_bits: Option<u8>,
+    /// Whether indexes have the first key of each data block.
+    pub first_keys: Option<bool>,
 }
 
 /// Values of the options that shape tables.
@@ -45,6 +50,8 @@ pub struct TableShape {
     pub compression: LevelCompression,
     /// Bits per key of filters; 0 for none.
     pub filter_bits: u8,
+    /// Whether indexes have the first key of each data block.
+    pub first_keys: bool,
 }
 
 impl Default for TableShape {
@@ -53,6 +60,7 @@ impl Default for TableShape {
             block_size: ByteCount::kib(4),
             compression: LevelCompression::default(),
             filter_bits: 10,
+            first_keys: false,
         }
     }
 }
@@ -66,6 +74,7 @@ impl TableOptions {
             block_size: self.block_size.unwrap_or(default.block_size),
             compression: self.compression.unwrap_or(default.compression),
             filter_bits: self.filter_bits.unwrap_or(default.filter_bits),
+            first_keys: self.first_keys.unwrap_or(default.first_keys),
         }
     }
 
@@ -76,6 +85,7 @@ impl TableOptions {
             block_size: self.block_size.or(others.block_size),
             compression: self.compression.or(others.compression),
             filter_bits: self.filter_bits.or(others.filter_bits),
+            first_keys: self.first_keys.or(others.first_keys),
         }
     }
 
@@ -89,7 +99,8 @@ impl TableOptions {
     pub(crate) fn check_asked(&self, asked: &Self) -> Result<(), OutOfRange> {
         same(limits::BLOCK_SIZE.option, self.block_size, asked.block_size)?;
         same("compression", self.compression, asked.compression)?;
-        same(limits::FILTER_BITS.option, self.filter_bits, asked.filter_bits)
+        same(limits::FILTER_BITS.option, self.filter_bits, asked.filter_bits)?;
+        same("first_keys", self.first_keys.map(OnOff), asked.first_keys.map(OnOff))
     }
 
     /// Whether none is stated.
@@ -102,7 +113,8 @@ impl TableOptions {
         to.put_u8(
             has(self.block_size.is_some(), PART_BLOCK_SIZE)
                 | has(self.compression.is_some(), PART_COMPRESSION)
-                | has(self.filter_bits.is_some(), PART_FILTER_BITS),
+                | has(self.filter_bits.is_some(), PART_FILTER_BITS)
+                | has(self.first_keys.is_some(), PART_FIRST_KEYS),
         );
         if let Some(size) = self.block_size {
             to.put_u32(u32::try_from(size.0).expect("a block within its limit"));
@@ -114,12 +126,15 @@ impl TableOptions {
         if let Some(bits) = self.filter_bits {
             to.put_u8(bits);
         }
+        if let Some(first_keys) = self.first_keys {
+            to.put_u8(first_keys.into());
+        }
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let parts = reader.u8("table options")?;
         if parts == 0 || parts & !PARTS > 0 {
-            return Err(reader.wrong("table options", 1, "bits 1, 2 and 4", parts.into()));
+            return Err(reader.wrong("table options", 1, "bits 1, 2, 4 and 8", parts.into()));
         }
         let mut read = Self::default();
         if parts & PART_BLOCK_SIZE > 0 {
@@ -140,6 +155,12 @@ impl TableOptions {
             }
             read.filter_bits = Some(bits);
         }
+        if parts & PART_FIRST_KEYS > 0 {
+            read.first_keys = match reader.u8("first keys")? {
+                number @ 0..=1 => Some(number > 0),
+                number => return Err(reader.wrong("first keys", 1, "0 or 1", number.into())),
+            };
+        }
         Ok(read)
     }
 }
@@ -152,6 +173,16 @@ fn read_compression(reader: &mut Reader<'_>) -> Result<Compression, DecodeError>
     let number = reader.u8("compression")?;
     let known = Compression::of_number(number);
     known.ok_or_else(|| reader.wrong("compression", 1, "0 to 2", number.into()))
+}
+
+/// A switch, in the words in which it is typed.
+#[derive(Clone, Copy, PartialEq)]
+struct OnOff(bool);
+
+impl fmt::Display for OnOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { "on" } else { "off" })
+    }
 }
 
 /// An option that is asked for has the remembered value, or none is remembered.
@@ -191,13 +222,15 @@ mod tests {
             block_size: Some(ByteCount::mib(1)),
             compression: Some(compression),
             filter_bits: Some(32),
+            first_keys: Some(true),
         };
         let some = TableOptions { filter_bits: Some(0), ..TableOptions::default() };
-        for options in [all, some] {
+        let switch = TableOptions { first_keys: Some(false), ..TableOptions::default() };
+        for options in [all, some, switch] {
             assert_eq!(read(&bytes(options)).unwrap(), options);
         }
         let whole = bytes(all);
-        for (at, wrong) in [(0, 0), (0, 15), (3, 17), (5, 3), (6, 9), (7, 33)] {
+        for (at, wrong) in [(0, 0), (0, 31), (3, 17), (5, 3), (6, 9), (7, 33), (8, 2)] {
             let mut damaged = whole.clone();
             damaged[at] = wrong;
             assert!(read(&damaged).is_err(), "{wrong} at {at}");
@@ -214,5 +247,9 @@ mod tests {
         let other = TableOptions { filter_bits: Some(10), ..asked };
         let text = remembered.check_asked(&other).unwrap_err().to_string();
         assert!(text.starts_with("filter_bits is 10: expected 15; the store remembers"), "{text}");
+        let remembered = TableOptions { first_keys: Some(true), ..remembered };
+        let other = TableOptions { first_keys: Some(false), ..remembered };
+        let text = remembered.check_asked(&other).unwrap_err().to_string();
+        assert!(text.starts_with("first_keys is off: expected on; the store remembers"), "{text}");
     }
 }

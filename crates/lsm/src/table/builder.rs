@@ -21,7 +21,7 @@ use terrace_policy::{Histogram, HistogramBuilder};
 use super::block_builder::BlockBuilder;
 use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
-use super::index_builder::{Finished, FinishedPartition, IndexBuilder, IndexLayout};
+use super::index_builder::{Finished, FinishedPartition, IndexBuilder, IndexLayout, WrittenBlock};
 use super::partition::PartitionHandles;
 use super::range_block;
 use crate::Error;
@@ -68,17 +68,22 @@ impl TableLayout {
         let (least, most) = (*PARTITION_BYTES.start(), *PARTITION_BYTES.end());
         let partition_size = block_size.0.clamp(least, most) as usize;
         let whole_max = partition_size * WHOLE_PARTITIONS;
-        let index = IndexLayout { partition_size, whole_max, filter_bits };
+        let index = IndexLayout { partition_size, whole_max, filter_bits, first_keys: false };
         let (histogram_max, io_size) = (ByteCount(0), ByteCount::mib(2));
         Self { block_size, compression, index, histogram_max, io_size }
     }
 
     /// The layout of a table of `level`, where `last` is the last level that holds anything.
     pub(crate) fn of(options: &EngineOptions, level: u8, last: u8) -> Self {
-        let shape = options.tables.shape();
+        let shape = options.table_shape();
         let compression = shape.compression.of(level, last);
         let layout = Self::new(shape.block_size, compression, shape.filter_bits);
-        Self { io_size: options.io_size, ..layout }
+        Self { io_size: options.io_size, ..layout }.with_first_keys(shape.first_keys)
+    }
+
+    /// The same, with or without the first keys of blocks in the index.
+    pub(crate) fn with_first_keys(self, first_keys: bool) -> Self {
+        Self { index: IndexLayout { first_keys, ..self.index }, ..self }
     }
 
     /// The same for a table of this size, with a histogram of at most `max` bytes.
@@ -114,11 +119,13 @@ pub(crate) struct TableBuilder {
     name: TableName,
     offset: u64,
     block: BlockBuilder,
+    /// The first key of the block that is being filled, where the index is to have it.
+    first: Vec<u8>,
     index: IndexBuilder,
     histogram: HistogramBuilder,
     old_versions: OldVersionsBuilder,
-    /// The block that is closed and not yet in the index, and its last key.
-    closed: Option<(Handle, Vec<u8>)>,
+    /// The block that is closed and not yet in the index.
+    closed: Option<WrittenBlock>,
     features: Features,
     ranges: Vec<Fragment>,
     properties: Properties,
@@ -141,6 +148,7 @@ impl TableBuilder {
             name: TableName { file, tag: file.0 },
             offset: 0,
             block: BlockBuilder::new(RESTART_INTERVAL),
+            first: Vec::new(),
             index: IndexBuilder::new(layout.index),
             histogram: HistogramBuilder::new(layout.histogram_max),
             old_versions: OldVersionsBuilder::default(),
@@ -155,9 +163,12 @@ impl TableBuilder {
 
     /// Adds an entry behind all others.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        if let Some((handle, last)) = self.closed.take() {
-            self.index.add_block(&last, key, handle);
-            self.histogram.add(ByteCount(handle.size.into()), key::split(key).0);
+        if let Some(closed) = self.closed.take() {
+            self.index.add_block(&closed, key);
+            self.histogram.add(ByteCount(closed.handle.size.into()), key::split(key).0);
+        }
+        if self.layout.index.first_keys && self.block.is_empty() {
+            self.first.extend_from_slice(key);
         }
         let (full_key, trailer) = key::split(key);
         self.count(full_key, trailer, value.len());
@@ -209,8 +220,11 @@ impl TableBuilder {
         let ranges = Fragments::new(std::mem::take(&mut self.ranges));
         assert!(self.properties.entries > 0 || !ranges.is_empty(), "a table of nothing");
         self.close_block()?;
-        if let Some((handle, last)) = self.closed.take() {
-            self.index.add_last_block(&last, handle);
+        if let Some(closed) = self.closed.take() {
+            self.index.add_last_block(closed);
+            if self.layout.index.first_keys {
+                self.features.add(Features::FIRST_KEYS);
+            }
         }
         let index = std::mem::replace(&mut self.index, IndexBuilder::new(self.layout.index));
         let (index_levels, index, filter) = match index.finish() {
@@ -311,7 +325,7 @@ impl TableBuilder {
         }
         let handle = self.seal_block(&mut contents, self.layout.compression)?;
         self.block.recycle(contents);
-        self.closed = Some((handle, last));
+        self.closed = Some(WrittenBlock { handle, first: std::mem::take(&mut self.first), last });
         self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
         Ok(())
     }
@@ -328,7 +342,8 @@ impl TableBuilder {
         }
         let size = u32::try_from(self.offset - offset).expect("a block below its limit");
         self.block.recycle(front);
-        self.closed = Some((Handle { offset, size }, last));
+        let (handle, first) = (Handle { offset, size }, std::mem::take(&mut self.first));
+        self.closed = Some(WrittenBlock { handle, first, last });
         self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
         Ok(())
     }

@@ -10,6 +10,12 @@
 //! - A cursor can be *parked*, for example while other cursors of a merge come first: if memory is
 //!   short, it gives a large block back and keeps its place. Then [`TableCursor::ready`] must come
 //!   before the value is asked for.
+//! - If the index has the first keys of blocks, a scan that goes forward does not read a block to
+//!   stand at its first entry: the cursor *holds* the key. The block is read by
+//!   [`TableCursor::ready`], or by the next move. A scan backward and a job read each block that
+//!   they come to.
+//! - A block that is read must begin with the first key that the index has for it; otherwise it is
+//!   corruption.
 //! - After an error the cursor stands nowhere until the next seek.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
@@ -27,6 +33,7 @@ use super::index_cursor::IndexCursor;
 use super::read_ahead::{Area, ReadAhead};
 use super::reader::Table;
 use crate::Error;
+use crate::key;
 use crate::memory::Walk;
 
 /// Walks a table.
@@ -38,6 +45,10 @@ pub(crate) struct TableCursor {
     valid: bool,
     /// The block is not in memory; it is the one that the index stands on.
     parked: bool,
+    /// It stands at the first entry of the block that the index stands on, has not read this block,
+    /// and has the entry's key in `first`.
+    held: bool,
+    first: Vec<u8>,
     ahead: ReadAhead,
     /// Counts a large block that was decompressed.
     plain: MemoryLease,
@@ -55,9 +66,20 @@ impl TableCursor {
         let ahead = ReadAhead::new(&table, walk, Area::Data);
         let plain = table.memory().gauge(walk).lease(0);
         let index = IndexCursor::new(table, walk);
-        let (start, floor, end) = (None, None, None);
-        let (data, valid, parked) = (None, false, false);
-        Self { walk, index, data, valid, parked, ahead, plain, start, floor, end }
+        Self {
+            walk,
+            index,
+            data: None,
+            valid: false,
+            parked: false,
+            held: false,
+            first: Vec::new(),
+            ahead,
+            plain,
+            start: None,
+            floor: None,
+            end: None,
+        }
     }
 
     /// From now on stays within what may hold keys of `span`: goes no further back and no further
@@ -105,19 +127,19 @@ impl TableCursor {
     /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
     /// The seek has to follow: until then the cursor stands nowhere.
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
-        self.valid = false;
+        self.leave();
         match target {
             Some(target) => self.index.seek(target)?,
             None => self.index.seek_to_first()?,
         }
-        self.submit_first()
+        if self.can_hold(target) { Ok(()) } else { self.submit_first() }
     }
 
     /// The same for [`seek_before`](Self::seek_before). Only the first block of a walk backward is
     /// submitted: what lies before it is read when the walk comes there.
     pub(crate) fn submit_seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
         debug_assert!(self.walk == Walk::Scan, "jobs walk forward");
-        self.valid = false;
+        self.leave();
         self.index.seek(target)?;
         if self.index.handle()?.is_none() {
             self.index.seek_to_last()?;
@@ -145,9 +167,11 @@ impl TableCursor {
 
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        self.valid = false;
+        self.leave();
         self.index.seek(target)?;
-        if self.load_block()? {
+        if self.can_hold(Some(target)) {
+            self.hold();
+        } else if self.load_block()? {
             self.data_mut().seek(target)?;
             self.settle()?;
         }
@@ -155,9 +179,11 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
-        self.valid = false;
+        self.leave();
         self.index.seek_to_first()?;
-        if self.load_block()? {
+        if self.can_hold(None) {
+            self.hold();
+        } else if self.load_block()? {
             self.data_mut().seek_to_first()?;
             self.settle()?;
         }
@@ -166,7 +192,7 @@ impl TableCursor {
 
     /// Moves to the last entry before `target`, an internal key.
     pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
-        self.valid = false;
+        self.leave();
         self.index.seek(target)?;
         if self.index.handle()?.is_none() {
             return self.seek_to_last();
@@ -181,7 +207,7 @@ impl TableCursor {
     }
 
     pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
-        self.valid = false;
+        self.leave();
         self.index.seek_to_last()?;
         // Range tombstones may reach further than all keys.
         if !self.is_in_front()? && self.load_block()? {
@@ -192,6 +218,7 @@ impl TableCursor {
     }
 
     pub(crate) fn next(&mut self) -> Result<(), Error> {
+        self.read_held()?;
         if self.valid {
             if self.parked && !self.data_mut().is_at_ends().1 {
                 self.ready()?;
@@ -203,6 +230,7 @@ impl TableCursor {
     }
 
     pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        self.read_held()?;
         if self.valid {
             if self.parked && !self.data_mut().is_at_ends().0 {
                 self.ready()?;
@@ -215,7 +243,8 @@ impl TableCursor {
 
     /// Gives a large block back where memory is short; [`ready`](Self::ready) before the value.
     pub(crate) fn park(&mut self) {
-        let Some(data) = self.data.as_mut().filter(|_| self.valid && !self.parked) else { return };
+        let in_memory = self.valid && !self.parked && !self.held;
+        let Some(data) = self.data.as_mut().filter(|_| in_memory) else { return };
         if data.contents().len() >= MAPPED_MIN && self.index.table().memory().is_short(self.walk) {
             data.park();
             self.ahead.release();
@@ -224,8 +253,10 @@ impl TableCursor {
         }
     }
 
-    /// Reads the block of a parked cursor again, so that the value can be asked for.
+    /// Reads the block of a cursor that is parked or holds a key, so that the value can be asked
+    /// for.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        self.read_held()?;
         if !std::mem::take(&mut self.parked) {
             return Ok(());
         }
@@ -248,18 +279,24 @@ impl TableCursor {
 
     /// The internal key it stands on, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
-        if self.valid { self.data.as_ref()?.key() } else { None }
+        match (self.valid, self.held) {
+            (true, true) => Some(&self.first),
+            (true, false) => self.data.as_ref()?.key(),
+            (false, _) => None,
+        }
     }
 
     /// The value it stands on.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// When it stands nowhere, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
+        assert!(!self.held, "a cursor that has read its block");
         self.data.as_ref().expect("a cursor that stands on an entry").value()
     }
 
     pub(crate) fn value_slice(&self) -> &[u8] {
+        assert!(!self.held, "a cursor that has read its block");
         self.data.as_ref().expect("a cursor that stands on an entry").value_slice()
     }
 
@@ -268,11 +305,46 @@ impl TableCursor {
         let contents = self.data.as_ref().map_or(0, |data| data.contents().len());
         let apart = self.data.as_ref().is_some_and(|data| !self.ahead.holds(data.contents()));
         let block = if apart && contents < MAPPED_MIN { contents } else { 0 };
-        block + self.ahead.uncounted()
+        block + self.first.capacity() + self.ahead.uncounted()
     }
 
     fn data_mut(&mut self) -> &mut BlockCursor {
         self.data.as_mut().expect("a cursor with a block")
+    }
+
+    /// Stands nowhere.
+    fn leave(&mut self) {
+        (self.valid, self.held) = (false, false);
+    }
+
+    /// Whether the first entry of the block that the index stands on is at or behind `target`, and
+    /// can be held. Its key is then in `first`.
+    fn can_hold(&mut self, target: Option<&[u8]>) -> bool {
+        self.walk == Walk::Scan
+            && self.index.first_key(&mut self.first)
+            && target.is_none_or(|target| key::compare(&self.first, target).is_ge())
+    }
+
+    /// Stands at the entry whose key is in `first`.
+    fn hold(&mut self) {
+        if let Some(data) = &mut self.data {
+            data.release();
+        }
+        self.plain.resize(0);
+        (self.valid, self.held, self.parked) = (true, true, false);
+    }
+
+    /// Reads the block whose first key is held, and stands at this key.
+    fn read_held(&mut self) -> Result<(), Error> {
+        if !self.held {
+            return Ok(());
+        }
+        self.leave();
+        if self.load_block()? {
+            self.data_mut().seek_to_first()?;
+            self.check()?;
+        }
+        Ok(())
     }
 
     /// Goes on to the next block while this one has no entry left.
@@ -282,6 +354,10 @@ impl TableCursor {
                 return Ok(());
             }
             self.index.next()?;
+            if self.can_hold(None) {
+                self.hold();
+                return Ok(());
+            }
             if !self.load_block()? {
                 return Ok(());
             }
@@ -321,6 +397,7 @@ impl TableCursor {
             data.release();
         }
         let block = self.read_block(handle)?;
+        self.check_first(&block)?;
         match &mut self.data {
             Some(data) => data.replace(block),
             None => self.data = Some(BlockCursor::new(block)),
@@ -335,6 +412,19 @@ impl TableCursor {
             self.ahead.submit_next(self.index.table(), most, certain);
         }
         Ok(true)
+    }
+
+    /// Checks that the block that the index stands on begins as the index says.
+    fn check_first(&mut self, block: &Block) -> Result<(), Error> {
+        if self.index.first_key(&mut self.first) {
+            let found = block.restart_key(0)?;
+            if found != self.first {
+                let expected = format!("the first key {}", self.first.escape_ascii());
+                let (region, got) = (block.table.region("data block"), found.escape_ascii());
+                return Err(Error::corruption(region, block.offset, expected, got));
+            }
+        }
+        Ok(())
     }
 
     fn read_block(&mut self, handle: Handle) -> Result<Block, Error> {

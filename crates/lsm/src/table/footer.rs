@@ -40,8 +40,10 @@ impl Features {
     pub(crate) const ZSTD: Self = Self(1);
     /// It holds range tombstones; the properties tell where.
     pub(crate) const RANGES: Self = Self(2);
+    /// Its index has the first key of each data block.
+    pub(crate) const FIRST_KEYS: Self = Self(4);
     /// Those that this version understands.
-    const KNOWN: Self = Self(Self::ZSTD.0 | Self::RANGES.0);
+    const KNOWN: Self = Self(Self::ZSTD.0 | Self::RANGES.0 | Self::FIRST_KEYS.0);
 
     /// Whether it has those of `other`.
     pub(crate) fn has(self, other: Self) -> bool {

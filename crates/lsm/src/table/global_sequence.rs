@@ -230,6 +230,11 @@ mod tests {
 
     /// A table of the even numbers below 60, written before its global sequence was known.
     fn table() -> Arc<Table> {
+        table_with(false)
+    }
+
+    /// The same, with or without first keys in its index.
+    fn table_with(first_keys: bool) -> Arc<Table> {
         let store = MemoryStore::new();
         let cause = Cause::Flush;
         let (kind, rank, hint) = (FileKind::Table, Rank::Log, table_hint(0, 0));
@@ -244,6 +249,7 @@ mod tests {
             cause,
         };
         let layout = TableLayout::new(ByteCount(64), Compression::None, 10);
+        let layout = layout.with_first_keys(first_keys);
         let memory = Arc::new(Memory::new(&EngineOptions::default()));
         let mut builder = TableBuilder::new(store.create(&options).unwrap(), layout, &memory.jobs);
         for number in (0..60).step_by(2) {
@@ -281,19 +287,25 @@ mod tests {
 
     #[test]
     fn a_table_with_a_global_sequence_is_walked_as_if_its_entries_had_it() {
-        let mut cursor = GlobalSequenceCursor::new(table(), Walk::Scan, Some(GLOBAL));
-        let entries = entries();
-        for target in targets() {
-            let behind = |entry: &&Vec<u8>| key::compare(entry, &target).is_ge();
-            cursor.seek(&target).unwrap();
-            for entry in entries.iter().filter(behind).take(3) {
-                assert_eq!(cursor.key(), Some(&entry[..]));
-                cursor.next().unwrap();
-            }
-            cursor.seek_before(&target).unwrap();
-            for entry in entries.iter().rev().filter(|entry| !behind(entry)).take(3) {
-                assert_eq!(cursor.key(), Some(&entry[..]));
-                cursor.prev().unwrap();
+        for first_keys in [false, true] {
+            let table = table_with(first_keys);
+            let mut cursor = GlobalSequenceCursor::new(table, Walk::Scan, Some(GLOBAL));
+            let entries = entries();
+            for target in targets() {
+                let behind = |entry: &&Vec<u8>| key::compare(entry, &target).is_ge();
+                cursor.seek(&target).unwrap();
+                for entry in entries.iter().filter(behind).take(3) {
+                    assert_eq!(cursor.key(), Some(&entry[..]));
+                    cursor.ready().unwrap();
+                    assert_eq!(cursor.key(), Some(&entry[..]));
+                    assert_eq!(cursor.value_slice(), &key::split(entry).0[key::SPACE_BYTES..]);
+                    cursor.next().unwrap();
+                }
+                cursor.seek_before(&target).unwrap();
+                for entry in entries.iter().rev().filter(|entry| !behind(entry)).take(3) {
+                    assert_eq!(cursor.key(), Some(&entry[..]));
+                    cursor.prev().unwrap();
+                }
             }
         }
     }

@@ -4,6 +4,9 @@
 //!
 //! - The entries are decoded once when the index is made, so that a search cannot fail. The value
 //!   of an entry, the place of a block, is not checked here, and neither is the order of the keys.
+//! - The entries of a table with first keys also have the first key of their block
+//!   ([`first_key`](super::first_key)). When the index is made, each is checked to be behind the
+//!   entry before, and not behind its own entry.
 //! - A search compares eight bytes per entry, which lie close together in memory: those behind the
 //!   common prefix of all full keys. It compares whole keys if the eight bytes are equal.
 //!
@@ -12,6 +15,7 @@
 use bytes::Bytes;
 
 use super::block::Block;
+use super::first_key;
 use super::frame::TableName;
 use crate::Error;
 use crate::key;
@@ -20,6 +24,8 @@ use crate::key;
 #[derive(Debug)]
 pub(crate) struct Index {
     block: Block,
+    /// Whether its entries have the first keys of their blocks.
+    first_keys: bool,
     /// How many bytes the full keys have in common.
     common: usize,
     /// The eight bytes behind them of each full key, as a number; zeros behind a key's end.
@@ -54,7 +60,28 @@ impl Index {
         }
         let prefix = |at| Ok(prefix(key::split(block.restart_key(at)?).0, common));
         let prefixes: Result<_, Error> = (0..block.restarts).map(prefix).collect();
-        Ok(Self { prefixes: prefixes?, block, common })
+        Ok(Self { prefixes: prefixes?, block, common, first_keys: false })
+    }
+
+    /// The same of a table whose index has the first keys of its blocks; checks them.
+    pub(super) fn with_first_keys(mut self) -> Result<Self, Error> {
+        let mut first = Vec::new();
+        for at in 0..self.len() {
+            let separator = self.key(at);
+            first_key::read(self.value(at), separator, &mut first).map_err(|error| {
+                Error::decode(self.block.table.region("index"), self.offset(), &error)
+            })?;
+            let is_behind = |before| key::compare(self.key(before), &first).is_lt();
+            let in_order = at.checked_sub(1).is_none_or(is_behind);
+            if !in_order || key::compare(&first, separator).is_gt() {
+                let region = self.block.table.region("index");
+                let expected = "a first key behind the entry before and not behind its own";
+                let got = format!("{} at entry {at}", first.escape_ascii());
+                return Err(Error::corruption(region, self.offset(), expected, got));
+            }
+        }
+        self.first_keys = true;
+        Ok(self)
     }
 
     /// How many entries it has: none in a table without any.
@@ -113,6 +140,21 @@ impl Index {
         self.block.restart_key(at).expect("checked when the index was made")
     }
 
+    /// Whether its entries have the first keys of their blocks.
+    pub(super) fn has_first_keys(&self) -> bool {
+        self.first_keys
+    }
+
+    /// Puts the first key of an entry's block in the place of `into`; `false`: the index does not
+    /// have it.
+    pub(super) fn first_key(&self, at: usize, into: &mut Vec<u8>) -> bool {
+        if self.first_keys {
+            first_key::read(self.value(at), self.key(at), into)
+                .expect("checked when the index was made");
+        }
+        self.first_keys
+    }
+
     /// The value of an entry.
     pub(super) fn value(&self, at: usize) -> &[u8] {
         let restart = self.block.restart(at).expect("checked when the index was made");
@@ -138,6 +180,7 @@ mod tests {
     use super::*;
     use crate::key::{KeySpaceId, Kind, Trailer, full_key, internal_key};
     use crate::table::block_builder::BlockBuilder;
+    use crate::table::frame::Handle;
     use terrace_env::random::{Random, Rng};
     use terrace_env::{FileId, SeqNo, test_seeds};
 
@@ -184,18 +227,35 @@ mod tests {
         let mut builder = BlockBuilder::new(1);
         (0..9).for_each(|i| builder.add(&key(i), &[7; 3]));
         let whole = builder.finish();
+        refuses_damage(&whole, |bytes| Index::new(NAME, 0, bytes));
+        let mut builder = BlockBuilder::new(1);
+        for i in 0..9u32 {
+            let mut value = Handle { offset: 0, size: 100 }.encode();
+            let put = Trailer::new(SeqNo(1), Kind::Put);
+            let first = internal_key(&full_key(KeySpaceId(0), &i.to_be_bytes()), put);
+            first_key::append(&mut value, &key(i + 1), &first);
+            builder.add(&key(i + 1), &value);
+        }
+        refuses_damage(&builder.finish(), |bytes| Index::new(NAME, 0, bytes)?.with_first_keys());
+    }
+
+    /// Flips each bit and cuts at each length: most is refused, and of the rest all can be read.
+    fn refuses_damage(whole: &[u8], make: impl Fn(Bytes) -> Result<Index, Error>) {
+        let key =
+            |i: u32| internal_key(&full_key(KeySpaceId(0), &i.to_be_bytes()), Trailer::NEWEST);
         let mut refused = 0;
         let flipped = (0..whole.len() * 8).map(|bit| {
-            let mut bytes = whole.clone();
+            let mut bytes = whole.to_vec();
             bytes[bit / 8] ^= 1 << (bit % 8);
             bytes
         });
         for bytes in flipped.chain((0..whole.len()).map(|len| whole[..len].to_vec())) {
-            match Index::new(NAME, 0, bytes.into()) {
+            match make(bytes.into()) {
                 Ok(index) => {
                     let found = index.seek(&key(4));
                     (found.min(index.len() - 1)..index.len()).for_each(|at| {
                         let _ = index.value(at);
+                        index.first_key(at, &mut Vec::new());
                     });
                 }
                 Err(error) => {
@@ -205,5 +265,37 @@ mod tests {
             }
         }
         assert!(refused > whole.len(), "most must be refused: {refused}");
+    }
+
+    /// An index of three blocks with these first keys; the entries' keys are 10, 20 and 30.
+    fn with_first_keys(first_keys: [u8; 3]) -> Result<Index, Error> {
+        let key = |i: u8| internal_key(&full_key(KeySpaceId(0), &[i]), Trailer::NEWEST);
+        let put = |i: u8| {
+            let trailer = Trailer::new(SeqNo(1), Kind::Put);
+            internal_key(&full_key(KeySpaceId(0), &[i]), trailer)
+        };
+        let mut builder = BlockBuilder::new(1);
+        for (at, first) in first_keys.into_iter().enumerate() {
+            let separator = key(10 * (at as u8 + 1));
+            let mut value = Handle { offset: 100 * at as u64, size: 100 }.encode();
+            first_key::append(&mut value, &separator, &put(first));
+            builder.add(&separator, &value);
+        }
+        Index::new(NAME, 0, builder.finish().into())?.with_first_keys()
+    }
+
+    #[test]
+    fn first_keys_out_of_order_are_refused() {
+        // A key of a full key's entries is behind the newest place of that full key.
+        let index = with_first_keys([1, 11, 20]).unwrap();
+        let mut first = Vec::new();
+        for (at, number) in [1, 11, 20].into_iter().enumerate() {
+            assert!(index.first_key(at, &mut first));
+            assert_eq!(key::split(&first).0[4..], [number]);
+        }
+        for wrong in [[11, 12, 21], [1, 9, 21], [1, 11, 31], [1, 20, 25]] {
+            let is_refused = with_first_keys(wrong).is_err_and(|error| error.is_corruption());
+            assert!(is_refused, "{wrong:?}");
+        }
     }
 }

@@ -9,6 +9,8 @@
 //! - The index is cut into partitions as it grows. A small index is joined at the end, with one
 //!   filter. In a larger one each partition has a filter of its own. With `filter_bits` of 0 there
 //!   are no filters.
+//! - With `first_keys` the entry of a block also has the block's first key, and its own key lies
+//!   close to the block's last.
 //! - Memory until the end of the table: index and filters, not compressed, and eight bytes for each
 //!   key whose filter is not made yet.
 //!
@@ -17,6 +19,7 @@
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;
+use super::first_key;
 use super::frame::Handle;
 use crate::key::{self, Trailer};
 
@@ -29,7 +32,22 @@ pub(crate) struct IndexLayout {
     pub(crate) whole_max: usize,
     /// 0: no filter.
     pub(crate) filter_bits: u8,
+    /// Whether entries have the first keys of their blocks.
+    pub(crate) first_keys: bool,
 }
+
+/// A data block that was written.
+#[derive(Debug)]
+pub(crate) struct WrittenBlock {
+    pub(crate) handle: Handle,
+    /// Its first key; not used in an index without first keys.
+    pub(crate) first: Vec<u8>,
+    pub(crate) last: Vec<u8>,
+}
+
+/// Which byte of a near separator is raised, counted from the first byte in which the keys differ.
+/// With keys of decimal digits, two leave at most a hundredth of the gap between the keys.
+const NEAR_BYTES: usize = 2;
 
 /// The filter of a partition.
 #[derive(Debug)]
@@ -100,20 +118,31 @@ impl IndexBuilder {
         }
     }
 
-    /// Adds a block whose last key is `last`; `next` is the next block's first, which must not have
-    /// been added yet.
-    pub(crate) fn add_block(&mut self, last: &[u8], next: &[u8], handle: Handle) {
-        self.index.add(&separator(last, next), &handle.encode());
+    /// Adds a block; `next` is the next block's first key, which must not have been added yet.
+    pub(crate) fn add_block(&mut self, block: &WrittenBlock, next: &[u8]) {
+        let last = &block.last;
+        match self.layout.first_keys {
+            true => self.add_entry(&near_separator(last, next), block),
+            false => self.add_entry(&separator(last, next), block),
+        }
         if self.index.size() >= self.layout.partition_size {
             self.close_partition(boundary(last, next));
         }
     }
 
     /// Adds the last block.
-    pub(crate) fn add_last_block(&mut self, last: &[u8], handle: Handle) {
-        self.index.add(last, &handle.encode());
-        self.close_partition(last.to_vec());
+    pub(crate) fn add_last_block(&mut self, block: WrittenBlock) {
+        self.add_entry(&block.last, &block);
+        self.close_partition(block.last);
         self.is_ended = true;
+    }
+
+    fn add_entry(&mut self, separator: &[u8], block: &WrittenBlock) {
+        let mut value = block.handle.encode();
+        if self.layout.first_keys {
+            first_key::append(&mut value, separator, &block.first);
+        }
+        self.index.add(separator, &value);
     }
 
     fn close_partition(&mut self, end: Vec<u8>) {
@@ -202,8 +231,28 @@ fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     between(last, next, 1)
 }
 
-/// The same, and its full key is before that of `next`, or not behind that of `last`: what is to be
-/// found under a full key is then never on the other side of it.
+/// The same, and hardly any key lies between `last` and it. A scan that begins in the gap before
+/// the next block then finds the first key of that block, and need not look into this block.
+fn near_separator(last: &[u8], next: &[u8]) -> Vec<u8> {
+    let (last_key, _) = key::split(last);
+    let (next_key, _) = key::split(next);
+    let shared = last_key.iter().zip(next_key).take_while(|(a, b)| a == b).count();
+    // Up to the first byte that differs, the keys are in order; a larger byte after it is behind
+    // the last key and still before the next one.
+    let near = (shared + NEAR_BYTES).max(key::SPACE_BYTES);
+    let raised = last_key.iter().skip(near).position(|&byte| byte < u8::MAX).map(|at| near + at);
+    match raised {
+        Some(at) if shared < next_key.len() && at + 1 < last_key.len() => {
+            let mut full_key = last_key[..=at].to_vec();
+            full_key[at] += 1;
+            key::internal_key(&full_key, Trailer::NEWEST)
+        }
+        _ => last.to_vec(),
+    }
+}
+
+/// The same as [`separator`], and its full key is before that of `next`, or not behind that of
+/// `last`: what is to be found under a full key is then never on the other side of it.
 fn boundary(last: &[u8], next: &[u8]) -> Vec<u8> {
     between(last, next, 0)
 }
@@ -229,14 +278,19 @@ mod tests {
     use std::cmp::Ordering;
     use terrace_env::SeqNo;
 
+    const NO_FILTER: IndexLayout =
+        IndexLayout { partition_size: 512, whole_max: 1 << 20, filter_bits: 0, first_keys: false };
+
     #[test]
     #[should_panic(expected = "the last block was added")]
     fn an_index_is_not_finished_where_a_partition_ends_without_the_last_block() {
         let key = |user: &[u8]| internal_key(&full_key(KeySpaceId(1), user), Trailer::NEWEST);
         // A block fills a partition, and without filters there is no trace of the next block.
         let mut index =
-            IndexBuilder::new(IndexLayout { partition_size: 1, whole_max: 1, filter_bits: 0 });
-        index.add_block(&key(b"a"), &key(b"b"), Handle { offset: 0, size: 9 });
+            IndexBuilder::new(IndexLayout { partition_size: 1, whole_max: 1, ..NO_FILTER });
+        let (first, last) = (key(b"a"), key(b"a"));
+        let block = WrittenBlock { handle: Handle { offset: 0, size: 9 }, first, last };
+        index.add_block(&block, &key(b"b"));
         index.add_key(&key(b"b"), true);
         index.finish();
     }
@@ -270,5 +324,37 @@ mod tests {
         let other_space = internal_key(&full_key(KeySpaceId(2), b"a"), Trailer::NEWEST);
         let between = separator(&key(b"zzzz", 1), &other_space);
         assert_eq!(compare(&between, &key(b"zzzz", 1)), Ordering::Greater);
+    }
+
+    #[test]
+    fn a_near_separator_leaves_hardly_any_key_before_it() {
+        let key = |user: &[u8], sequence| {
+            let full = full_key(KeySpaceId(1), user);
+            internal_key(&full, Trailer::new(SeqNo(sequence), Kind::Put))
+        };
+        let cases: [(&[u8], &[u8], &[u8]); 9] = [
+            (b"1234567890", b"1300000000", b"1235"),
+            (b"1234567890", b"9000000000", b"124"),
+            (b"12\xff\xff\xff56", b"13", b"12\xff\xff\xff6"),
+            (b"1\xff\xff\xff56", b"2", b"1\xff\xff\xff6"),
+            (b"apple", b"apple pie", b""),
+            (b"same", b"same", b""),
+            (b"abc", b"abd", b""),
+            (b"", b"x", b""),
+            (b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\xff", b""),
+        ];
+        for (left, right, expected) in cases {
+            let (last, next) = (key(left, 9), key(right, 3));
+            let near = near_separator(&last, &next);
+            let whole = if expected.is_empty() { left } else { expected };
+            let expected = full_key(KeySpaceId(1), whole);
+            assert_eq!(key::split(&near).0, expected, "{left:?} {right:?}");
+            assert_ne!(compare(&near, &last), Ordering::Less, "{left:?} {right:?}");
+            assert_eq!(compare(&near, &next), Ordering::Less, "{left:?} {right:?}");
+            assert!(near.len() <= last.len());
+        }
+        let other_space = internal_key(&full_key(KeySpaceId(2), b"a"), Trailer::NEWEST);
+        let near = near_separator(&key(b"zzzz", 1), &other_space);
+        assert_eq!(key::split(&near).0, full_key(KeySpaceId(1), b"z{"));
     }
 }

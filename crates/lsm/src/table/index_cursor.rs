@@ -95,6 +95,12 @@ impl IndexCursor {
         self.index.as_ref().map(handle).transpose()
     }
 
+    /// Puts the first key of that block in the place of `into`; `false`: it stands nowhere, or the
+    /// index does not have the first keys of blocks.
+    pub(super) fn first_key(&self, into: &mut Vec<u8>) -> bool {
+        self.index.as_ref().is_some_and(|index| index.first_key(self.at, into))
+    }
+
     /// Where the data blocks end that may hold keys before `end`, a full key; as far as the
     /// partition tells on whose entry it stands.
     pub(super) fn end_of(&self, end: &[u8]) -> Result<u64, Error> {

@@ -15,13 +15,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::FileReader;
 use terrace_env::{Cause, SeqNo};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::filter::Filter;
-use super::footer::{FOOTER_BYTES, Footer, Properties};
+use super::first_key;
+use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{FRAME_BYTES, Handle, TableName};
 use super::index::Index;
 use super::partition::{self, PartitionHandles};
@@ -283,7 +285,8 @@ impl IndexWalk {
                 if let Some(key) = cursor.key() {
                     let separator = FullKey::of(key::split(key).0);
                     let (at, region) = (cursor.block_offset(), self.table.name.region("index"));
-                    let block = Handle::decode(cursor.value_slice(), self.limit)
+                    let has_first_keys = self.table.footer.features.has(Features::FIRST_KEYS);
+                    let block = block_of(key, cursor.value_slice(), has_first_keys, self.limit)
                         .map_err(|error| Error::decode(region, at, &error))?;
                     return Ok(Some(IndexEntry { separator, block: block.into() }));
                 }
@@ -378,6 +381,20 @@ impl Iterator for BlockEntries {
         }
         entry
     }
+}
+
+/// The block that an index entry names, which must end by `limit`.
+fn block_of(
+    separator: &[u8],
+    value: &[u8],
+    has_first_keys: bool,
+    limit: u64,
+) -> Result<Handle, DecodeError> {
+    if !has_first_keys {
+        return Handle::decode(value, limit);
+    }
+    first_key::read(value, separator, &mut Vec::new())?;
+    Handle::read(&mut Reader::new(value), limit)
 }
 
 fn step(cursor: &mut BlockCursor, state: &mut WalkState) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | how is a table written | `builder`, `block_builder`, `index_builder` |
-//! | how are its parts stored | `frame`, `footer`, `partition`, `range_block` |
+//! | how are its parts stored | `frame`, `footer`, `partition`, `first_key`, `range_block` |
 //! | how is a table opened and searched | `open`, `reader`, `index`, `filter`, `point_reads` |
 //! | how is a table walked | `cursor`, `index_cursor`, `block_cursor`, `block` |
 //! | how are blocks read ahead | `read_ahead`, `section` |
@@ -37,6 +37,7 @@ mod block_cursor;
 mod builder;
 mod cursor;
 mod filter;
+mod first_key;
 mod footer;
 mod frame;
 pub(crate) mod global_sequence;

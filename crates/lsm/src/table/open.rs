@@ -37,6 +37,8 @@ pub(super) struct Outline {
     pub(super) name: TableName,
     pub(super) properties: Properties,
     pub(super) ranges: Fragments,
+    /// Whether the index has the first key of each data block.
+    pub(super) first_keys: bool,
     /// Finds the partition of a key, where there are several.
     pub(super) top: Option<Index>,
     pub(super) partitions: Box<[PartitionHandles]>,
@@ -165,7 +167,8 @@ impl<'a> Tail<'a> {
             None => index.offset + u64::from(index.size),
             Some(_) => index.offset,
         };
-        Ok(Outline { name, properties, ranges, top, partitions, data_end, indexes_end })
+        let first_keys = footer.features.has(Features::FIRST_KEYS);
+        Ok(Outline { name, properties, ranges, first_keys, top, partitions, data_end, indexes_end })
     }
 
     fn properties(&self) -> Result<Properties, Error> {

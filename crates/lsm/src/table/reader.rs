@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use terrace_env::codec::Reader;
 use terrace_env::store::{FileReader, JointRead, PendingRead, ReadBuf};
 use terrace_env::{ByteCount, Cause, FileId, MemoryLease, SeqNo};
 
@@ -280,7 +281,10 @@ impl Table {
     ) -> Result<Arc<Part<Index>>, Error> {
         let offset = self.index_handle(partition).offset;
         let contents = self.name().open("index", offset, stored)?;
-        let index = Index::new(self.name(), offset, contents)?;
+        let mut index = Index::new(self.name(), offset, contents)?;
+        if self.outline.first_keys {
+            index = index.with_first_keys()?;
+        }
         index.check_entries(self.properties().entries)?;
         let bytes = index.bytes();
         Ok(self.memory.parts.part(index, bytes))
@@ -295,8 +299,12 @@ impl Table {
 
     /// The data block that an index entry names.
     pub(super) fn handle(&self, index: &Index, at: usize) -> Result<Handle, Error> {
-        Handle::decode(index.value(at), self.data_end())
-            .map_err(|e| Error::decode(self.name().region("index"), index.offset(), &e))
+        let (value, limit) = (index.value(at), self.data_end());
+        let handle = match index.has_first_keys() {
+            true => Handle::read(&mut Reader::new(value), limit),
+            false => Handle::decode(value, limit),
+        };
+        handle.map_err(|e| Error::decode(self.name().region("index"), index.offset(), &e))
     }
 
     /// The kind of an entry of the block at `offset`.

@@ -1,5 +1,6 @@
 //! Tests of tables of many shapes against the sorted list of their entries. Shapes come from seeds:
-//! small blocks and partitions, down to one byte, with and without filters, small and large values,
+//! small blocks and partitions, down to one byte, with and without filters, with and without first
+//! keys in the index, small and large values,
 //! few entries and many, with little memory and with plenty. Searches, scans and jobs must find the
 //! same. Two more tests bound the size of a table, and the memory that a large one takes.
 
@@ -27,7 +28,9 @@ fn any_layout(random: &mut Random) -> TableLayout {
     let block_size = ByteCount(size(random, 13) as u64);
     let layout = TableLayout::new(block_size, codecs[random.random_range(0..3)], filter_bits);
     let (partition_size, whole_max) = (size(random, 10), size(random, 14));
-    TableLayout { index: IndexLayout { partition_size, whole_max, filter_bits }, ..layout }
+    let first_keys = random.random();
+    let index = IndexLayout { partition_size, whole_max, filter_bits, first_keys };
+    TableLayout { index, ..layout }
 }
 
 /// Keys with common prefixes of all lengths, some with many versions, in order.
@@ -92,7 +95,14 @@ fn check_gets(table: &Table, entries: &[Entry], sought: &[Entry]) {
     }
 }
 
-fn check_walks(table: &Arc<Table>, entries: &[Entry], sought: &[Entry], walk: Walk) {
+/// Without `ready` a cursor may stand at the first entry of a block that it has not read.
+fn check_walks(
+    table: &Arc<Table>,
+    entries: &[Entry],
+    sought: &[Entry],
+    walk: Walk,
+    random: &mut Random,
+) {
     let mut cursor = TableCursor::new(Arc::clone(table), walk);
     let stands = |cursor: &TableCursor| cursor.key().map(|key| (key.to_vec(), cursor.value()));
     let entry = |entry: Option<&Entry>| entry.map(|(key, value)| (key.clone(), value.clone()));
@@ -102,6 +112,7 @@ fn check_walks(table: &Arc<Table>, entries: &[Entry], sought: &[Entry], walk: Wa
     };
     cursor.seek_to_first().unwrap();
     for one in entries {
+        cursor.ready().unwrap();
         is(&cursor, Some(one));
         cursor.next().unwrap();
     }
@@ -116,7 +127,11 @@ fn check_walks(table: &Arc<Table>, entries: &[Entry], sought: &[Entry], walk: Wa
         let at = entries.partition_point(|(key, _)| key::compare(key, target).is_lt());
         cursor.seek(target).unwrap();
         for one in entries[at..].iter().take(3) {
-            is(&cursor, Some(one));
+            assert_eq!(cursor.key(), Some(&one.0[..]));
+            if random.random() {
+                cursor.ready().unwrap();
+                is(&cursor, Some(one));
+            }
             cursor.next().unwrap();
         }
         cursor.seek_before(target).unwrap();
@@ -143,7 +158,7 @@ fn tables_of_any_shape_hold_what_was_put_in() {
         levels[usize::from(table.partitions() > 1)] += 1;
         check_gets(&table, &entries, &sought);
         for walk in [Walk::Scan, Walk::Job(Cause::Compaction)] {
-            check_walks(&table, &entries, &sought, walk);
+            check_walks(&table, &entries, &sought, walk, random);
         }
         table.check_filters(Cause::Recovery).unwrap();
         drop(table);
@@ -161,6 +176,7 @@ fn tables_of_any_shape_take_no_more_than_the_worst_case_says() {
         let tables = TableOptions {
             block_size: Some(block_size),
             filter_bits: Some(index.filter_bits),
+            first_keys: Some(index.first_keys),
             ..TableOptions::default()
         };
         let options = EngineOptions { tables, ..EngineOptions::default() };
@@ -169,6 +185,7 @@ fn tables_of_any_shape_take_no_more_than_the_worst_case_says() {
         let load = Load { entries: entries.len() as u64, plain };
         let worst = worst_case(&options, ByteCount::mib(64), 1, load);
         let layout = TableLayout::new(block_size, Compression::None, index.filter_bits);
+        let layout = layout.with_first_keys(index.first_keys);
         let size = build(&entries, layout).len() as u64;
         assert!(size <= worst.0, "seed {seed}: {size} of {worst}, blocks of {block_size}");
     }
@@ -202,4 +219,26 @@ fn a_large_table_is_written_and_read_with_little_in_memory() {
         assert_eq!(found, Lookup::Searched(Some(Found::Value(vec![i as u8; 100].into()))));
     }
     assert!(memory.stats().peak <= 1 << 20, "{:?}", memory.stats());
+}
+
+/// Memory that an index takes for a block: of random keys of 16 digits, a block each.
+fn index_bytes(first_keys: bool) -> f64 {
+    let mut random = Random::seeded(1);
+    let mut numbers: Vec<u32> = (0..4000).map(|_| random.random_range(0..20_000_000)).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let of = |number: &u32| entry(0, format!("{number:016}").as_bytes(), 9, Kind::Put, &[7; 4096]);
+    let entries: Vec<Entry> = numbers.iter().map(of).collect();
+    let layout = TableLayout::new(ByteCount::kib(4), Compression::None, 10);
+    let bytes = build(&entries, layout.with_first_keys(first_keys));
+    let table = open_with(&bytes, &Memory::new(&EngineOptions::default())).unwrap();
+    let index = |partition| table.index(partition, Cause::Read).unwrap().bytes();
+    let bytes: usize = (0..table.partitions()).map(index).sum();
+    bytes as f64 / entries.len() as f64
+}
+
+#[test]
+fn first_keys_make_an_index_half_as_large_again() {
+    let (without, with) = (index_bytes(false), index_bytes(true));
+    assert!(with > without && with < 1.6 * without, "{with} and {without} bytes for a block");
 }

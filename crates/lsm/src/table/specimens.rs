@@ -12,6 +12,9 @@ use terrace_env::store::{FileReader, FileWriter, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, MAPPED_MIN, MemoryGauge, SeqNo};
 
+use super::block::Block;
+use super::footer::{FOOTER_BYTES, Footer};
+use super::frame::TableName;
 use super::index_builder::IndexLayout;
 use super::{Lookup, PointReads, Table, TableBuilder, TableCursor, TableFile, TableLayout, hash};
 use crate::Error;
@@ -161,8 +164,9 @@ pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Lookup>)
     let mut cursor = TableCursor::new(Arc::clone(&table), walk);
     cursor.seek_to_first()?;
     let mut walked = Vec::new();
-    while let Some(key) = cursor.key() {
-        walked.push((key.to_vec(), cursor.value().to_vec()));
+    while let Some(key) = cursor.key().map(<[u8]>::to_vec) {
+        cursor.ready()?;
+        walked.push((key, cursor.value().to_vec()));
         cursor.next()?;
     }
     let mut found = Vec::new();
@@ -190,13 +194,23 @@ pub(super) fn newest() -> Vec<Lookup> {
 
 type Specimen = (&'static str, fn(Compression, u8) -> TableLayout, Compression, u8);
 
-const SPECIMENS: [Specimen; 6] = [
+fn with_first_keys(compression: Compression, filter_bits: u8) -> TableLayout {
+    layout(compression, filter_bits).with_first_keys(true)
+}
+
+fn two_levels_with_first_keys(compression: Compression, filter_bits: u8) -> TableLayout {
+    two_levels(compression, filter_bits).with_first_keys(true)
+}
+
+const SPECIMENS: [Specimen; 8] = [
     ("table-plain.bin", layout, Compression::None, 10),
     ("table-lz4.bin", layout, Compression::Lz4, 10),
     ("table-zstd.bin", layout, Compression::Zstd, 10),
     ("table-no-filter.bin", layout, Compression::None, 0),
     ("table-two-levels.bin", two_levels, Compression::None, 10),
     ("table-two-levels-no-filter.bin", two_levels, Compression::Lz4, 0),
+    ("table-first-keys.bin", with_first_keys, Compression::None, 10),
+    ("table-two-levels-first-keys.bin", two_levels_with_first_keys, Compression::Lz4, 10),
 ];
 
 fn kept((name, layout, compression, filter_bits): Specimen) -> Vec<u8> {
@@ -248,17 +262,20 @@ fn every_flipped_bit_and_every_truncation_is_told() {
 
 #[test]
 fn a_cursor_seeks_to_every_key_and_between() {
-    let table = open(&build(&entries(), layout(Compression::Lz4, 10))).unwrap();
-    let entries = entries();
-    let mut cursor = TableCursor::new(table, Walk::Scan);
-    for (i, (key, value)) in entries.iter().enumerate() {
-        cursor.seek(key).unwrap();
-        assert_eq!(cursor.key(), Some(&key[..]));
-        assert_eq!(cursor.value(), &value[..]);
-        let (full, _) = key::split(key);
-        cursor.seek(&internal_key(&key::successor(full), Trailer::NEWEST)).unwrap();
-        let next = entries[i..].iter().find(|(other, _)| key::split(other).0 != full);
-        assert_eq!(cursor.key(), next.map(|(key, _)| &key[..]));
+    for layout in [layout, with_first_keys, two_levels, two_levels_with_first_keys] {
+        let table = open(&build(&entries(), layout(Compression::Lz4, 10))).unwrap();
+        let entries = entries();
+        let mut cursor = TableCursor::new(table, Walk::Scan);
+        for (i, (key, value)) in entries.iter().enumerate() {
+            cursor.seek(key).unwrap();
+            assert_eq!(cursor.key(), Some(&key[..]));
+            cursor.ready().unwrap();
+            assert_eq!(cursor.value(), &value[..]);
+            let (full, _) = key::split(key);
+            cursor.seek(&internal_key(&key::successor(full), Trailer::NEWEST)).unwrap();
+            let next = entries[i..].iter().find(|(other, _)| key::split(other).0 != full);
+            assert_eq!(cursor.key(), next.map(|(key, _)| &key[..]));
+        }
     }
 }
 
@@ -356,4 +373,44 @@ fn an_inspection_tells_of_every_flipped_bit_and_passes_over_one_block_at_most() 
         }
         assert!(passed_over > 1000, "{name}: {passed_over} flips in data blocks");
     }
+}
+
+/// The table with another sequence in the first key of its second block, as a faulty writer would
+/// have it: every checksum holds.
+fn with_a_wrong_first_key(mut bytes: Vec<u8>) -> Vec<u8> {
+    let length = bytes.len();
+    let footer = &bytes[length - FOOTER_BYTES..];
+    let Footer { index, tag, .. } = Footer::decode(FILE, length as u64, footer).unwrap();
+    let name = TableName { file: FILE, tag };
+    let place = index.offset as usize..index.offset as usize + index.size as usize;
+    let stored = Bytes::copy_from_slice(&bytes[place.clone()]);
+    let mut contents = name.open("index", index.offset, &stored).unwrap().to_vec();
+    let block = Block::new(name, index.offset, Bytes::from(contents.clone())).unwrap();
+    let (_, _, value) = block.entry(block.restart(1).unwrap()).unwrap();
+    // The last byte is the kind, the one before it the lowest of the sequence.
+    contents[value.end - 2] ^= 1;
+    name.seal(&mut contents, Compression::None, index.offset);
+    bytes[place].copy_from_slice(&contents);
+    bytes
+}
+
+#[test]
+fn a_block_that_begins_with_another_key_than_the_index_says_is_corruption() {
+    let bytes = with_a_wrong_first_key(build(&entries(), with_first_keys(Compression::None, 10)));
+    for walk in [Walk::Scan, Walk::Job(Cause::Compaction)] {
+        let error = read(&bytes, walk).unwrap_err();
+        assert!(error.is_corruption() && error.to_string().contains("first key"), "{error}");
+    }
+    // A scan notices it when it reads the block, and stands nowhere then.
+    let mut cursor = TableCursor::new(open(&bytes).unwrap(), Walk::Scan);
+    cursor.seek_to_first().unwrap();
+    cursor.ready().unwrap();
+    let error = loop {
+        match cursor.next().and_then(|()| cursor.ready()) {
+            Ok(()) => assert!(cursor.key().is_some(), "nothing was noticed"),
+            Err(error) => break error,
+        }
+    };
+    assert!(error.is_corruption(), "{error}");
+    assert_eq!(cursor.key(), None);
 }

@@ -40,8 +40,11 @@ pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
 const FEATURE_PAGES: u32 = 1 << 4;
 /// Feature bit of a store: it remembers options that shape tables. Set by the encoder.
 const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
-const FEATURES: u32 =
-    FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURE_PAGES | FEATURE_TABLE_OPTIONS;
+/// Feature bit of a store: these options have whether indexes have first keys. Set by the encoder.
+const FEATURE_FIRST_KEYS: u32 = 1 << 6;
+/// Feature bits that follow from other fields.
+const FEATURES_DERIVED: u32 = FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS;
+const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURES_DERIVED;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
 const FEATURES_RESERVED: [(u32, &str); 2] =
     [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
@@ -105,7 +108,8 @@ impl StoreRecord {
         let mut opaque = vec![version, KIND_STORE];
         let pages = if self.pages > 0 { FEATURE_PAGES } else { 0 };
         let tables = if self.tables.is_none() { 0 } else { FEATURE_TABLE_OPTIONS };
-        opaque.put_u32(self.features | pages | tables);
+        let first_keys = if self.tables.first_keys.is_some() { FEATURE_FIRST_KEYS } else { 0 };
+        opaque.put_u32(self.features | pages | tables | first_keys);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -187,7 +191,11 @@ impl StoreRecord {
             0 => TableOptions::default(),
             _ => TableOptions::read(reader)?,
         };
-        let features = features & !(FEATURE_PAGES | FEATURE_TABLE_OPTIONS);
+        if tables.first_keys.is_some() != (features & FEATURE_FIRST_KEYS > 0) {
+            let expected = "bit 6 exactly with first keys among the options";
+            return Err(reader.wrong("features", 4, expected, u64::from(features)));
+        }
+        let features = features & !FEATURES_DERIVED;
         Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime, pages, tables })
     }
 }
@@ -247,6 +255,11 @@ mod tests {
         let tables = TableOptions { filter_bits: Some(15), ..TableOptions::default() };
         let shaped = StoreRecord { pages: 2, tables, ..store() };
         let bytes = specimen("annotation-store-table-options.bin", &shaped.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let tables = TableOptions { first_keys: Some(true), ..tables };
+        let shaped = StoreRecord { tables, ..store() };
+        let bytes = specimen("annotation-store-first-keys.bin", &shaped.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };

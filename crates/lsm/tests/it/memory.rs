@@ -34,6 +34,7 @@ fn options(memory: ByteCount) -> EngineOptions {
             block_size: Some(ByteCount(1)),
             compression: None,
             filter_bits: Some(20),
+            first_keys: None,
         },
         memory,
         ..EngineOptions::default()

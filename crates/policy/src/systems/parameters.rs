@@ -2,7 +2,7 @@
 //!
 //! The field of [`System`](super::System) that a parameter sets tells its effect. The row of a
 //! system, one file for each in this folder, says which parameters the system has, beside the two
-//! of all systems: `load` and `rewrite_max`. Those of gear compaction alone are in
+//! of all systems: `first_keys`, `load` and `rewrite_max`. Those of gear compaction alone are in
 //! [`gear_parameters`](super::gear_parameters).
 
 use terrace_env::{ByteCount, Limit};
@@ -428,6 +428,17 @@ pub(super) const TZONE: Parameter = Parameter {
     kind: Kind::Switch,
     set: |system, value| system.tzone = value > 0,
     get: |system| Some(system.tzone.into()),
+};
+
+/// See [`System::first_keys`](super::System::first_keys).
+pub(super) const FIRST_KEYS: Parameter = Parameter {
+    limit: switch("first_keys"),
+    meaning: "Whether the indexes of new tables have the first key of each data block, so that a \
+              scan reads a block of a run only when its first key is the next of all runs; where \
+              the store does not remember the option",
+    kind: Kind::Switch,
+    set: |system, value| system.first_keys = value > 0,
+    get: |system| Some(system.first_keys.into()),
 };
 
 /// See [`System::fit`](super::System::fit).

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::parameter::Parameter;
-use super::parameters::{LOAD, REWRITE_MAX};
+use super::parameters::{FIRST_KEYS, LOAD, REWRITE_MAX};
 use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
@@ -18,7 +18,7 @@ use crate::{Compaction, Placement, Reclaim, ZonesSource};
 pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
 
 /// The parameters that every row has.
-const OF_ALL_ROWS: &[Parameter] = &[LOAD, REWRITE_MAX];
+const OF_ALL_ROWS: &[Parameter] = &[FIRST_KEYS, LOAD, REWRITE_MAX];
 
 /// Tables of a set, at least on average. With tables of 4 MiB a merge writes 5.5 to 6.3 of them
 /// (`sealdb/fig10`); some sets lose a part before the rest.

@@ -183,6 +183,10 @@ pub struct System {
     /// The most older bytes that a compaction may rewrite for each newer one, where `load` is
     /// aware. More: scans meet fewer bytes that wait, and more is written. Range: 1 to 100.
     pub rewrite_max: u16,
+    /// Whether the indexes of new tables have the first key of each data block, where the store
+    /// remembers nothing about it. On: a scan reads a block of a run only when its first key is the
+    /// next of all runs; indexes take half as much memory again.
+    pub first_keys: bool,
 }
 
 impl Default for System {
@@ -239,6 +243,7 @@ impl System {
             set_reads: true,
             load: LoadRule::Off,
             rewrite_max: 10,
+            first_keys: false,
         }
     }
 

@@ -345,7 +345,8 @@ mod tests {
         let names = "one of repaired, code, algorithm-1, found \"on\"";
         assert!(error("geardb:variant=on").contains(names), "{}", error("geardb:variant=on"));
         // A parameter that only another system has.
-        let parameters = "one of along_max, free_min, gain_min, jobs, load, rewrite_max, ";
+        let parameters =
+            "one of along_max, first_keys, free_min, gain_min, jobs, load, rewrite_max, ";
         assert!(error("tiered:factor=4").contains(parameters), "{}", error("tiered:factor=4"));
     }
 }

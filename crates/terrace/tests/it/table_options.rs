@@ -45,6 +45,7 @@ fn all() -> TableOptions {
         block_size: Some(ByteCount::kib(16)),
         compression: Some(LevelCompression::MIXED),
         filter_bits: Some(0),
+        first_keys: Some(true),
     }
 }
 
@@ -74,6 +75,7 @@ fn an_opening_that_states_other_options_is_refused_and_the_store_stays_as_it_was
         (usual().compression(Compression::Lz4), "compression is lz4: expected mixed"),
         (usual().filter_bits(10), "filter_bits is 10: expected 0"),
         (usual().block_size(ByteCount::kib(4)), "block_size is 4 KiB: expected 16 KiB"),
+        (usual().first_keys(false), "first_keys is off: expected on"),
     ];
     for (options, text) in others {
         let error = Db::open(store.clone(), options.clone()).unwrap_err();

@@ -13,7 +13,7 @@ use terrace_env::{ByteCount, Cause};
 use terrace_policy::{RunId, Span};
 
 /// Longer than what tells it from its neighbours, so that separators are shorter than keys.
-fn full(number: u8) -> Vec<u8> {
+pub(in crate::merge) fn full(number: u8) -> Vec<u8> {
     key::full_key(KeySpaceId(0), &[number, 0])
 }
 
@@ -37,6 +37,17 @@ fn written(
     numbers: std::ops::Range<u8>,
     block_size: ByteCount,
 ) -> (Arc<TableHandle>, bytes::Bytes) {
+    let layout = TableLayout::new(block_size, Compression::None, 0);
+    let versions = numbers.flat_map(|number| [(number, 2), (number, 1)]);
+    written_of(store, versions, layout)
+}
+
+/// A table of numbers with their sequences, in this layout, with its last bytes.
+pub(in crate::merge) fn written_of(
+    store: &MemoryStore,
+    versions: impl Iterator<Item = (u8, u64)>,
+    layout: TableLayout,
+) -> (Arc<TableHandle>, bytes::Bytes) {
     let cause = Cause::Flush;
     let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0));
     let options = CreateOptions {
@@ -49,15 +60,12 @@ fn written(
         offload: false,
         cause,
     };
-    let layout = TableLayout::new(block_size, Compression::None, 0);
     let memory = Memory::new(&EngineOptions::default());
     let writer = store.create(&options).unwrap();
     let mut builder = TableBuilder::new(writer, layout, &memory.jobs);
-    for number in numbers {
-        for sequence in [2, 1] {
-            let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
-            builder.add(&key::internal_key(&full(number), trailer), &[number]).unwrap();
-        }
+    for (number, sequence) in versions {
+        let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
+        builder.add(&key::internal_key(&full(number), trailer), &[number]).unwrap();
     }
     let built = builder.finish().unwrap();
     let (id, record) = (built.writer.id(), TableRecord::new(built.tag, &built.properties));
@@ -69,9 +77,20 @@ fn written(
 
 #[test]
 fn only_what_lies_in_the_segments_is_seen_from_either_side() {
-    let store = MemoryStore::new();
-    let (left, right) = (table(&store, 0..60), table(&store, 60..120));
-    let ranges = [(&left, 5, 10), (&left, 20, 30), (&left, 58, 60), (&right, 70, 100)];
+    for first_keys in [false, true] {
+        let store = MemoryStore::new();
+        let layout = TableLayout::new(ByteCount(128), Compression::None, 0);
+        let layout = layout.with_first_keys(first_keys);
+        let table = |numbers: std::ops::Range<u8>| {
+            written_of(&store, numbers.flat_map(|number| [(number, 2), (number, 1)]), layout).0
+        };
+        check_segments(&table(0..60), &table(60..120));
+    }
+}
+
+/// Walks parts of two tables, of the numbers up to 60 and up to 120.
+fn check_segments(left: &Arc<TableHandle>, right: &Arc<TableHandle>) {
+    let ranges = [(left, 5, 10), (left, 20, 30), (left, 58, 60), (right, 70, 100)];
     let segments = ranges.map(|(table, start, end)| Segment {
         table: Arc::clone(table),
         span: Span::new(full(start), full(end)),
