@@ -16,10 +16,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_env::{ByteCount, SeqNo};
+use terrace_env::{ByteCount, Date, SeqNo};
 
 use super::batch_bytes::BatchBytes;
 use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
+use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{
     BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
 };
@@ -33,9 +34,11 @@ const ENTRY_HEAD_MAX: usize = 32;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// The version of a batch without range deletes, and of one with some.
+/// The version of a batch without range deletes, of one with some, and of one with entries that
+/// expire.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
+const VERSION_EXPIRY: u8 = 4;
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
 /// counts.
@@ -45,6 +48,7 @@ pub struct Batch {
     count: u32,
     puts: u32,
     ranges: u32,
+    expiring: u32,
     /// The key spaces written to: the first, and the others, growing.
     space_first: KeySpaceId,
     spaces_other: Vec<KeySpaceId>,
@@ -58,8 +62,17 @@ impl Batch {
     pub fn new() -> Self {
         let bytes = BatchBytes::zeroed(HEADER_BYTES);
         let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
-        let (count, puts, ranges, payload, defect) = (0, 0, 0, 0, None);
-        Self { bytes, count, puts, ranges, space_first, spaces_other, payload, defect }
+        Self {
+            bytes,
+            count: 0,
+            puts: 0,
+            ranges: 0,
+            expiring: 0,
+            space_first,
+            spaces_other,
+            payload: 0,
+            defect: None,
+        }
     }
 
     /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
@@ -72,6 +85,28 @@ impl Batch {
             self.bytes.put(value);
             self.payload += (key.len() + value.len()) as u64;
             self.puts += 1;
+        }
+        self
+    }
+
+    /// Writes `value` under `key` until a date. From then on it is unseen, as if the key had been
+    /// deleted here.
+    pub fn put_with_expiry(
+        &mut self,
+        space: KeySpaceId,
+        key: &[u8],
+        value: &[u8],
+        expiry: Date,
+    ) -> &mut Self {
+        if self.accepts(key, value) {
+            self.bytes.reserve(key.len() + value.len() + EXPIRY_BYTES + 16);
+            self.put_key(Kind::PutWithExpiry, space, key);
+            self.bytes.put_varint((EXPIRY_BYTES + value.len()) as u64);
+            self.bytes.put(&expiry::encode(expiry));
+            self.bytes.put(value);
+            self.payload += (key.len() + value.len()) as u64;
+            self.puts += 1;
+            self.expiring += 1;
         }
         self
     }
@@ -133,7 +168,7 @@ impl Batch {
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
-        (self.count, self.puts, self.ranges) = (0, 0, 0);
+        (self.count, self.puts, self.ranges, self.expiring) = (0, 0, 0, 0);
         self.spaces_other.clear();
         (self.payload, self.defect) = (0, None);
     }
@@ -192,6 +227,11 @@ impl Batch {
         self.ranges > 0
     }
 
+    /// Whether an entry expires.
+    pub(crate) fn has_expiries(&self) -> bool {
+        self.expiring > 0
+    }
+
     /// The number of range deletes.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges as usize
@@ -219,7 +259,11 @@ impl Batch {
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
         self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
-        self.bytes[16] = if self.has_ranges() { VERSION_RANGES } else { VERSION };
+        self.bytes[16] = match (self.has_expiries(), self.has_ranges()) {
+            (true, _) => VERSION_EXPIRY,
+            (false, true) => VERSION_RANGES,
+            (false, false) => VERSION,
+        };
     }
 
     /// The bytes for the log, once the batch has its sequence.
@@ -247,7 +291,8 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     pub(crate) space: KeySpaceId,
     pub(crate) key: Range<usize>,
-    /// Behind the key; empty for a delete. The end of a range; empty at the key space's end.
+    /// Behind the key, with the expiry in front if it has one; empty for a delete. The end of a
+    /// range; empty at the key space's end.
     pub(crate) value: Range<usize>,
 }
 
@@ -280,8 +325,8 @@ impl FrozenBatch {
             return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
         }
         let version = reader.u8("batch version")?;
-        if !(VERSION..=VERSION_PREDECESSOR).contains(&version) {
-            return Err(reader.wrong("batch version", 1, "1 to 3", u64::from(version)));
+        if !(VERSION..=VERSION_EXPIRY).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 to 4", u64::from(version)));
         }
         let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
         if zero != 0 {
@@ -295,6 +340,10 @@ impl FrozenBatch {
             let entry = read_entry(&mut reader)?;
             if entry.kind == Kind::RangeDelete && version < VERSION_RANGES {
                 let (expected, got) = ("no range delete in version 1", entry.kind as u64);
+                return Err(reader.wrong("entry kind", 0, expected, got));
+            }
+            if entry.kind == Kind::PutWithExpiry && version != VERSION_EXPIRY {
+                let (expected, got) = ("an expiry in version 4 alone", entry.kind as u64);
                 return Err(reader.wrong("entry kind", 0, expected, got));
             }
         }
@@ -353,9 +402,20 @@ fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
     let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
     let value = match kind {
         Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+        Kind::PutWithExpiry => read_expiring(reader)?,
         Kind::Delete | Kind::RangeDelete => key.end..key.end,
     };
     Ok(Entry { kind, space: KeySpaceId(space), key, value })
+}
+
+/// An expiry and a value.
+fn read_expiring(reader: &mut Reader<'_>) -> Result<Range<usize>, DecodeError> {
+    let (limit, max) = ("8 bytes to 64 MiB more", EXPIRY_BYTES + VALUE_BYTES_MAX);
+    let stored = read_range(reader, "value length", limit, max)?;
+    if stored.len() < EXPIRY_BYTES {
+        return Err(reader.wrong("value length", 1, limit, stored.len() as u64));
+    }
+    Ok(stored)
 }
 
 fn read_range_delete(reader: &mut Reader<'_>, space: KeySpaceId) -> Result<Entry, DecodeError> {
@@ -487,6 +547,50 @@ mod tests {
         let mut older = whole;
         older[16] = 1;
         assert!(FrozenBatch::decode(older.into()).is_err());
+    }
+
+    fn expiring() -> FrozenBatch {
+        let mut batch = Batch::new();
+        batch
+            .put_with_expiry(KeySpaceId(0), b"apple", b"red", Date(0x0102_0304))
+            .put(KeySpaceId(0), b"b", b"")
+            .put_with_expiry(KeySpaceId(7), b"", b"", Date::MAX)
+            .delete_range(KeySpaceId(0), &Bounds::from(b"c"..b"d"));
+        batch.freeze(SeqNo(1000))
+    }
+
+    #[test]
+    fn a_batch_with_expiries_is_of_a_version_of_its_own_and_no_damage_makes_it_panic() {
+        let whole = specimen("batch-expiry.bin", expiring().bytes());
+        let frozen = FrozenBatch::decode(whole.clone().into()).unwrap();
+        let read: Vec<_> = frozen.entries().collect();
+        let kinds: Vec<Kind> = read.iter().map(|(_, entry)| entry.kind).collect();
+        assert_eq!(
+            kinds,
+            [Kind::PutWithExpiry, Kind::Put, Kind::PutWithExpiry, Kind::RangeDelete]
+        );
+        let stored = |at: usize| expiry::split(&frozen.bytes()[read[at].1.value.clone()]);
+        assert_eq!(stored(0), Some((Date(0x0102_0304), &b"red"[..])));
+        assert_eq!(stored(2), Some((Date::MAX, &b""[..])));
+        for (what, bytes) in damaged(&whole) {
+            if let Ok(batch) = FrozenBatch::decode(bytes.into()) {
+                assert!(what.starts_with("bit"), "{what}");
+                for (_, entry) in batch.entries().filter(|(_, e)| e.kind == Kind::PutWithExpiry) {
+                    assert!(expiry::split(&batch.bytes()[entry.value]).is_some());
+                }
+            }
+        }
+        for older in [1, 2] {
+            let mut bytes = whole.clone();
+            bytes[16] = older;
+            assert!(FrozenBatch::decode(bytes.into()).is_err());
+        }
+        let mut batch = Batch::new();
+        batch.put_with_expiry(KeySpaceId(0), b"k", b"v", Date(1));
+        assert!(batch.has_expiries() && !batch.only_deletes());
+        assert_eq!(batch.payload(), ByteCount(2));
+        batch.clear();
+        assert!(!batch.has_expiries());
     }
 
     #[test]

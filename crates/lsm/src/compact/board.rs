@@ -34,8 +34,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{Date, SeqNo, runner};
 use terrace_policy::{Claim, Claims, Compaction, Span, Urgency};
 
 pub(crate) use turns::{Admitted, Choosing, Claimed};
@@ -57,6 +57,8 @@ pub(crate) const SCANS_PER_LOOK: u64 = 1000;
 pub(crate) struct CompactionRequest {
     pub(crate) ticket: u64,
     pub(crate) span: Span,
+    /// When it was made.
+    pub(crate) date: Date,
     /// How many tasks for it, one after the other, have found no space.
     tries: u32,
 }
@@ -134,6 +136,8 @@ struct State {
     rested_at: Option<u64>,
     /// How many scans the load had when the decider had nothing more to do.
     scans_when_idle: u64,
+    /// When more of the tables' entries expire than had when the decider had nothing more to do.
+    next_expiry: Option<Date>,
     /// Snapshots of which each keeps what nothing else sees.
     keepers: BTreeSet<SeqNo>,
     /// How many tasks have been given out and not ended.
@@ -156,6 +160,13 @@ struct State {
 }
 
 impl State {
+    /// When more entries have expired, there may be something to do, without a change of the tree.
+    fn look_for_expired(&mut self) {
+        if self.next_expiry.is_some_and(|next| next <= runner::date()) {
+            (self.next_expiry, self.idle_at, self.rested_at) = (None, None, None);
+        }
+    }
+
     fn rests(&self, tree: u64) -> bool {
         self.rested_at == Some(tree)
     }
@@ -251,6 +262,7 @@ impl Board {
                 return None;
             }
             let tree = tree.changes();
+            state.look_for_expired();
             let idle = state.running == 0 && state.admitted.is_empty();
             let resting = idle && !state.rests(tree) && self.is_rest_due();
             let pick = |urgency| Some(Task::Pick { urgency, tree });
@@ -326,6 +338,11 @@ impl Board {
         self.change(|state| state.rested_at = Some(tree));
     }
 
+    /// The decider had nothing to do, and more entries will have expired at this date.
+    pub(crate) fn note_next_expiry(&self, next: Option<Date>) {
+        self.state.lock().next_expiry = next;
+    }
+
     /// Each of these snapshots keeps what nothing else sees.
     pub(crate) fn note_keepers(&self, keepers: impl IntoIterator<Item = SeqNo>) {
         self.state.lock().keepers.extend(keepers);
@@ -375,7 +392,8 @@ impl Board {
         self.signals.lifecycle.check_writable()?;
         let ticket = state.next_request;
         state.next_request += 1;
-        state.requests.push_back(CompactionRequest { ticket, span, tries: 0 });
+        let date = runner::date();
+        state.requests.push_back(CompactionRequest { ticket, span, date, tries: 0 });
         self.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {

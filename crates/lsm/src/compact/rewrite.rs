@@ -4,6 +4,7 @@
 //!
 //! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
 //!   nothing of it is left.
+//! - An entry that had expired when the job began is a delete to the job.
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
 //!   it earlier. The entries of one full key (key space and user key) lie in one table.
 //! - A job that has written as much as its budget allows ends at the next full key that it would
@@ -15,7 +16,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, SeqNo};
+use terrace_env::{ByteCount, Date, SeqNo, runner};
 use terrace_policy::{Key, Route};
 
 use super::destinations::Destinations;
@@ -26,7 +27,8 @@ use super::tombstone_elision::TombstoneElision;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
-use crate::key;
+use crate::expiry;
+use crate::key::{self, Trailer};
 use crate::lifecycle::Lifecycle;
 use crate::merge::Merge;
 use crate::old_versions::HeldBy;
@@ -80,6 +82,8 @@ pub(crate) struct Rewrite {
     /// Where the job ended, if it was before the end.
     boundary: Option<Key>,
     counts: RewriteCounts,
+    /// Entries that have expired at this date become deletes.
+    date: Date,
     /// Where entries are counted besides.
     progress: Option<Arc<JobProgress>>,
 }
@@ -117,6 +121,7 @@ impl Rewrite {
             is_route_begun: false,
             boundary: None,
             counts: RewriteCounts::default(),
+            date: runner::date(),
             progress: None,
         }
     }
@@ -142,6 +147,8 @@ impl Rewrite {
             };
             let (full_key, trailer) = key::split(found);
             bytes += found.len() + self.merge.value_slice().len();
+            let expired = expiry::as_deleted(trailer, self.merge.value_slice(), self.date);
+            let trailer = expired.unwrap_or(trailer);
             entries += 1;
             if self.ranges.hides(full_key, trailer.sequence()) {
                 self.counts.dropped += 1;
@@ -165,7 +172,7 @@ impl Rewrite {
                 }
                 Verdict::Keep { first, held_by } => {
                     self.hidden = 0;
-                    self.write(first, held_by)?;
+                    self.write(first, held_by, expired)?;
                 }
                 Verdict::Drop => self.counts.dropped += 1,
             }
@@ -224,14 +231,24 @@ impl Rewrite {
         self.merge.next()
     }
 
-    /// Writes the entry that the merge stands on.
-    fn write(&mut self, first_of_key: bool, held_by: Option<HeldBy>) -> Result<(), Error> {
+    /// Writes the entry that the merge stands on. `expired`: the trailer of the delete that takes
+    /// its place.
+    fn write(
+        &mut self,
+        first_of_key: bool,
+        held_by: Option<HeldBy>,
+        expired: Option<Trailer>,
+    ) -> Result<(), Error> {
         if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
             self.pass_cuts()?;
         }
         let key = self.merge.key().expect("a merge that stands on an entry");
         let route = (self.route, &self.routes[self.route]);
+        if let Some(delete) = expired {
+            let delete = key::internal_key(key::split(key).0, delete);
+            return self.tables.add(route, (&delete, &[]), held_by);
+        }
         self.tables.add(route, (key, self.merge.value_slice()), held_by)
     }
 

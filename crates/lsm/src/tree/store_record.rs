@@ -34,17 +34,21 @@ const VERSION_OFFLOADED: u8 = 5;
 
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
+/// Feature bit of a store: its logs and tables may hold entries with expiry.
+pub(crate) const FEATURE_EXPIRY: u32 = 1 << 1;
 /// Feature bit of a store: a checkpoint is on its way to it, or was interrupted.
 pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
 /// Feature bit of a store: pages list some of its key spaces. Set and removed by the encoder.
 const FEATURE_PAGES: u32 = 1 << 4;
 /// Feature bit of a store: it remembers options that shape tables. Set by the encoder.
 const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
-const FEATURES: u32 =
-    FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURE_PAGES | FEATURE_TABLE_OPTIONS;
+const FEATURES: u32 = FEATURE_RANGE_DELETES
+    | FEATURE_EXPIRY
+    | FEATURE_UNFINISHED_COPY
+    | FEATURE_PAGES
+    | FEATURE_TABLE_OPTIONS;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
-const FEATURES_RESERVED: [(u32, &str); 2] =
-    [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
+const FEATURES_RESERVED: [(u32, &str); 1] = [(1 << 2, "indirect values")];
 
 /// The longest name of a key space.
 pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
@@ -248,6 +252,11 @@ mod tests {
         let shaped = StoreRecord { pages: 2, tables, ..store() };
         let bytes = specimen("annotation-store-table-options.bin", &shaped.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let features = FEATURE_RANGE_DELETES | FEATURE_EXPIRY;
+        let expiring = StoreRecord { features, ..store() };
+        let bytes = specimen("annotation-store-expiry.bin", &expiring.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), expiring);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };
         let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);
