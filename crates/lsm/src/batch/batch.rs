@@ -46,9 +46,9 @@ const VERSION_EXPIRY: u8 = 4;
 pub struct Batch {
     bytes: BatchBytes,
     count: u32,
-    puts: u32,
+    has_puts: bool,
+    has_expiries: bool,
     ranges: u32,
-    expiring: u32,
     /// The key spaces written to: the first, and the others, growing.
     space_first: KeySpaceId,
     spaces_other: Vec<KeySpaceId>,
@@ -65,9 +65,9 @@ impl Batch {
         Self {
             bytes,
             count: 0,
-            puts: 0,
+            has_puts: false,
+            has_expiries: false,
             ranges: 0,
-            expiring: 0,
             space_first,
             spaces_other,
             payload: 0,
@@ -84,7 +84,7 @@ impl Batch {
             self.bytes.put_varint(value.len() as u64);
             self.bytes.put(value);
             self.payload += (key.len() + value.len()) as u64;
-            self.puts += 1;
+            self.has_puts = true;
         }
         self
     }
@@ -105,8 +105,8 @@ impl Batch {
             self.bytes.put(&expiry::encode(expiry));
             self.bytes.put(value);
             self.payload += (key.len() + value.len()) as u64;
-            self.puts += 1;
-            self.expiring += 1;
+            self.has_puts = true;
+            self.has_expiries = true;
         }
         self
     }
@@ -168,7 +168,8 @@ impl Batch {
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
-        (self.count, self.puts, self.ranges, self.expiring) = (0, 0, 0, 0);
+        (self.count, self.ranges) = (0, 0);
+        (self.has_puts, self.has_expiries) = (false, false);
         self.spaces_other.clear();
         (self.payload, self.defect) = (0, None);
     }
@@ -219,7 +220,7 @@ impl Batch {
 
     /// Whether nothing is put: such a batch gets through when space is short.
     pub(crate) fn only_deletes(&self) -> bool {
-        self.puts == 0
+        !self.has_puts
     }
 
     /// Whether a range is deleted.
@@ -229,7 +230,7 @@ impl Batch {
 
     /// Whether an entry expires.
     pub(crate) fn has_expiries(&self) -> bool {
-        self.expiring > 0
+        self.has_expiries
     }
 
     /// The number of range deletes.

@@ -262,7 +262,7 @@ fn a_lease_is_taken_over_once_it_has_expired() {
             engine.compare_and_swap_with_expiry(place, None, new, options, durability).unwrap()
         };
         assert_eq!(take(b"ada"), Swap::Swapped);
-        assert!(matches!(take(b"grace"), Swap::Kept(Some(owner)) if owner == &b"ada"[..]));
+        assert!(matches!(take(b"grace"), Swap::Kept(Some(owner)) if owner == b"ada"[..]));
         pass(HOUR);
         assert_eq!(take(b"grace"), Swap::Swapped);
         let renewed = (&b"grace"[..], runner::date() + HOUR * 2);
