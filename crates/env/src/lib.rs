@@ -1,5 +1,5 @@
-//! Layer 0, the lowest crate: time, dates, randomness, threads and locks for the crates above it, and
-//! values that they share.
+//! Layer 0, the lowest crate: time, dates, randomness, threads and locks for the crates above it,
+//! and values that they share.
 //!
 //! A store that takes these things from here alone can run on real threads, and unchanged as
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value

@@ -223,8 +223,8 @@ impl fmt::Display for Conflict {
                 write!(f, "the keys from \"{start}\" up to \"{}\"", end.escape_ascii())?;
             }
         }
-        f.write_str(" to be as they were read, found that another write has changed them, or that ")?;
-        f.write_str("a value has expired; begin the transaction again")
+        f.write_str(" to be as they were read, found that another write has changed them, or ")?;
+        f.write_str("that a value has expired; begin the transaction again")
     }
 }
 

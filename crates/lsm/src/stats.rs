@@ -8,9 +8,9 @@
 //! be ahead of another one.
 
 use serde::{Deserialize, Serialize};
-use terrace_env::{Cause, runner};
 use terrace_env::store::{IoCounts, SpaceInfo, Store};
 use terrace_env::wait::Waits;
+use terrace_env::{Cause, runner};
 
 use crate::counters::Counters;
 use crate::lifecycle::Lifecycle;

@@ -4,8 +4,8 @@
 //! - All reads are of the moment at which it began, with its own writes. The commit succeeds if
 //!   nothing that was read has been written since: no key, also one that was not there, and no
 //!   range, as far as it was scanned. Otherwise it fails with
-//!   [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and nothing is written. That a value which
-//!   was read has expired counts as a write.
+//!   [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and nothing is written.
+//!   That a value which was read has expired counts as a write.
 //! - So committed transactions, batches and conditional writes are serializable.
 //! - It takes no locks, and holds no other client up. While it is open, its snapshot keeps what it
 //!   sees from coming free.

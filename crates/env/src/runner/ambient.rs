@@ -1,6 +1,6 @@
-//! Free functions for time, dates, sleep, actors, processors, randomness and the history of a simulation,
-//! the same for both runners: for an actor of a simulation they act on the simulation, for any
-//! other caller on the machine.
+//! Free functions for time, dates, sleep, actors, processors, randomness and the history of a
+//! simulation, the same for both runners: for an actor of a simulation they act on the simulation,
+//! for any other caller on the machine.
 //!
 //! The functions that sleep, yield or charge count as waits, on both runners: the caller must hold
 //! no lock of [`sync`](crate::sync). Debug builds check that.
@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use super::{JoinHandle, Simulation, threads};
-use crate::{Date, Time};
 use crate::random::Random;
 use crate::sync::assert_no_lock_held;
+use crate::{Date, Time};
 
 /// More than two, so that what several actors do at once can go wrong in all ways.
 const SIMULATED_PROCESSORS: usize = 3;

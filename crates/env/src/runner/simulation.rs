@@ -45,9 +45,9 @@ use std::time::Duration;
 use super::coroutine::{self, Coroutine};
 use super::join::{JoinHandle, Outcome, Slot};
 use super::schedule::{ActorId, Limits, Schedule};
-use crate::{Date, Time};
 use crate::random::Random;
 use crate::sync::held;
+use crate::{Date, Time};
 
 /// How many turns actors get to end in after the root has. More means that one spins.
 const TURNS_AFTER_ROOT_MAX: usize = 100_000;

@@ -324,7 +324,10 @@ mod tests {
             ("b-model:5,bias=0.4", "bias: expected a bias from 0.5 to 1, found `0.4`"),
             ("b-model:5,bias", "b-model: expected each of bias=, span= at most once, found `bias`"),
             ("b-model:5,bias=.6,bias=.7", "at most once, found `bias=.7`"),
-            ("b-model:5,span=1y", "span: expected a time from 100ns on, such as 60, 500ms, 2h or 30d"),
+            (
+                "b-model:5,span=1y",
+                "span: expected a time from 100ns on, such as 60, 500ms, 2h or 30d",
+            ),
             ("sine:5,gaps=normal", "gaps: expected exponential or pareto, found `normal`"),
             ("sine:5,shape=1.5", "shape: expected gaps=pareto beside it, found `1.5`"),
             ("sine:5,gaps=pareto,shape=1", "shape: expected a shape above 1 and up to 100"),

@@ -1,8 +1,8 @@
 //! Rewrites in place: merges that write tables of one run anew, to the same place of the tree and
 //! without any other table. They drop what only snapshots kept ([`OldVersions`]) once these have
-//! ended, and entries that have expired ([`Expiries`]). No decider sees such garbage: it lies in one
-//! run, next to the entries that replaced it, and a date has no place in the tree.
-//! So it is chosen here, in the same way under every system.
+//! ended, and entries that have expired ([`Expiries`]). No decider sees such garbage: it lies in
+//! one run, next to the entries that replaced it, and a tree has no dates. So it is chosen here, in
+//! the same way under every system.
 //!
 //! | why | when | which tables are due |
 //! |---|---|---|

@@ -6,8 +6,8 @@
 //!   may miss entries that become visible between the two: of a put in a new memtable, or of an
 //!   ingest. Such a write is concurrent with the read. A read of several keys must not miss any
 //!   write up to its sequence; it takes both anew if the tree has changed between the two.
-//! - An entry that has expired at the [date](terrace_env::runner::date) of a read is unseen, also by
-//!   a snapshot from before. A scan and a cursor have the date at which they began.
+//! - An entry that has expired at the [date](terrace_env::runner::date) of a read is unseen, also
+//!   by a snapshot from before. A scan and a cursor have the date at which they began.
 //! - A read at a snapshot's sequence sees the entries that jobs keep for the snapshot.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.

@@ -80,19 +80,7 @@ impl Scan {
     ) -> Self {
         let (front, back, last, date) = (None, None, Last::Opened, runner::date());
         let (bounds, reader, _reading) = (bounds.clone(), Arc::clone(reader), reading);
-        Self {
-            view,
-            sequence,
-            space,
-            bounds,
-            front,
-            back,
-            last,
-            date,
-            samples,
-            reader,
-            _reading,
-        }
+        Self { view, sequence, space, bounds, front, back, last, date, samples, reader, _reading }
     }
 
     /// The same, counted by a lease.

@@ -3,7 +3,8 @@
 //! 1. A snapshot is taken, and the key is read in it. If it has another value than the expected
 //!    one, that value is returned.
 //! 2. The batch is written with a guard over the key. If the guard does not hold, another write of
-//!    the key has come first, or the value has expired, and it begins anew. So among all writers of a key, one succeeds.
+//!    the key has come first, or the value has expired, and it begins anew. So among all writers of
+//!    a key, one succeeds.
 //!
 //! It is linearizable: it takes effect when its batch does, or, if nothing is written, at the
 //! moment of the snapshot, which lies within the call.
@@ -47,8 +48,8 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Puts `new` under the key, with its expiry if it has one, or deletes the key, if `expected` is
-    /// under it; `None`: nothing is.
+    /// Puts `new` under the key, with its expiry if it has one, or deletes the key, if `expected`
+    /// is under it; `None`: nothing is.
     pub(crate) fn swap(
         &self,
         (space, user_key): (KeySpaceId, &[u8]),

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::{Date, MemoryLease};
 use terrace_env::sync::Mutex;
+use terrace_env::{Date, MemoryLease};
 
 use super::transaction_scan::TransactionScan;
 use super::write_buffer::{self, WriteBuffer};

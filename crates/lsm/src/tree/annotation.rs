@@ -44,12 +44,8 @@ const PART_HISTOGRAM: u8 = 8;
 const PART_OLD: u8 = 16;
 /// Only in a store with the feature of expiry.
 const PART_EXPIRIES: u8 = 32;
-const PARTS: u8 = PART_RANGES
-    | PART_GLOBAL_SEQUENCE
-    | PART_SET
-    | PART_HISTOGRAM
-    | PART_OLD
-    | PART_EXPIRIES;
+const PARTS: u8 =
+    PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM | PART_OLD | PART_EXPIRIES;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
 pub(super) const KIND_SPACES: u8 = 4;

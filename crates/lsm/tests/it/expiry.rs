@@ -7,9 +7,7 @@ use std::time::Duration;
 use terrace_env::random::Random;
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{Date, runner};
-use terrace_lsm::{
-    Batch, Bounds, Durability, Engine, Error, KeySpaceId, ReadOptions, Stats, Swap,
-};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId, ReadOptions, Stats, Swap};
 
 use crate::model::{self, open};
 

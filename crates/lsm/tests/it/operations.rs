@@ -1,7 +1,7 @@
 //! Random operations of every kind against the model: batches of puts, deletes and range deletes,
-//! puts that expire, compare and swap, transactions, reads, scans, cursors and snapshots, flushes and compactions,
-//! key spaces that come and go, days that pass, power cuts and new openings. One client; the jobs run at the same
-//! time. Keys are few, so that most of them are overwritten often.
+//! puts that expire, compare and swap, transactions, reads, scans, cursors and snapshots, flushes
+//! and compactions, key spaces that come and go, days that pass, power cuts and new openings. One
+//! client; the jobs run at the same time. Keys are few, so that most of them are overwritten often.
 //!
 //! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
 //! to no log and ingests are not among the operations.
