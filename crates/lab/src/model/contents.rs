@@ -11,7 +11,7 @@ use terrace_env::random::{Random, RngCore};
 
 use super::operation::{Change, KeyRange};
 
-/// What a value that expires begins with, before its day.
+/// Begin of a value that expires, before its day.
 const EXPIRES: &[u8] = b"expires on day ";
 
 /// Contents of a key space.

@@ -27,7 +27,7 @@ fn pass(time: Duration) {
     runner::set_date(runner::date() + time);
 }
 
-/// What each way to read shows of the key `b` between the keys `a` and `c`.
+/// The value of the key `b`, between the keys `a` and `c`, in which all ways to read agree.
 fn seen(engine: &Engine) -> Option<Vec<u8>> {
     let options = ReadOptions::default();
     let value = engine.get(SPACE, b"b").unwrap().map(|value| value.to_vec());

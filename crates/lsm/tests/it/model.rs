@@ -38,7 +38,7 @@ impl From<Write> for Change {
     }
 }
 
-/// What a value that expires begins with, before its expiry.
+/// Begin of a value that expires, before its expiry.
 const EXPIRES: &[u8] = b"expires!";
 /// The days of expiries: dates lie at their beginnings, and the date of a run in the middle, so
 /// that no date passes while an operation runs.
@@ -114,7 +114,7 @@ impl Model {
         self.expire();
     }
 
-    /// What has expired by now is unseen.
+    /// Takes out the entries that have expired by now.
     pub(crate) fn expire(&mut self) {
         expire(&mut self.now);
         expire(&mut self.durable);
