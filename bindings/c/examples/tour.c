@@ -90,6 +90,31 @@ static void tour_of_the_store(const char *path) {
             "a key that was removed");
   check(value == NULL, "no value where there is none");
 
+  /* Values that expire: one long ago, one in a year, one at the commit of a transaction. */
+  uint64_t year = terrace_date_after(365ull * 24 * 3600 * 1000);
+  check(year > terrace_date_after(0), "dates that grow");
+  must(terrace_put_with_expiry(space, terrace_text("offer"), terrace_text("half"), 1,
+                               TERRACE_DURABILITY_DEFAULT),
+       "put with expiry");
+  must_fail(terrace_get(space, terrace_text("offer"), &value), TERRACE_CODE_NOT_FOUND,
+            "a value that has expired");
+  must(terrace_batch_new(&batch), "batch");
+  must(terrace_batch_put_with_expiry(batch, colours, terrace_text("pink"), terrace_text("x"), year),
+       "batch");
+  must(terrace_write(store, batch, TERRACE_DURABILITY_DEFAULT), "write");
+  terrace_batch_free(batch);
+  must(terrace_get(colours, terrace_text("pink"), &value), "get");
+  check(is(terrace_value_bytes(value), "x"), "a value that is still there");
+  terrace_value_free(value);
+  TerraceTransaction *transaction = NULL;
+  must(terrace_transaction_begin(store, &transaction), "transaction");
+  must(terrace_transaction_put_with_expiry(transaction, colours, terrace_text("pink"),
+                                           terrace_text("x"), 1),
+       "put in a transaction");
+  must(terrace_transaction_commit(transaction, TERRACE_DURABILITY_DEFAULT), "commit");
+  must_fail(terrace_get(colours, terrace_text("pink"), &value), TERRACE_CODE_NOT_FOUND,
+            "a value that expired at the commit");
+
   uint32_t exists = 9;
   uint64_t bytes = 9;
   must(terrace_range_exists(space, terrace_text("b"), terrace_text("c"), &exists), "exists");

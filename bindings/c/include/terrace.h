@@ -791,6 +791,41 @@ TerraceSlice terrace_cursor_value(const TerraceCursor *cursor);
 void terrace_cursor_free(TerraceCursor *cursor);
 
 /**
+ * The date after so many milliseconds from now, in milliseconds since the beginning of 1970
+ * (UTC), by the clock of the machine: the expiry of an entry that is to live for that time.
+ */
+uint64_t terrace_date_after(uint64_t milliseconds);
+
+/**
+ * Writes a value under a key until `expiry`, a date in milliseconds since the beginning of 1970
+ * (UTC). From then on, no call finds it. `durability` is a `TerraceDurability`.
+ */
+TerraceCode terrace_put_with_expiry(const TerraceKeySpace *space,
+                                    TerraceSlice key,
+                                    TerraceSlice value,
+                                    uint64_t expiry,
+                                    uint32_t durability);
+
+/**
+ * Adds a write of a value that expires, as by `terrace_put_with_expiry`.
+ */
+TerraceCode terrace_batch_put_with_expiry(TerraceBatch *batch,
+                                          const TerraceKeySpace *space,
+                                          TerraceSlice key,
+                                          TerraceSlice value,
+                                          uint64_t expiry);
+
+/**
+ * Writes a value that expires, as by `terrace_put_with_expiry`, when the transaction is
+ * committed.
+ */
+TerraceCode terrace_transaction_put_with_expiry(const TerraceTransaction *transaction,
+                                                const TerraceKeySpace *space,
+                                                TerraceSlice key,
+                                                TerraceSlice value,
+                                                uint64_t expiry);
+
+/**
  * The message of the last call of this thread that failed, in UTF-8 and ended by a zero byte. It
  * says what was expected, what was found and where. Empty if none has failed. Valid until the next
  * call of this thread that fails, and not to be freed.

@@ -29,6 +29,7 @@
 pub mod batch;
 pub mod code;
 pub mod cursor;
+pub mod expiry;
 pub mod failure;
 pub mod fs;
 pub mod image;

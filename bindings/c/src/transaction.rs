@@ -14,7 +14,7 @@ use crate::value::{TerraceValue, clear, hand_over};
 
 /// Reads of one moment, and writes that its commit applies together, if nothing that was read has
 /// been written since. Other threads are not held up.
-pub struct TerraceTransaction(Transaction);
+pub struct TerraceTransaction(pub(crate) Transaction);
 
 /// Walks the keys of a range from both ends, as a transaction sees them. It stands on the entry
 /// that it went to last, or nowhere. Kept for long, it keeps space from being freed.

@@ -12,6 +12,7 @@ use crate::error::Raise;
 use crate::input::{Input, bytes};
 use crate::key_space::KeySpace;
 use crate::options::bounds;
+use crate::ttl::Ttl;
 
 /// Writes that take effect together.
 #[pyclass(module = "terrace", frozen)]
@@ -47,10 +48,22 @@ impl WriteBatch {
 
 #[pymethods]
 impl WriteBatch {
-    /// Adds an entry. `key_space`: another one than that of which the batch was asked.
-    #[pyo3(signature = (key, value, *, key_space=None))]
-    fn put(&self, key: Input, value: Input, key_space: Option<Bound<'_, KeySpace>>) {
-        self.batch().key_space(self.space(&key_space)).put(&key, &value);
+    /// Adds an entry. `key_space`: another one than that of which the batch was asked. `ttl`:
+    /// seconds from now, or a `timedelta`, after which the key has no value.
+    #[pyo3(signature = (key, value, *, key_space=None, ttl=None))]
+    fn put(
+        &self,
+        key: Input,
+        value: Input,
+        key_space: Option<Bound<'_, KeySpace>>,
+        ttl: Option<Ttl>,
+    ) {
+        let mut batch = self.batch();
+        let mut batch = batch.key_space(self.space(&key_space));
+        match ttl {
+            Some(ttl) => batch.put_with_ttl(&key, &value, ttl.0),
+            None => batch.put(&key, &value),
+        };
     }
 
     /// Adds the removal of a key.

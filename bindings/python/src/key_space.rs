@@ -12,6 +12,7 @@ use crate::error::Raise;
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
 use crate::options::bounds;
+use crate::ttl::Ttl;
 use crate::view::memoryview;
 
 /// A key space of a store: ordered keys and values.
@@ -72,12 +73,21 @@ impl KeySpace {
         Ok(found.into_iter().map(|value| value.map(|value| PyBytes::new(py, &value))).collect())
     }
 
-    /// Stores a value under a key. `sync`: the call returns when the entry is on the medium.
-    #[pyo3(signature = (key, value, *, sync=false))]
-    fn put(&self, py: Python<'_>, key: Input, value: Input, sync: bool) -> PyResult<()> {
-        py.detach(|| match sync {
-            true => self.with(true).put(&key, &value),
-            false => self.space.put(&key, &value),
+    /// Stores a value under a key. `sync`: the call returns when the entry is on the medium. `ttl`:
+    /// seconds, or a `timedelta`, after which the key has no value.
+    #[pyo3(signature = (key, value, *, sync=false, ttl=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        value: Input,
+        sync: bool,
+        ttl: Option<Ttl>,
+    ) -> PyResult<()> {
+        py.detach(|| match (sync, ttl) {
+            (true, None) => self.with(true).put(&key, &value),
+            (false, None) => self.space.put(&key, &value),
+            (sync, Some(ttl)) => self.with(sync).put_with_ttl(&key, &value, ttl.0),
         })
         .or_raise(py)
     }
@@ -104,15 +114,20 @@ impl KeySpace {
 
     /// Stores `value` under `key` if the value there is `expected`, or if there is none and
     /// `expected` is None; whether it was stored.
-    #[pyo3(signature = (key, expected, value))]
+    #[pyo3(signature = (key, expected, value, *, ttl=None))]
     fn put_if(
         &self,
         py: Python<'_>,
         key: Input,
         expected: Option<Input>,
         value: Input,
+        ttl: Option<Ttl>,
     ) -> PyResult<bool> {
-        py.detach(|| self.space.put_if(&key, bytes(&expected), &value)).or_raise(py)
+        py.detach(|| match ttl {
+            Some(ttl) => self.space.put_if_with_ttl(&key, bytes(&expected), &value, ttl.0),
+            None => self.space.put_if(&key, bytes(&expected), &value),
+        })
+        .or_raise(py)
     }
 
     /// Removes `key` if the value there is `expected`; whether it was removed.
@@ -169,7 +184,7 @@ impl KeySpace {
     }
 
     fn __setitem__(&self, py: Python<'_>, key: Input, value: Input) -> PyResult<()> {
-        self.put(py, key, value, false)
+        self.put(py, key, value, false, None)
     }
 
     /// Removes a key. Unlike a dictionary, a key that is not there is no error: to find out would

@@ -7,6 +7,7 @@
 //! | `batch`, `snapshot`, `transaction` | the classes of these names |
 //! | `iterator` | walks over a range, with the calls of `plyvel` |
 //! | `input` | keys and values from any object with a buffer |
+//! | `ttl` | how long an entry is there |
 //! | `view` | a value as a `memoryview`, without a copy |
 //! | `module` | the module with its classes and functions |
 //! | `options`, `error` | options by keyword; exceptions |
@@ -24,4 +25,5 @@ mod module;
 mod options;
 mod snapshot;
 mod transaction;
+mod ttl;
 mod view;

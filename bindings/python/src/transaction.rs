@@ -13,6 +13,7 @@ use crate::error::{ClosedError, Raise};
 use crate::input::{Input, bytes};
 use crate::key_space::KeySpace;
 use crate::options::bounds;
+use crate::ttl::Ttl;
 
 /// Reads and writes that take effect as if they were done at once.
 #[pyclass(module = "terrace", frozen)]
@@ -61,17 +62,23 @@ impl Transaction {
         Ok(found.map_or(default, |value| Some(PyBytes::new(py, &value).into_any())))
     }
 
-    /// Stores a value under a key at the commit.
-    #[pyo3(signature = (key, value, *, key_space=None))]
+    /// Stores a value under a key at the commit. `ttl`: seconds from now, or a `timedelta`, after
+    /// which the key has no value.
+    #[pyo3(signature = (key, value, *, key_space=None, ttl=None))]
     fn put(
         &self,
         py: Python<'_>,
         key: Input,
         value: Input,
         key_space: Option<Bound<'_, KeySpace>>,
+        ttl: Option<Ttl>,
     ) -> PyResult<()> {
         let (transaction, space) = self.handle(&key_space)?;
-        py.detach(|| transaction.key_space(space)?.put(&key, &value)).or_raise(py)
+        py.detach(|| match ttl {
+            Some(ttl) => transaction.key_space(space)?.put_with_ttl(&key, &value, ttl.0),
+            None => transaction.key_space(space)?.put(&key, &value),
+        })
+        .or_raise(py)
     }
 
     /// Removes a key at the commit.

@@ -1,5 +1,6 @@
 """The store by its calls, the calls of plyvel first."""
 
+import datetime
 import threading
 
 import pytest
@@ -178,6 +179,32 @@ def test_key_spaces(db):
         db.key_space("users", create=False)
     with pytest.raises(terrace.NotFoundError):
         users.get(b"a")
+
+
+def test_entries_expire(db):
+    hour = datetime.timedelta(hours=1)
+    db.put(b"long", b"1", ttl=3600)
+    db.put(b"long too", b"1", ttl=hour, sync=True)
+    assert db.get(b"long") == b"1" and db.get(b"long too") == b"1"
+    db.put(b"long", b"2", ttl=0)
+    assert db.get(b"long") is None
+    with db.write_batch() as batch:
+        batch.put(b"long", b"3", ttl=hour)
+        batch.put(b"long too", b"3", ttl=0.0)
+    assert list(db) == [(b"long", b"3")]
+    with db.transaction() as t:
+        t.put(b"long", b"4", ttl=0)
+        t.put(b"other", b"4", ttl=1e6)
+    assert list(db) == [(b"other", b"4")]
+    assert db.put_if(b"lease", None, b"ada", ttl=hour)
+    assert not db.put_if(b"lease", None, b"grace", ttl=hour)
+    assert db.put_if(b"lease", b"ada", b"ada", ttl=0)
+    assert db.put_if(b"lease", None, b"grace", ttl=hour)
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="ttl"):
+            db.put(b"key", b"value", ttl=wrong)
+    with pytest.raises(TypeError, match="ttl"):
+        db.put(b"key", b"value", ttl="soon")
 
 
 def test_conditional_writes(db):

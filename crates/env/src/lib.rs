@@ -1,5 +1,5 @@
-//! Layer 0, the lowest crate: time, randomness, threads and locks for the crates above it, and
-//! values that they share.
+//! Layer 0, the lowest crate: time, dates, randomness, threads and locks for the crates above it,
+//! and values that they share.
 //!
 //! A store that takes these things from here alone can run on real threads, and unchanged as
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
@@ -21,6 +21,7 @@ mod cause;
 pub mod checksum;
 mod chunked;
 pub mod codec;
+mod date;
 mod fast_map;
 mod gauge;
 mod limit;
@@ -43,6 +44,7 @@ pub mod wait;
 pub use buffer::IoBuf;
 pub use cause::Cause;
 pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
+pub use date::Date;
 pub use fast_map::{FastMap, FastSet};
 pub use gauge::{MemoryGauge, MemoryLease};
 pub use limit::{Limit, OutOfRange};

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use terrace_env::runner::{self, JoinHandle};
 use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, Claim};
+use terrace_env::{ByteCount, Claim, Date};
 use terrace_policy::Span;
 
 use crate::Error;
@@ -89,6 +89,22 @@ impl Engine {
         durability: Durability,
     ) -> Result<Swap, Error> {
         let key = (space, user_key);
+        let (reader, writer) = (&self.reader, &*self.writer);
+        let new = new.map(|value| (value, None));
+        let swap = Exchange { reader, writer, options, durability }.swap(key, expected, new);
+        swap.map_err(|error| self.with_holders(error))
+    }
+
+    /// The same for a new value that expires at a date.
+    pub fn compare_and_swap_with_expiry(
+        &self,
+        (space, user_key): (KeySpaceId, &[u8]),
+        expected: Option<&[u8]>,
+        (new, expiry): (&[u8], Date),
+        options: ReadOptions,
+        durability: Durability,
+    ) -> Result<Swap, Error> {
+        let (key, new) = ((space, user_key), Some((new, Some(expiry))));
         let (reader, writer) = (&self.reader, &*self.writer);
         let swap = Exchange { reader, writer, options, durability }.swap(key, expected, new);
         swap.map_err(|error| self.with_holders(error))

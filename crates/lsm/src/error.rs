@@ -116,8 +116,8 @@ pub enum Error {
         /// How many are open.
         open: u64,
     },
-    /// A key or a range that a conditional write depends on has been written meanwhile. Nothing of
-    /// the write takes effect.
+    /// A key or a range that a conditional write depends on has been written meanwhile, or a value
+    /// has expired. Nothing of the write takes effect.
     #[error(transparent)]
     Conflict(Box<Conflict>),
     /// Open transactions hold as much memory as they may.
@@ -195,7 +195,8 @@ pub enum Error {
     },
 }
 
-/// A key, or a range of keys, that was read and has been written since.
+/// A key, or a range of keys, that was read and has been written since; or a key whose value has
+/// expired since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -222,8 +223,8 @@ impl fmt::Display for Conflict {
                 write!(f, "the keys from \"{start}\" up to \"{}\"", end.escape_ascii())?;
             }
         }
-        f.write_str(" to be as they were read, found that another write has changed them; ")?;
-        f.write_str("begin the transaction again")
+        f.write_str(" to be as they were read, found that another write has changed them, or ")?;
+        f.write_str("that a value has expired; begin the transaction again")
     }
 }
 

@@ -78,11 +78,9 @@ impl BatchRecord {
     /// Its entries, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         let bytes = self.batch.bytes();
-        self.batch.entries().map(move |(sequence, entry)| Entry {
-            key: FullKey { space: entry.space, user_key: bytes.slice(entry.key) },
-            sequence,
-            kind: entry.kind as u8,
-            value: bytes.slice(entry.value),
+        self.batch.entries().map(move |(sequence, entry)| {
+            let key = FullKey { space: entry.space, user_key: bytes.slice(entry.key) };
+            Entry::new(key, sequence, entry.kind as u8, bytes.slice(entry.value))
         })
     }
 }

@@ -57,6 +57,9 @@ pub enum Kind {
     /// There is nothing from the key on up to another one. Stands in batches; where entries are in
     /// the order of their keys, ranges are kept beside them.
     RangeDelete = 2,
+    /// The value is under the key until a date, which stands in front of the value; afterwards
+    /// there is nothing.
+    PutWithExpiry = 3,
 }
 
 impl Kind {
@@ -67,6 +70,7 @@ impl Kind {
             0 => Some(Self::Delete),
             1 => Some(Self::Put),
             2 => Some(Self::RangeDelete),
+            3 => Some(Self::PutWithExpiry),
             _ => None,
         }
     }
@@ -89,10 +93,9 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
 /// Words for the number of a kind that no entry may have.
 pub(crate) fn kind_defect(number: u8) -> &'static str {
     match number {
-        3 => "a kind of 0 to 2, for 3, put with expiry, is reserved; use a newer Terrace",
-        4 => "a kind of 0 to 2, for 4, indirect value, is reserved; use a newer Terrace",
-        5 => "a kind of 0 to 2, for 5, single delete, is reserved; use a newer Terrace",
-        _ => "a kind of 0 to 2",
+        4 => "a kind of 0 to 3, for 4, indirect value, is reserved; use a newer Terrace",
+        5 => "a kind of 0 to 3, for 5, single delete, is reserved; use a newer Terrace",
+        _ => "a kind of 0 to 3",
     }
 }
 
@@ -226,7 +229,7 @@ pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     }
     let (_, trailer) = split(internal_key);
     match trailer.kind() {
-        Some(Kind::Put | Kind::Delete) => Ok(()),
+        Some(Kind::Put | Kind::PutWithExpiry | Kind::Delete) => Ok(()),
         Some(Kind::RangeDelete) | None => Err(KeyDefect::Kind(trailer.kind_number())),
     }
 }
@@ -292,8 +295,7 @@ mod tests {
 
     #[test]
     fn a_reserved_kind_is_refused_by_its_name() {
-        for (number, name) in [(3, "put with expiry"), (4, "indirect value"), (5, "single delete")]
-        {
+        for (number, name) in [(4, "indirect value"), (5, "single delete")] {
             let trailer = Trailer::with_number(SeqNo(7), number);
             let defect = check(&internal_key(&full_key(KeySpaceId(0), b"key"), trailer));
             let text = defect.unwrap_err().to_string();

@@ -24,6 +24,7 @@
 //! | which readers are there, and how old are they | `readers` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
 //! | which entries of a table do only snapshots keep | `old_versions` |
+//! | when does an entry expire, and which tables have such entries | `expiry`, `expiries` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
 //! | what does one actor at a time do | `role` |
 //! | which jobs are running, and how far are they | `running` |
@@ -58,8 +59,9 @@
 //! 15. `lifecycle`, `running`
 //! 16. `event`, `memory`, `lifetime_sums`
 //! 17. `counters`, `options`, `bounds`
-//! 18. `error`, `key`
-//! 19. `readers`, `lifetime`, `compression`, `limits`, `old_versions`, `role`, `cost`, `canary`
+//! 18. `error`, `expiry`, `key`
+//! 19. `readers`, `lifetime`, `compression`, `limits`, `old_versions`, `expiries`,
+//!     `role`, `cost`, `canary`
 //!
 //! # Locks
 //! None is held over a call to the store, or over a wait but for its own condition. Order,
@@ -79,6 +81,8 @@ mod deleted;
 mod engine;
 mod error;
 mod event;
+mod expiries;
+mod expiry;
 #[cfg(test)]
 mod golden;
 pub mod inspect;

@@ -8,9 +8,9 @@
 //! be ahead of another one.
 
 use serde::{Deserialize, Serialize};
-use terrace_env::Cause;
 use terrace_env::store::{IoCounts, SpaceInfo, Store};
 use terrace_env::wait::Waits;
+use terrace_env::{Cause, runner};
 
 use crate::counters::Counters;
 use crate::deleted::deleted;
@@ -85,6 +85,9 @@ pub struct LevelStats {
     /// written anew.
     #[serde(default)]
     pub droppable_bytes: u64,
+    /// About the bytes of entries that have expired. They go in the same way.
+    #[serde(default)]
+    pub expired_bytes: u64,
 }
 
 /// The engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
@@ -252,13 +255,14 @@ impl Sources<'_> {
 
     fn level_stats(&self, version: &Version) -> Vec<LevelStats> {
         let tree = version.view();
-        let snapshots = self.tree.snapshots();
+        let (snapshots, date) = (self.tree.snapshots(), runner::date());
         let mut seen = vec![LevelStats::default(); tree.levels.len()];
         for (place, segment) in version.segments() {
             let level = &mut seen[usize::from(place.level)];
             level.range_tombstones += segment.range_tombstones();
             level.old_version_bytes += segment.old_versions().0;
             level.droppable_bytes += segment.droppable(&snapshots).0;
+            level.expired_bytes += segment.expired(date).0;
         }
         let of = |level: usize| {
             let runs = tree.runs(level);

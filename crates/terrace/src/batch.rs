@@ -38,7 +38,7 @@ use crate::{Error, KeySpace};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    writes: terrace_lsm::Batch,
+    pub(crate) writes: terrace_lsm::Batch,
     of: Option<Of>,
 }
 
@@ -135,8 +135,8 @@ impl Batch {
 /// A [`Batch`] as it writes to one key space, from [`Batch::key_space`].
 #[derive(Debug)]
 pub struct BatchKeySpace<'a> {
-    writes: &'a mut terrace_lsm::Batch,
-    id: KeySpaceId,
+    pub(crate) writes: &'a mut terrace_lsm::Batch,
+    pub(crate) id: KeySpaceId,
 }
 
 impl BatchKeySpace<'_> {

@@ -144,7 +144,7 @@ impl KeySpace {
         Ok(self.inner.engine.compact(self.id, &bounds.into())?)
     }
 
-    fn write(&self, batch: Batch) -> Result<(), Error> {
+    pub(crate) fn write(&self, batch: Batch) -> Result<(), Error> {
         let write = || self.inner.engine.write(batch, self.handling.durability);
         self.inner.measured(Call::Write, write).map_err(|error| self.explain(error))
     }

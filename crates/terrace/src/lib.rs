@@ -130,6 +130,10 @@
 //! A store that is opened with [`Options::live`](field@Options::live) can be looked at by other
 //! processes, with the program or with [`live::Live`].
 //!
+//! # Expiry
+//! An entry can have a date from which on it is unseen: [`Db::put_with_ttl`],
+//! [`Db::put_with_expiry`], and the same of key spaces, batches, transactions and conditional puts.
+//!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
 //! sparse file. [`fs`] is the file system between the device and the store.
@@ -146,6 +150,7 @@ mod db;
 pub mod device;
 mod error;
 mod error_kind;
+mod expiring;
 pub mod fs;
 mod identity;
 mod ingest;
@@ -183,7 +188,7 @@ pub use snapshot::{Snapshot, SnapshotKeySpace};
 pub use space_in_use::SpaceInUse;
 pub use terrace_env::store::{MemoryStore, StoreError};
 pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
-pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};
+pub use terrace_env::{ByteCount, Date, FileId, OutOfRange, ParseByteCountError, Store};
 pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, CompactionFilters, Compression, Conflict, Durability,

@@ -5,6 +5,7 @@
 //!   nothing that was read has been written since: no key, also one that was not there, and no
 //!   range, as far as it was scanned. Otherwise it fails with
 //!   [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and nothing is written.
+//!   That a value which was read has expired counts as a write.
 //! - So committed transactions, batches and conditional writes are serializable.
 //! - It takes no locks, and holds no other client up. While it is open, its snapshot keeps what it
 //!   sees from coming free.
@@ -117,8 +118,8 @@ impl Transaction {
 /// A [`Transaction`] as it reads and writes one key space, from [`Transaction::key_space`].
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionKeySpace<'a> {
-    transaction: &'a Transaction,
-    space: &'a KeySpace,
+    pub(crate) transaction: &'a Transaction,
+    pub(crate) space: &'a KeySpace,
 }
 
 impl TransactionKeySpace<'_> {

@@ -1,9 +1,12 @@
 from typing_extensions import Buffer
+from datetime import timedelta
 from os import PathLike
 from types import TracebackType
 from typing import Any, Optional, TypeVar, overload
 
 D = TypeVar("D")
+# Seconds, or a span of time.
+Ttl = float | timedelta
 
 __version__: str
 
@@ -44,7 +47,9 @@ class KeySpace:
     def get(self, key: Buffer, default: D) -> bytes | D: ...
     def get_view(self, key: Buffer) -> Optional[memoryview]: ...
     def multi_get(self, keys: list[Any]) -> list[Optional[bytes]]: ...
-    def put(self, key: Buffer, value: Buffer, *, sync: bool = False) -> None: ...
+    def put(
+        self, key: Buffer, value: Buffer, *, sync: bool = False, ttl: Optional[Ttl] = None
+    ) -> None: ...
     def delete(self, key: Buffer, *, sync: bool = False) -> None: ...
     def delete_range(
         self,
@@ -54,7 +59,14 @@ class KeySpace:
         prefix: Optional[Buffer] = None,
         sync: bool = False,
     ) -> None: ...
-    def put_if(self, key: Buffer, expected: Optional[Buffer], value: Buffer) -> bool: ...
+    def put_if(
+        self,
+        key: Buffer,
+        expected: Optional[Buffer],
+        value: Buffer,
+        *,
+        ttl: Optional[Ttl] = None,
+    ) -> bool: ...
     def delete_if(self, key: Buffer, expected: Buffer) -> bool: ...
     def iterator(
         self,
@@ -104,7 +116,14 @@ class Db(KeySpace):
     ) -> None: ...
 
 class WriteBatch:
-    def put(self, key: Buffer, value: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
+    def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        key_space: Optional[KeySpace] = None,
+        ttl: Optional[Ttl] = None,
+    ) -> None: ...
     def delete(self, key: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
     def delete_range(
         self,
@@ -185,7 +204,14 @@ class Transaction:
     def get(
         self, key: Buffer, default: D, *, key_space: Optional[KeySpace] = None
     ) -> bytes | D: ...
-    def put(self, key: Buffer, value: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
+    def put(
+        self,
+        key: Buffer,
+        value: Buffer,
+        *,
+        key_space: Optional[KeySpace] = None,
+        ttl: Optional[Ttl] = None,
+    ) -> None: ...
     def delete(self, key: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
     def delete_range(
         self,

@@ -43,14 +43,14 @@ class AsyncDb:
     async def get(self, key: Any, default: Any = None) -> Any:
         return await _run(self.db.get, key, default)
 
-    async def put(self, key: Any, value: Any, *, sync: bool = False) -> None:
-        await _run(self.db.put, key, value, sync=sync)
+    async def put(self, key: Any, value: Any, *, sync: bool = False, ttl: Any = None) -> None:
+        await _run(self.db.put, key, value, sync=sync, ttl=ttl)
 
     async def delete(self, key: Any, *, sync: bool = False) -> None:
         await _run(self.db.delete, key, sync=sync)
 
-    async def put_if(self, key: Any, expected: Any, value: Any) -> bool:
-        return await _run(self.db.put_if, key, expected, value)
+    async def put_if(self, key: Any, expected: Any, value: Any, *, ttl: Any = None) -> bool:
+        return await _run(self.db.put_if, key, expected, value, ttl=ttl)
 
     async def transact(self, attempt: Callable[[terrace.Transaction], T]) -> T:
         """As `terrace.transact`; `attempt` is a plain function, and runs in a thread."""

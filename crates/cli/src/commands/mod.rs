@@ -27,6 +27,7 @@ mod demo;
 mod device;
 mod drive;
 mod dump;
+mod duration;
 mod entry;
 mod export;
 mod files;

@@ -1,5 +1,5 @@
 //! `terrace put IMAGE KEY VALUE`: stores a value, given as an argument, in a file, or on standard
-//! input. The put is durable when the command succeeds.
+//! input, for good or for a time. The put is durable when the command succeeds.
 //!
 //! A file or an input that is larger than the largest value is refused before the store is opened.
 //! The key space is made if the store does not have it.
@@ -7,10 +7,12 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::json;
 use terrace::{ByteCount, VALUE_BYTES_MAX};
 
+use super::duration::duration;
 use super::entry::{Key, Space};
 use super::target::Target;
 use super::under::{Consent, Under};
@@ -23,7 +25,8 @@ use crate::output::Output;
 Examples:
   terrace put drive.img greeting hello
   terrace put drive.img manual --file docs/cli.md
-  date | terrace put drive.img today -")]
+  date | terrace put drive.img today -
+  terrace put drive.img session/ada token --expires 90min")]
 pub(crate) struct Put {
     #[command(flatten)]
     target: Target,
@@ -41,6 +44,9 @@ pub(crate) struct Put {
     /// Take the value from this file
     #[arg(long, conflicts_with = "value")]
     file: Option<PathBuf>,
+    /// How long the value is there, such as 90min or 30d; then the key has none
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    expires: Option<Duration>,
 }
 
 impl Put {
@@ -54,7 +60,10 @@ impl Put {
     fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let db = self.target.db_made(&self.under, self.consent.create_store)?;
         let space = self.space.make(&db)?;
-        space.put(key, value)?;
+        match self.expires {
+            Some(ttl) => space.put_with_ttl(key, value, ttl)?,
+            None => space.put(key, value)?,
+        }
         Ok(db.close()?)
     }
 

@@ -246,8 +246,10 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
     table.load_preset(presets::NOTHING);
     let has_old = levels.iter().any(|level| level.old_version_bytes > 0);
     let old: &[&str] = if has_old { &["old versions", "droppable"] } else { &[] };
+    let has_expired = levels.iter().any(|level| level.expired_bytes > 0);
+    let expired: &[&str] = if has_expired { &["expired"] } else { &[] };
     let head = ["level", "runs", "tables", "size", "entries", "tombstones", "of ranges"];
-    table.set_header(head.iter().chain(old));
+    table.set_header(head.iter().chain(old).chain(expired));
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -264,6 +266,9 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
         if has_old {
             row.push(ByteCount(level.old_version_bytes).to_string());
             row.push(ByteCount(level.droppable_bytes).to_string());
+        }
+        if has_expired {
+            row.push(ByteCount(level.expired_bytes).to_string());
         }
         table.add_row(row);
     }

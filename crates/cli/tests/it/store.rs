@@ -22,6 +22,22 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
 }
 
 #[test]
+fn a_value_that_has_expired_is_gone() {
+    let place = Place::formatted("64MiB", "1MiB");
+    place.ok(&["put", "d.img", "stays", "for good"]);
+    place.ok(&["put", "d.img", "session", "a token", "--expires", "30d"]);
+    assert_eq!(place.ok(&["get", "d.img", "session"]), "a token");
+    place.ok(&["put", "d.img", "session", "another", "--expires", "100ns"]);
+    place.fails(5, &["get", "d.img", "session"]);
+    assert_eq!(place.ok(&["scan", "d.img"]).lines().count(), 1);
+    let refused = place.fails(2, &["put", "d.img", "session", "x", "--expires", "soon"]);
+    assert!(refused.contains("--expires") && refused.contains("30d"), "{refused}");
+    place.ok(&["compact", "d.img"]);
+    assert_eq!(place.ok(&["get", "d.img", "stays"]), "for good");
+    place.fails(5, &["get", "d.img", "session"]);
+}
+
+#[test]
 fn a_drive_that_is_formatted_for_files_holds_no_store() {
     let place = Place::new();
     place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);

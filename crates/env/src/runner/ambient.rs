@@ -1,6 +1,6 @@
-//! Free functions for time, sleep, actors, processors, randomness and the history of a simulation,
-//! the same for both runners: for an actor of a simulation they act on the simulation, for any
-//! other caller on the machine.
+//! Free functions for time, dates, sleep, actors, processors, randomness and the history of a
+//! simulation, the same for both runners: for an actor of a simulation they act on the simulation,
+//! for any other caller on the machine.
 //!
 //! The functions that sleep, yield or charge count as waits, on both runners: the caller must hold
 //! no lock of [`sync`](crate::sync). Debug builds check that.
@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use super::{JoinHandle, Simulation, threads};
-use crate::Time;
 use crate::random::Random;
 use crate::sync::assert_no_lock_held;
+use crate::{Date, Time};
 
 /// More than two, so that what several actors do at once can go wrong in all ways.
 const SIMULATED_PROCESSORS: usize = 3;
@@ -30,6 +30,22 @@ pub fn spawn<T: Send + 'static>(
 #[must_use]
 pub fn now() -> Time {
     Simulation::current().map_or_else(threads::now, |simulation| simulation.now())
+}
+
+/// The date: on threads that of the machine, which may be set forward and back; in a simulation
+/// one that begins with the year 2000 and goes on with the virtual clock.
+#[must_use]
+pub fn date() -> Date {
+    Simulation::current().map_or_else(threads::date, |simulation| simulation.date())
+}
+
+/// Sets the date of the simulation, forward or back. It goes on from there with the clock.
+///
+/// # Panics
+/// Outside of a simulation.
+pub fn set_date(date: Date) {
+    let simulation = Simulation::current().expect("a date can be set in a simulation alone");
+    simulation.set_date(date);
 }
 
 /// Waits for a span of time.

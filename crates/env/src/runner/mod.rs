@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`spawn`] | a thread | a coroutine on the simulation's OS thread |
 //! | [`now`] | since the process first asked | since the simulation started |
+//! | [`date`] | the machine's | from 2000 on, with the virtual clock; [`set_date`] changes it |
 //! | [`sleep`], [`sleep_until`], [`yield_now`] | the machine's | on the virtual clock |
 //! | [`sleep_until_precisely`] | sleeps until shortly before, then spins | as above |
 //! | [`charge`] | does nothing | a sleep |
@@ -36,8 +37,8 @@ mod threads;
 
 pub(crate) use ambient::{ActorKey, actor};
 pub use ambient::{
-    charge, fork_random, history, is_simulated, now, processors, sleep, sleep_until,
-    sleep_until_precisely, spawn, yield_now,
+    charge, date, fork_random, history, is_simulated, now, processors, set_date, sleep,
+    sleep_until, sleep_until_precisely, spawn, yield_now,
 };
 pub use join::{JoinHandle, Outcome};
 pub use simulation::{SimulationOptions, simulate};

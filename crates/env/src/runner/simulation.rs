@@ -45,9 +45,9 @@ use std::time::Duration;
 use super::coroutine::{self, Coroutine};
 use super::join::{JoinHandle, Outcome, Slot};
 use super::schedule::{ActorId, Limits, Schedule};
-use crate::Time;
 use crate::random::Random;
 use crate::sync::held;
+use crate::{Date, Time};
 
 /// How many turns actors get to end in after the root has. More means that one spins.
 const TURNS_AFTER_ROOT_MAX: usize = 100_000;
@@ -65,6 +65,9 @@ thread_local! {
 
 /// Payload of the panic that unwinds a cancelled actor.
 struct Cancelled;
+
+/// The date at which simulations start: the beginning of the year 2000.
+const DATE_AT_START: u64 = 946_684_800_000;
 
 type Panic = Box<dyn Any + Send>;
 
@@ -153,6 +156,7 @@ impl SimulationOptions {
             random: RefCell::new(Random::seeded(self.seed)),
             panic: RefCell::new(None),
             ending: Cell::new(false),
+            date_at_start: Cell::new(DATE_AT_START),
         });
         CURRENT.set(Some(Rc::clone(&simulation)));
         EXPLORES.set(self.explore);
@@ -176,6 +180,8 @@ pub(crate) struct Simulation {
     panic: RefCell<Option<Panic>>,
     /// The root has ended.
     ending: Cell<bool>,
+    /// The date of the start of the clock, in milliseconds, modulo 2^64.
+    date_at_start: Cell<u64>,
 }
 
 impl Simulation {
@@ -186,6 +192,18 @@ impl Simulation {
 
     pub(crate) fn now(&self) -> Time {
         self.schedule.borrow().now()
+    }
+
+    fn millis(&self) -> u64 {
+        self.now().0 / 1_000_000
+    }
+
+    pub(super) fn date(&self) -> Date {
+        Date(self.date_at_start.get().wrapping_add(self.millis()))
+    }
+
+    pub(super) fn set_date(&self, date: Date) {
+        self.date_at_start.set(date.0.wrapping_sub(self.millis()));
     }
 
     /// This simulation, and its actor that runs.

@@ -1,4 +1,5 @@
-//! The real runner: actors are threads, and the clock is the machine's monotonic clock.
+//! The real runner: actors are threads, the clock is the machine's monotonic clock, and the date
+//! is that of the machine.
 //!
 //! The clock shows zero when the process first looks at it. If the operating system does not grant
 //! a thread, the caller of `spawn` panics. A precise sleep spins for the last 80 us before its
@@ -9,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::JoinHandle;
-use crate::Time;
+use crate::{Date, Time};
 
 #[expect(clippy::disallowed_methods, reason = "this is the place threads come from")]
 pub(super) fn spawn<T: Send + 'static>(
@@ -25,6 +26,11 @@ pub(super) fn now() -> Time {
     static START: OnceLock<std::time::Instant> = OnceLock::new();
     let start = START.get_or_init(std::time::Instant::now);
     Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place dates come from")]
+pub(super) fn date() -> Date {
+    std::time::SystemTime::now().into()
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place threads sleep")]

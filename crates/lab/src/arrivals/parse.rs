@@ -31,8 +31,15 @@ use terrace_env::text::{SETTINGS_MAX, read_file};
 use super::{Envelope, Gaps, Process};
 
 /// Units of time, with their seconds; of two that end alike the longer comes first.
-const UNITS: [(&str, f64); 6] =
-    [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
+const UNITS: [(&str, f64); 7] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("min", 60.0),
+    ("h", 3600.0),
+    ("d", 86_400.0),
+    ("s", 1.0),
+];
 
 /// The longest time that can be given, in seconds: over 30 years.
 const TIME_MAX: f64 = 1e9;
@@ -214,7 +221,7 @@ pub fn parse_time(what: &str, text: &str) -> Result<Duration, ProcessError> {
     let (digits, seconds) = unit.unwrap_or((text, 1.0));
     let number: Option<f64> = digits.trim_end().parse().ok().map(|number: f64| number * seconds);
     let valid = number.filter(|number| (1e-7..=TIME_MAX).contains(number));
-    let expected = "a time from 100ns on, such as 60, 500ms or 2h";
+    let expected = "a time from 100ns on, such as 60, 500ms, 2h or 30d";
     valid.map(Duration::from_secs_f64).ok_or_else(|| wrong(what, expected, text))
 }
 
@@ -317,7 +324,10 @@ mod tests {
             ("b-model:5,bias=0.4", "bias: expected a bias from 0.5 to 1, found `0.4`"),
             ("b-model:5,bias", "b-model: expected each of bias=, span= at most once, found `bias`"),
             ("b-model:5,bias=.6,bias=.7", "at most once, found `bias=.7`"),
-            ("b-model:5,span=1y", "span: expected a time from 100ns on, such as 60, 500ms or 2h"),
+            (
+                "b-model:5,span=1y",
+                "span: expected a time from 100ns on, such as 60, 500ms, 2h or 30d",
+            ),
             ("sine:5,gaps=normal", "gaps: expected exponential or pareto, found `normal`"),
             ("sine:5,shape=1.5", "shape: expected gaps=pareto beside it, found `1.5`"),
             ("sine:5,gaps=pareto,shape=1", "shape: expected a shape above 1 and up to 100"),

@@ -11,6 +11,9 @@ use terrace_env::random::{Random, RngCore};
 
 use super::operation::{Change, KeyRange};
 
+/// Begin of a value that expires, before its day.
+const EXPIRES: &[u8] = b"expires on day ";
+
 /// Contents of a key space.
 pub(super) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Contents of all key spaces.
@@ -25,12 +28,14 @@ pub(super) struct Contents {
     durable: Spaces,
     /// Batches that a power cut may take back, in order.
     unsynced: Vec<Vec<Change>>,
+    /// Entries that expire on this day, or did before, are unseen.
+    day: u8,
 }
 
 impl Contents {
     pub(super) fn new() -> Self {
         let empty: Spaces = vec![Arc::default()];
-        Self { now: empty.clone(), durable: empty, unsynced: Vec::new() }
+        Self { now: empty.clone(), durable: empty, unsynced: Vec::new(), day: 0 }
     }
 
     /// The key space that a number means.
@@ -46,6 +51,7 @@ impl Contents {
 
     pub(super) fn write(&mut self, changes: &[Change]) {
         apply(&mut self.now, changes);
+        expire(&mut self.now, self.day);
         // A number means another key space once there are more of them.
         let spaces = self.now.len() as u8;
         self.unsynced.push(changes.iter().map(|change| change.in_one_of(spaces)).collect());
@@ -57,20 +63,29 @@ impl Contents {
         self.unsynced.clear();
     }
 
+    /// Another day begins, this one.
+    pub(super) fn next_day(&mut self) -> u8 {
+        self.day = self.day.saturating_add(1);
+        expire(&mut self.now, self.day);
+        self.day
+    }
+
     /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
     /// goes on from there.
     pub(super) fn recovered(&mut self, found: Spaces) -> Result<(), String> {
         let mut state = self.durable.clone();
+        expire(&mut state, self.day);
         let mut kept = 0;
         while state != found {
             let Some(changes) = self.unsynced.get(kept) else {
                 return Err(self.difference(&found));
             };
             apply(&mut state, changes);
+            expire(&mut state, self.day);
             kept += 1;
         }
         // Changes that came back stay: they are in a log that was found, or in a table.
-        *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
+        *self = Self { now: found.clone(), durable: found, unsynced: Vec::new(), day: self.day };
         Ok(())
     }
 
@@ -114,12 +129,35 @@ pub(super) fn value(size: u32, tag: u32) -> Vec<u8> {
     value
 }
 
+/// The value that a put writes which expires on a day; it names the day, so that plain maps know.
+pub(super) fn expiring_value(size: u32, tag: u32, day: u8) -> Vec<u8> {
+    [EXPIRES, &[day], &value(size, tag)].concat()
+}
+
+/// Takes out what is unseen from this day on.
+pub(super) fn expire(spaces: &mut Spaces, today: u8) {
+    let is_gone = |value: &Vec<u8>| {
+        let day = value.strip_prefix(EXPIRES).and_then(<[u8]>::first);
+        day.is_some_and(|day| *day <= today)
+    };
+    for held in spaces {
+        if held.values().any(is_gone) {
+            Arc::make_mut(held).retain(|_, value| !is_gone(value));
+        }
+    }
+}
+
 fn apply(spaces: &mut Spaces, changes: &[Change]) {
     for change in changes {
         match *change {
             Change::Put { space, key, size, tag } => {
                 let at = usize::from(space) % spaces.len();
                 Arc::make_mut(&mut spaces[at]).insert(key.bytes(), value(size, tag));
+            }
+            Change::PutExpiring { space, key, size, tag, day } => {
+                let at = usize::from(space) % spaces.len();
+                let value = expiring_value(size, tag, day);
+                Arc::make_mut(&mut spaces[at]).insert(key.bytes(), value);
             }
             Change::Delete { space, key } => {
                 let at = usize::from(space) % spaces.len();

@@ -15,7 +15,8 @@
 //! | `shrink` | makes a failing script short |
 //!
 //! The operations are played one after the other; only the engine's own jobs run beside them.
-//! Ingest, checkpoints and salvage are not tested. [`play`] must run inside a simulation;
+//! Entries that expire are among them, and days that pass. Ingest, checkpoints and salvage are not
+//! tested. [`play`] must run inside a simulation;
 //! [`play_on`] plays on a real device.
 
 mod contents;

@@ -79,6 +79,19 @@ pub enum Change {
         /// Seed of the value's bytes; compressible when even.
         tag: u32,
     },
+    /// Writes a value that expires.
+    PutExpiring {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+        /// The value's size, beside the day.
+        size: u32,
+        /// As of a put.
+        tag: u32,
+        /// The day of the script from which on it is unseen, the first one being 0.
+        day: u8,
+    },
     /// Deletes a key.
     Delete {
         /// The key space.
@@ -99,6 +112,7 @@ impl Change {
     /// The same change with its key space's number below `spaces`.
     pub(super) fn in_one_of(mut self, spaces: u8) -> Self {
         let (Self::Put { space, .. }
+        | Self::PutExpiring { space, .. }
         | Self::Delete { space, .. }
         | Self::DeleteRange { space, .. }) = &mut self;
         *space %= spaces;
@@ -216,6 +230,8 @@ pub enum Operation {
     Sync,
     /// Lets time pass.
     Rest(Duration),
+    /// Goes on to the next day, on which entries have expired.
+    NextDay,
     /// Closes the store and opens it by the setting's options of that number.
     Reopen(u8),
     /// Cuts the power, with or without syncing first, and opens as by `Reopen`.

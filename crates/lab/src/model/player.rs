@@ -22,10 +22,10 @@ use std::sync::Arc;
 
 use terrace::{Batch, Cursor, Db, Durability, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace};
 use terrace_env::random::Random;
-use terrace_env::runner;
+use terrace_env::{Date, runner};
 use terrace_zone::{Device, PowerCut};
 
-use super::contents::{Contents, Held, Spaces, value, within};
+use super::contents::{self, Contents, Held, Spaces, expiring_value, value, within};
 use super::operation::{Change, KeyRange, Operation, Step};
 use super::place::Place;
 use super::setting::Setting;
@@ -129,6 +129,8 @@ struct Player<'a> {
     contents: Contents,
     snapshots: Vec<(Snapshot, Spaces)>,
     walks: Vec<Walk>,
+    /// The date at which it began.
+    first_day: Date,
     tally: Tally,
 }
 
@@ -178,6 +180,7 @@ impl<'a> Player<'a> {
             contents: Contents::new(),
             snapshots: Vec::new(),
             walks: Vec::new(),
+            first_day: runner::date(),
             tally: Tally::default(),
         };
         player.open(0)?;
@@ -296,6 +299,10 @@ impl<'a> Player<'a> {
                 runner::sleep(*time);
                 Ok(())
             }
+            Operation::NextDay => {
+                self.next_day();
+                Ok(())
+            }
             Operation::Reopen(options) => {
                 self.close()?;
                 self.open(*options)
@@ -321,6 +328,11 @@ impl<'a> Player<'a> {
                 Change::Put { space, key, size, tag } => {
                     let space = &self.spaces[self.contents.space(space)];
                     batch.key_space(space).put(&key.bytes(), &value(size, tag));
+                }
+                Change::PutExpiring { space, key, size, tag, day } => {
+                    let space = &self.spaces[self.contents.space(space)];
+                    let (key, value) = (key.bytes(), expiring_value(size, tag, day));
+                    batch.key_space(space).put_with_expiry(&key, &value, self.expiry(day));
                 }
                 Change::Delete { space, key } => {
                     batch.key_space(&self.spaces[self.contents.space(space)]).delete(&key.bytes());
@@ -481,3 +493,4 @@ impl Walk {
 }
 
 mod conditional;
+mod days;

@@ -21,7 +21,7 @@ pub enum Kind {
 /// Draws a script of `length` operations.
 #[must_use]
 pub fn script(seed: u64, length: usize, kind: Kind) -> Vec<Operation> {
-    let mut draw = Draw { random: Random::seeded(seed), kind, next_tag: 0 };
+    let mut draw = Draw { random: Random::seeded(seed), kind, next_tag: 0, day: 0 };
     (0..length).map(|_| draw.operation()).collect()
 }
 
@@ -29,6 +29,8 @@ struct Draw {
     random: Random,
     kind: Kind,
     next_tag: u32,
+    /// Of the script so far.
+    day: u8,
 }
 
 impl Draw {
@@ -59,6 +61,12 @@ impl Draw {
         match self.random.random_range(0..200) {
             0..50 => return Change::Delete { space, key },
             50..53 => return Change::DeleteRange { space, range: self.range() },
+            53..70 => {
+                self.next_tag += 1;
+                let (size, tag) = (self.random.random_range(0..500), self.next_tag);
+                let day = self.day.saturating_add(self.random.random_range(0..3));
+                return Change::PutExpiring { space, key, size, tag, day };
+            }
             _ => {}
         }
         self.next_tag += 1;
@@ -151,7 +159,11 @@ impl Draw {
             958..966 => Operation::Sync,
             966..974 => Operation::Rest(Duration::from_micros(self.random.random_range(1..5_000))),
             974..984 => Operation::Reopen(self.number()),
-            984..996 => self.cut(),
+            984..995 => self.cut(),
+            995..998 => {
+                self.day = self.day.saturating_add(1);
+                Operation::NextDay
+            }
             _ => Operation::Verify,
         }
     }
@@ -177,7 +189,7 @@ mod tests {
                 name.split([' ', '(']).next().unwrap_or_default().to_owned()
             })
             .collect();
-        assert_eq!(kinds.len(), 19, "{kinds:?}");
+        assert_eq!(kinds.len(), 20, "{kinds:?}");
         let unsynced =
             |operation: &Operation| matches!(operation, Operation::Cut { synced: false, .. });
         assert!(!drawn.iter().any(unsynced));

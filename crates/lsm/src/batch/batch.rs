@@ -16,10 +16,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_env::{ByteCount, SeqNo};
+use terrace_env::{ByteCount, Date, SeqNo};
 
 use super::batch_bytes::BatchBytes;
 use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
+use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{
     BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
 };
@@ -33,9 +34,11 @@ const ENTRY_HEAD_MAX: usize = 32;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// The version of a batch without range deletes, and of one with some.
+/// The version of a batch without range deletes, of one with some, and of one with entries that
+/// expire.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
+const VERSION_EXPIRY: u8 = 4;
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
 /// counts.
@@ -43,7 +46,8 @@ const VERSION_RANGES: u8 = 2;
 pub struct Batch {
     bytes: BatchBytes,
     count: u32,
-    puts: u32,
+    has_puts: bool,
+    has_expiries: bool,
     ranges: u32,
     /// The key spaces written to: the first, and the others, growing.
     space_first: KeySpaceId,
@@ -58,8 +62,17 @@ impl Batch {
     pub fn new() -> Self {
         let bytes = BatchBytes::zeroed(HEADER_BYTES);
         let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
-        let (count, puts, ranges, payload, defect) = (0, 0, 0, 0, None);
-        Self { bytes, count, puts, ranges, space_first, spaces_other, payload, defect }
+        Self {
+            bytes,
+            count: 0,
+            has_puts: false,
+            has_expiries: false,
+            ranges: 0,
+            space_first,
+            spaces_other,
+            payload: 0,
+            defect: None,
+        }
     }
 
     /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
@@ -71,7 +84,29 @@ impl Batch {
             self.bytes.put_varint(value.len() as u64);
             self.bytes.put(value);
             self.payload += (key.len() + value.len()) as u64;
-            self.puts += 1;
+            self.has_puts = true;
+        }
+        self
+    }
+
+    /// Writes `value` under `key` until a date. From then on it is unseen, as if the key had been
+    /// deleted here.
+    pub fn put_with_expiry(
+        &mut self,
+        space: KeySpaceId,
+        key: &[u8],
+        value: &[u8],
+        expiry: Date,
+    ) -> &mut Self {
+        if self.accepts(key, value) {
+            self.bytes.reserve(key.len() + value.len() + EXPIRY_BYTES + 16);
+            self.put_key(Kind::PutWithExpiry, space, key);
+            self.bytes.put_varint((EXPIRY_BYTES + value.len()) as u64);
+            self.bytes.put(&expiry::encode(expiry));
+            self.bytes.put(value);
+            self.payload += (key.len() + value.len()) as u64;
+            self.has_puts = true;
+            self.has_expiries = true;
         }
         self
     }
@@ -133,7 +168,8 @@ impl Batch {
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
-        (self.count, self.puts, self.ranges) = (0, 0, 0);
+        (self.count, self.ranges) = (0, 0);
+        (self.has_puts, self.has_expiries) = (false, false);
         self.spaces_other.clear();
         (self.payload, self.defect) = (0, None);
     }
@@ -184,12 +220,17 @@ impl Batch {
 
     /// Whether nothing is put: such a batch gets through when space is short.
     pub(crate) fn only_deletes(&self) -> bool {
-        self.puts == 0
+        !self.has_puts
     }
 
     /// Whether a range is deleted.
     pub(crate) fn has_ranges(&self) -> bool {
         self.ranges > 0
+    }
+
+    /// Whether an entry expires.
+    pub(crate) fn has_expiries(&self) -> bool {
+        self.has_expiries
     }
 
     /// The number of range deletes.
@@ -219,7 +260,11 @@ impl Batch {
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
         self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
-        self.bytes[16] = if self.has_ranges() { VERSION_RANGES } else { VERSION };
+        self.bytes[16] = match (self.has_expiries(), self.has_ranges()) {
+            (true, _) => VERSION_EXPIRY,
+            (false, true) => VERSION_RANGES,
+            (false, false) => VERSION,
+        };
     }
 
     /// The bytes for the log, once the batch has its sequence.
@@ -247,7 +292,8 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     pub(crate) space: KeySpaceId,
     pub(crate) key: Range<usize>,
-    /// Behind the key; empty for a delete. The end of a range; empty at the key space's end.
+    /// Behind the key, with the expiry in front if it has one; empty for a delete. The end of a
+    /// range; empty at the key space's end.
     pub(crate) value: Range<usize>,
 }
 
@@ -280,8 +326,8 @@ impl FrozenBatch {
             return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
         }
         let version = reader.u8("batch version")?;
-        if !(VERSION..=VERSION_PREDECESSOR).contains(&version) {
-            return Err(reader.wrong("batch version", 1, "1 to 3", u64::from(version)));
+        if !(VERSION..=VERSION_EXPIRY).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 to 4", u64::from(version)));
         }
         let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
         if zero != 0 {
@@ -295,6 +341,10 @@ impl FrozenBatch {
             let entry = read_entry(&mut reader)?;
             if entry.kind == Kind::RangeDelete && version < VERSION_RANGES {
                 let (expected, got) = ("no range delete in version 1", entry.kind as u64);
+                return Err(reader.wrong("entry kind", 0, expected, got));
+            }
+            if entry.kind == Kind::PutWithExpiry && version != VERSION_EXPIRY {
+                let (expected, got) = ("an expiry in version 4 alone", entry.kind as u64);
                 return Err(reader.wrong("entry kind", 0, expected, got));
             }
         }
@@ -353,9 +403,20 @@ fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
     let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
     let value = match kind {
         Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+        Kind::PutWithExpiry => read_expiring(reader)?,
         Kind::Delete | Kind::RangeDelete => key.end..key.end,
     };
     Ok(Entry { kind, space: KeySpaceId(space), key, value })
+}
+
+/// An expiry and a value.
+fn read_expiring(reader: &mut Reader<'_>) -> Result<Range<usize>, DecodeError> {
+    let (limit, max) = ("8 bytes to 64 MiB more", EXPIRY_BYTES + VALUE_BYTES_MAX);
+    let stored = read_range(reader, "value length", limit, max)?;
+    if stored.len() < EXPIRY_BYTES {
+        return Err(reader.wrong("value length", 1, limit, stored.len() as u64));
+    }
+    Ok(stored)
 }
 
 fn read_range_delete(reader: &mut Reader<'_>, space: KeySpaceId) -> Result<Entry, DecodeError> {
@@ -392,119 +453,4 @@ fn read_range(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::golden::{damaged, specimen};
-
-    fn sample() -> FrozenBatch {
-        let mut batch = Batch::new();
-        batch.put(KeySpaceId(0), b"apple", b"red").delete(KeySpaceId(300), b"").put(
-            KeySpaceId(u32::MAX),
-            b"pear",
-            b"",
-        );
-        batch.freeze(SeqNo(1000))
-    }
-
-    #[test]
-    fn a_batch_reads_back_what_was_put_in() {
-        let frozen = FrozenBatch::decode(sample().bytes().clone()).unwrap();
-        assert_eq!((frozen.first(), frozen.end(), frozen.count()), (SeqNo(1000), SeqNo(1003), 3));
-        let bytes = frozen.bytes();
-        let read: Vec<_> = frozen
-            .entries()
-            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
-            .collect();
-        let expected = [
-            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
-            (1001, Kind::Delete, 300, b"", b""),
-            (1002, Kind::Put, u32::MAX, b"pear", b""),
-        ];
-        assert_eq!(read, expected);
-    }
-
-    #[test]
-    fn every_truncation_is_an_error_and_no_flipped_bit_goes_past_the_end() {
-        let whole = specimen("batch.bin", sample().bytes());
-        let mut refused = 0;
-        for (what, bytes) in damaged(&whole) {
-            match FrozenBatch::decode(bytes.into()) {
-                Ok(batch) => {
-                    assert!(what.starts_with("bit"), "{what}");
-                    assert_eq!(batch.entries().count(), batch.count() as usize);
-                }
-                Err(_) => refused += 1,
-            }
-        }
-        assert!(refused > whole.len() + 64, "flips in the header must be refused: {refused}");
-        assert!(FrozenBatch::decode([&whole[..], &[0]].concat().into()).is_err());
-    }
-
-    fn ranges() -> FrozenBatch {
-        let mut batch = Batch::new();
-        batch
-            .put(KeySpaceId(0), b"apple", b"red")
-            .delete_range(KeySpaceId(0), &Bounds::from(b"a"..b"c"))
-            .delete_range(KeySpaceId(7), &Bounds::all())
-            .delete_range(KeySpaceId(7), &Bounds::from(b"x"..b"x"))
-            .delete_range(KeySpaceId(300), &Bounds::from(b"k".to_vec()..=b"k".to_vec()))
-            .put(KeySpaceId(0), b"b", b"");
-        batch.freeze(SeqNo(1000))
-    }
-
-    #[test]
-    fn a_range_is_one_entry_and_an_empty_range_is_none() {
-        let frozen = FrozenBatch::decode(ranges().bytes().clone()).unwrap();
-        let bytes = frozen.bytes();
-        let read: Vec<_> = frozen
-            .entries()
-            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
-            .collect();
-        let expected = [
-            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
-            (1001, Kind::RangeDelete, 0, b"a", b"c"),
-            (1002, Kind::RangeDelete, 7, b"", b""),
-            (1003, Kind::RangeDelete, 300, b"k", b"k\0"),
-            (1004, Kind::Put, 0, b"b", b""),
-        ];
-        assert_eq!(read, expected);
-        let mut deletes = Batch::new();
-        deletes.delete_range(KeySpaceId(0), &Bounds::all());
-        assert!(deletes.only_deletes() && deletes.has_ranges());
-        deletes.clear();
-        assert!(!deletes.has_ranges());
-    }
-
-    #[test]
-    fn a_batch_with_ranges_is_of_a_version_of_its_own_and_no_damage_makes_it_panic() {
-        let whole = specimen("batch-ranges.bin", ranges().bytes());
-        for (what, bytes) in damaged(&whole) {
-            if let Ok(batch) = FrozenBatch::decode(bytes.into()) {
-                assert!(what.starts_with("bit"), "{what}");
-                assert_eq!(batch.entries().count(), batch.count() as usize);
-            }
-        }
-        let mut older = whole;
-        older[16] = 1;
-        assert!(FrozenBatch::decode(older.into()).is_err());
-    }
-
-    #[test]
-    fn sizes_beyond_the_limits_are_told_when_the_batch_is_written() {
-        let mut batch = Batch::new();
-        batch.put(KeySpaceId(0), &vec![0; KEY_BYTES_MAX + 1], b"");
-        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_536, .. })));
-        batch.clear();
-        batch.put(KeySpaceId(0), b"k", &vec![0; VALUE_BYTES_MAX + 1]);
-        assert!(matches!(batch.defect(), Err(Error::ValueTooLong { .. })));
-        batch.clear();
-        let longest = vec![0; KEY_BYTES_MAX];
-        batch.delete_range(KeySpaceId(0), &Bounds::from(longest.clone()..=longest));
-        assert!(batch.defect().is_ok());
-        batch.delete_range(KeySpaceId(0), &Bounds::starting_at(&vec![0; KEY_BYTES_MAX + 2]));
-        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_537, .. })));
-        batch.clear();
-        batch.put(KeySpaceId(0), b"k", b"v");
-        assert!(batch.defect().is_ok());
-    }
-}
+mod tests;

@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use terrace_env::sync::{Condvar, Mutex};
-use terrace_env::{FileId, SeqNo};
+use terrace_env::{Date, FileId, SeqNo, runner};
 use terrace_policy::{Claim, Claims, Compaction, Span, Urgency};
 
 pub(crate) use turns::{Admitted, Choosing, Claimed};
@@ -59,6 +59,8 @@ pub(crate) struct CompactionRequest {
     pub(crate) span: Span,
     /// The newest table of the tree when the client asked.
     pub(crate) newest: FileId,
+    /// When it was made.
+    pub(crate) date: Date,
     /// How many tasks for it, one after the other, have found no space.
     tries: u32,
 }
@@ -136,6 +138,8 @@ struct State {
     rested_at: Option<u64>,
     /// How many scans the load had when the decider had nothing more to do.
     scans_when_idle: u64,
+    /// When more of the tables' entries expire than had when the decider had nothing more to do.
+    next_expiry: Option<Date>,
     /// Snapshots of which each keeps what nothing else sees.
     keepers: BTreeSet<SeqNo>,
     /// How many tasks have been given out and not ended.
@@ -158,6 +162,13 @@ struct State {
 }
 
 impl State {
+    /// When more entries have expired, there may be something to do, without a change of the tree.
+    fn look_for_expired(&mut self) {
+        if self.next_expiry.is_some_and(|next| next <= runner::date()) {
+            (self.next_expiry, self.idle_at, self.rested_at) = (None, None, None);
+        }
+    }
+
     fn rests(&self, tree: u64) -> bool {
         self.rested_at == Some(tree)
     }
@@ -253,6 +264,7 @@ impl Board {
                 return None;
             }
             let tree = tree.changes();
+            state.look_for_expired();
             let idle = state.running == 0 && state.admitted.is_empty();
             let resting = idle && !state.rests(tree) && self.is_rest_due();
             let pick = |urgency| Some(Task::Pick { urgency, tree });
@@ -328,6 +340,11 @@ impl Board {
         self.change(|state| state.rested_at = Some(tree));
     }
 
+    /// The decider had nothing to do, and more entries will have expired at this date.
+    pub(crate) fn note_next_expiry(&self, next: Option<Date>) {
+        self.state.lock().next_expiry = next;
+    }
+
     /// Each of these snapshots keeps what nothing else sees.
     pub(crate) fn note_keepers(&self, keepers: impl IntoIterator<Item = SeqNo>) {
         self.state.lock().keepers.extend(keepers);
@@ -378,7 +395,8 @@ impl Board {
         self.signals.lifecycle.check_writable()?;
         let ticket = state.next_request;
         state.next_request += 1;
-        state.requests.push_back(CompactionRequest { ticket, span, newest, tries: 0 });
+        let date = runner::date();
+        state.requests.push_back(CompactionRequest { ticket, span, newest, date, tries: 0 });
         self.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {

@@ -1,7 +1,8 @@
 //! Rewrites in place: merges that write tables of one run anew, to the same place of the tree and
 //! without any other table. They drop what only snapshots kept ([`OldVersions`]) once these have
-//! ended. No decider sees such garbage: it lies in one run, next to the entries that replaced it.
-//! So it is chosen here, in the same way under every system.
+//! ended, and entries that have expired ([`Expiries`]). No decider sees such garbage: it lies in
+//! one run, next to the entries that replaced it, and a tree has no dates. So it is chosen here, in
+//! the same way under every system.
 //!
 //! | why | when | which tables are due |
 //! |---|---|---|
@@ -18,16 +19,20 @@
 //! - The table with the largest part to drop goes first, with up to [`TABLES_MAX`] due ones in all,
 //!   as they follow it in its run. What they leave becomes fewer tables.
 //! - A rewrite drops all that was counted as droppable. So its outputs are not due again before
-//!   another snapshot ends.
+//!   another snapshot ends, or more of their entries expire.
+//! - A client's range goes by the date of the request. So the request ends, although entries go on
+//!   to expire.
 //! - The decider's state stays as it was.
 //!
 //! The caller has the turn to choose a plan, and no plan is under way. No I/O.
 
 use std::collections::BTreeSet;
 
-use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_env::{ByteCount, Date, FileId, SeqNo};
 use terrace_policy::{Cut, Input, Merge, Part, Place, Route, Span};
 
+#[cfg(doc)]
+use crate::expiries::Expiries;
 #[cfg(doc)]
 use crate::old_versions::OldVersions;
 use crate::tree::{Run, Segment, Version};
@@ -44,9 +49,9 @@ const TABLES_MAX: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due<'a> {
     /// Those of which at least this part can be dropped, a divisor, from this level on.
-    Worth { part: u64, from_level: u8 },
-    /// All with keys of a range of which anything can be dropped.
-    All(&'a Span),
+    Worth { part: u64, from_level: u8, date: Date },
+    /// All with keys of a range of which anything can be dropped, or may have expired at a date.
+    All(&'a Span, Date),
     /// All with keys of these ranges up to this table: values in them are to be filtered.
     Unfiltered { spans: &'a [Span], newest: FileId },
 }
@@ -60,18 +65,24 @@ impl Due<'_> {
         segment: &Segment,
         snapshots: &[SeqNo],
     ) -> Option<u64> {
-        let bytes = segment.droppable(snapshots).0;
+        let expired = match self {
+            Self::Worth { date, .. } | Self::All(_, date) => segment.expired(date).0,
+            Self::Unfiltered { .. } => 0,
+        };
+        let bytes = segment.droppable(snapshots).0.saturating_add(expired);
         let is_due = match self {
-            Self::Worth { part, from_level } => {
+            Self::Worth { part, from_level, .. } => {
                 place.level >= from_level && bytes > 0 && bytes >= segment.size.0 / part
             }
             Self::Unfiltered { spans, newest } => {
                 segment.table.id() <= newest
                     && spans.iter().any(|span| span.overlaps(&segment.span))
             }
-            Self::All(span) => {
+            Self::All(span, date) => {
                 span.overlaps(&segment.span)
-                    && (bytes > 0 || has_idle_tombstones(version, place, segment, snapshots))
+                    && (bytes > 0
+                        || segment.table.record().expiries.may_have_expired(date)
+                        || has_idle_tombstones(version, place, segment, snapshots))
             }
         };
         is_due.then_some(bytes)
@@ -79,7 +90,7 @@ impl Due<'_> {
 
     /// Whether no segment of a run can be due.
     fn passes_over(self, run: &Run) -> bool {
-        matches!(self, Self::Worth { .. }) && !run.has_old_versions()
+        matches!(self, Self::Worth { .. }) && !run.counts_garbage()
     }
 }
 
@@ -133,10 +144,17 @@ pub(super) fn choose(
     Some(Merge { inputs, routes, moves: Vec::new(), set })
 }
 
+/// The next date after this one at which more entries of a version's tables will have expired.
+pub(super) fn next_expiry(version: &Version, date: Date) -> Option<Date> {
+    let runs = version.places().filter(|(_, run)| run.counts_garbage());
+    let segments = runs.flat_map(|(_, run)| run.segments.iter());
+    segments.filter_map(|segment| segment.table.record().expiries.next_after(date)).min()
+}
+
 /// Those of these snapshots, which grow, that keep old versions in a version's tables.
 pub(super) fn keepers(version: &Version, snapshots: &[SeqNo]) -> BTreeSet<SeqNo> {
     let mut keepers = BTreeSet::new();
-    for (_, run) in version.places().filter(|(_, run)| run.has_old_versions()) {
+    for (_, run) in version.places().filter(|(_, run)| run.counts_garbage()) {
         for segment in &run.segments {
             for group in segment.table.record().old_versions.groups() {
                 keepers.extend(group.held_by.alive(snapshots));

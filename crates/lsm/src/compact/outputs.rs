@@ -54,8 +54,8 @@ impl Outputs {
         for Output { place, stream, built } in &self.tables {
             let histogram = built.histogram.clone();
             let record = TableRecord::new(built.tag, &built.properties);
-            let old_versions = built.old_versions.clone();
-            let record = TableRecord { set, histogram, old_versions, ..record };
+            let (old_versions, expiries) = (built.old_versions.clone(), built.expiries.clone());
+            let record = TableRecord { set, histogram, old_versions, expiries, ..record };
             let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
             edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
         }

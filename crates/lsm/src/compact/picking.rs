@@ -16,7 +16,7 @@
 //!
 //! The actor that asks has the turn to choose, and holds no lock.
 
-use terrace_env::SeqNo;
+use terrace_env::{Date, SeqNo, runner};
 use terrace_policy::{Choice, Claims, Load, Plan, Span, TreeView, Urgency};
 
 use super::board::{CompactionRequest, Task};
@@ -34,6 +34,8 @@ pub(super) struct Question<'a> {
     /// Those that are alive, growing.
     snapshots: &'a [SeqNo],
     load: Load,
+    /// The date at which the question is put.
+    date: Date,
     /// The decider's state that the answer begins with.
     state: Vec<u8>,
 }
@@ -50,17 +52,19 @@ impl<'a> Question<'a> {
             Task::Pick { .. } | Task::Request(_) => of.committer.decider_state(),
         };
         let load = of.load.load(&of.counters);
-        Self { of, task, claims, snapshots, load, state }
+        Self { of, task, claims, snapshots, load, date: runner::date(), state }
     }
 
     /// The choice that is due, if there is one.
     pub(super) fn pick(&self, version: &Version) -> Option<Choice> {
         let decided = || self.ask(version.view(), &self.state);
-        let worth = |part, from_level| self.in_place(version, Due::Worth { part, from_level });
+        let worth = |part, from_level| {
+            self.in_place(version, Due::Worth { part, from_level, date: self.date })
+        };
         match self.task {
             Task::PickBeside { .. } => decided(),
             Task::Request(request) => {
-                let all = || self.in_place(version, Due::All(&request.span));
+                let all = || self.in_place(version, Due::All(&request.span, request.date));
                 decided().or_else(all).or_else(|| self.unfiltered(version, request))
             }
             Task::Pick { urgency: Urgency::Space, .. } => {
@@ -132,10 +136,12 @@ impl<'a> Question<'a> {
             Task::PickBeside { tree } => board.note_nothing_beside(*tree),
             Task::Pick { urgency, tree } => {
                 board.note_keepers(in_place::keepers(version, self.snapshots));
+                let next_expiry = in_place::next_expiry(version, self.date);
+                board.note_next_expiry(next_expiry);
                 match urgency {
                     Urgency::Shape | Urgency::All => {}
                     Urgency::Rest => board.note_rested(*tree),
-                    Urgency::Space => space.note_exhausted(*tree),
+                    Urgency::Space => space.note_exhausted(*tree, next_expiry),
                 }
                 board.note_idle(*tree, self.load.scans);
                 self.look_for_ended_keepers();

@@ -4,6 +4,7 @@
 //!
 //! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
 //!   nothing of it is left.
+//! - An entry that had expired when the job began is a delete to the job.
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
 //!   it earlier. The entries of one full key (key space and user key) lie in one table.
 //! - A job that has written as much as its budget allows ends at the next full key that it would
@@ -15,7 +16,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, SeqNo};
+use terrace_env::{ByteCount, Date, SeqNo, runner};
 use terrace_policy::{Key, Route};
 
 use super::destinations::Destinations;
@@ -28,6 +29,7 @@ use super::value_filter::ValueFilter;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
+use crate::expiry;
 use crate::key::{self, Kind, Trailer};
 use crate::lifecycle::Lifecycle;
 use crate::merge::Merge;
@@ -85,6 +87,8 @@ pub(crate) struct Rewrite {
     /// Where the job ended, if it was before the end.
     boundary: Option<Key>,
     counts: RewriteCounts,
+    /// Entries that have expired at this date become deletes.
+    date: Date,
     /// Where entries are counted besides.
     progress: Option<Arc<JobProgress>>,
     /// Bytes that the last step went through, and what holds the job back for them.
@@ -126,6 +130,7 @@ impl Rewrite {
             is_route_begun: false,
             boundary: None,
             counts: RewriteCounts::default(),
+            date: runner::date(),
             progress: None,
             stepped: 0,
             pacer: None,
@@ -163,6 +168,8 @@ impl Rewrite {
             };
             let (full_key, trailer) = key::split(found);
             bytes += found.len() + self.merge.value_slice().len();
+            let expired = expiry::as_deleted(trailer, self.merge.value_slice(), self.date);
+            let trailer = expired.unwrap_or(trailer);
             entries += 1;
             if self.ranges.hides(full_key, trailer.sequence()) {
                 self.counts.dropped += 1;
@@ -189,7 +196,8 @@ impl Rewrite {
                 }
                 Verdict::Keep { first, held_by } => {
                     self.hidden = 0;
-                    self.write(first, held_by, is_filtered.then_some(trailer))?;
+                    let deleted = is_filtered || expired.is_some();
+                    self.write(first, held_by, deleted.then_some(trailer))?;
                 }
                 Verdict::Drop => self.counts.dropped += 1,
             }

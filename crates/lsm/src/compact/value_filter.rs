@@ -22,6 +22,7 @@ use terrace_env::SeqNo;
 use terrace_policy::Span;
 
 use super::compactor::Compactor;
+use crate::expiry;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 #[cfg(doc)]
 use crate::options::CompactionFilters;
@@ -70,7 +71,7 @@ impl ValueFilter {
 
     /// Whether an entry is to become a delete. To be asked in the order of internal keys, of every
     /// entry that no range tombstone hides.
-    pub(super) fn drops(&mut self, full_key: &[u8], trailer: Trailer, value: &[u8]) -> bool {
+    pub(super) fn drops(&mut self, full_key: &[u8], trailer: Trailer, stored: &[u8]) -> bool {
         if self.filters.is_empty() {
             return false;
         }
@@ -83,15 +84,21 @@ impl ValueFilter {
             self.last.clear();
             self.last.extend_from_slice(full_key);
         }
+        let value = match trailer.kind() {
+            Some(Kind::Put) => Some(stored),
+            Some(Kind::PutWithExpiry) => expiry::split(stored).map(|(_, value)| value),
+            _ => None,
+        };
         is_first
-            && trailer.kind() == Some(Kind::Put)
             && self.snapshot.is_none_or(|snapshot| trailer.sequence() > snapshot)
-            && !keep(&full_key[SPACE_BYTES..], value)
+            && value.is_some_and(|value| !keep(&full_key[SPACE_BYTES..], value))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use terrace_env::Date;
+
     use super::*;
 
     #[test]
@@ -111,6 +118,8 @@ mod tests {
         assert!(!drops(space, b"c", 5, Kind::Put, b"doomed"), "a snapshot sees it");
         assert!(!drops(space, b"d", 9, Kind::Put, b"kept"));
         assert!(drops(space, b"doomed", 6, Kind::Put, b"kept"));
+        let stored = [&expiry::encode(Date(1))[..], b"doomed"].concat();
+        assert!(drops(space, b"e", 9, Kind::PutWithExpiry, &stored), "without its expiry");
         assert!(!ValueFilter::default().drops(b"", Trailer::NEWEST, b""), "no filter");
     }
 }

@@ -15,10 +15,11 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use terrace_env::sync::Mutex;
-use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::{Date, FileId, MemoryGauge, MemoryLease, SeqNo};
 
 use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
 use crate::batch::{Batch, FrozenBatch};
+use crate::expiry::{self, Shown};
 use crate::key::{self, Kind, Trailer};
 use crate::ranges::{MemoryRanges, RangeTombstone};
 
@@ -27,15 +28,38 @@ pub(crate) const ENTRY_BYTES: usize = RECORD_BYTES + LEAF_ENTRY_BYTES;
 
 /// Answer for a key of a place that was searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    Value(Bytes),
+pub(crate) enum Found<V = Bytes> {
+    Value(V),
+    /// A value that is unseen from a date on.
+    Expiring(Date, V),
     Deleted,
 }
 
-impl Found {
-    pub(crate) fn value(self) -> Option<Bytes> {
+impl<V> Found<V> {
+    /// The same answer with something else for the value.
+    pub(crate) fn map<T>(self, of: impl FnOnce(V) -> T) -> Found<T> {
+        match self {
+            Self::Value(value) => Found::Value(of(value)),
+            Self::Expiring(expiry, value) => Found::Expiring(expiry, of(value)),
+            Self::Deleted => Found::Deleted,
+        }
+    }
+
+    /// The value that is there now.
+    pub(crate) fn shown(self) -> Option<Shown<V>> {
+        match self {
+            Self::Value(value) => Some(Shown { value, expiry: None }),
+            Self::Expiring(expiry, value) => Shown { value, expiry: Some(expiry) }.now(),
+            Self::Deleted => None,
+        }
+    }
+
+    /// The value that is there at a date.
+    pub(crate) fn value_at(self, date: Date) -> Option<V> {
         match self {
             Self::Value(value) => Some(value),
+            Self::Expiring(expiry, _) if expiry::has_expired(expiry, date) => None,
+            Self::Expiring(_, value) => Some(value),
             Self::Deleted => None,
         }
     }
@@ -167,15 +191,12 @@ impl Memtable {
 
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
     pub(crate) fn get(&self, seek_key: &[u8]) -> Option<Found> {
-        self.look(seek_key).map(|value| match value {
-            Some(value) => Found::Value(Bytes::copy_from_slice(value)),
-            None => Found::Deleted,
-        })
+        self.look(seek_key).map(|found| found.map(Bytes::copy_from_slice))
     }
 
-    /// Whether there is a value, as [`get`](Self::get) finds it; `None` where nothing is known.
-    pub(crate) fn contains(&self, seek_key: &[u8]) -> Option<bool> {
-        self.look(seek_key).map(|value| value.is_some())
+    /// The same answer without the value, which is not copied.
+    pub(crate) fn contains(&self, seek_key: &[u8]) -> Option<Found<()>> {
+        self.look(seek_key).map(|found| found.map(|_| ()))
     }
 
     /// The sequence of the newest entry of a full key, or of a range tombstone over it.
@@ -187,9 +208,8 @@ impl Memtable {
         entry.map(|(_, trailer)| trailer.sequence()).max(cover)
     }
 
-    /// The memtable's answer for a key: `None` if it does not know the key, `Some(None)` if the key
-    /// is deleted, else its value.
-    fn look(&self, seek_key: &[u8]) -> Option<Option<&[u8]>> {
+    /// The memtable's answer for a key; `None` if it does not know the key.
+    fn look(&self, seek_key: &[u8]) -> Option<Found<&[u8]>> {
         let (sought, at) = key::split(seek_key);
         let found = self.tree.first_from(seek_key).and_then(|(internal_key, value)| {
             let (full_key, trailer) = key::split(internal_key);
@@ -198,10 +218,17 @@ impl Memtable {
         if let Some(cover) = self.ranges.cover(sought, at.sequence())
             && found.is_none_or(|(trailer, _)| trailer.sequence() < cover)
         {
-            return Some(None);
+            return Some(Found::Deleted);
         }
         let (trailer, value) = found?;
-        Some((trailer.kind() == Some(Kind::Put)).then_some(value))
+        Some(match trailer.kind() {
+            Some(Kind::Put) => Found::Value(value),
+            Some(Kind::PutWithExpiry) => {
+                let (expiry, value) = expiry::split(value).expect("a batch that was checked");
+                Found::Expiring(expiry, value)
+            }
+            Some(Kind::Delete | Kind::RangeDelete) | None => Found::Deleted,
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 //!   cursors together hold much, it gives back all but its key and its value after each move, and
 //!   the next move begins with a search.
 //! - Of each key the newest visible version decides. The key is not shown if that version is a
-//!   delete, or if a range tombstone hides it.
+//!   delete, if a range tombstone hides it, or if it had expired when the cursor was made.
 //! - To change direction, the merge seeks to the key from the other side.
 //! - How it finds a visible key is in `finding`; how it gives memory back, in `origin`.
 //! - A cursor of a client skips ranges that are known to be empty, and remembers those that it
@@ -16,9 +16,9 @@
 //! One thread at a time, which holds no lock: a move may wait for the device. Once the engine is
 //! closed, a move returns [`Error::Closed`].
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use std::sync::Arc;
-use terrace_env::SeqNo;
+use terrace_env::{Date, SeqNo, runner};
 
 use origin::{Origin, merge_of};
 
@@ -28,6 +28,7 @@ use super::search::Samples;
 use super::stretch::Stretch;
 use crate::Error;
 use crate::bounds::Bounds;
+use crate::expiry::EXPIRY_BYTES;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
 use crate::merge::Merge;
 use crate::readers::Reading;
@@ -64,6 +65,9 @@ pub struct Cursor {
     full_key: Vec<u8>,
     /// The value, when it went backward.
     value: Bytes,
+    /// The date at which it began, and that at which the entry expires that it stands on.
+    date: Date,
+    expiry: Option<Date>,
     uncharged: u32,
     /// Where vain searches count.
     samples: Option<Samples>,
@@ -144,6 +148,8 @@ impl Cursor {
             standing: Standing::Nowhere,
             full_key: Vec::new(),
             value: Bytes::new(),
+            date: runner::date(),
+            expiry: None,
             uncharged: 0,
             samples: None,
             _reading: None,
@@ -153,6 +159,11 @@ impl Cursor {
     /// The same, which takes these samples of what it comes by.
     pub(super) fn sampled(self, samples: Option<Samples>) -> Self {
         Self { samples, ..self }
+    }
+
+    /// The same, which began at another date.
+    pub(super) fn dated(self, date: Date) -> Self {
+        Self { date, ..self }
     }
 
     /// The same, as a reader of its own.
@@ -239,10 +250,19 @@ impl Cursor {
     #[must_use]
     pub fn value(&self) -> Bytes {
         match self.standing {
-            Standing::Forward => self.merge.value(),
+            Standing::Forward => {
+                let mut stored = self.merge.value();
+                stored.advance(self.expiry.map_or(0, |_| EXPIRY_BYTES.min(stored.len())));
+                stored
+            }
             Standing::Backward | Standing::Detached => self.value.clone(),
             Standing::Nowhere => panic!("the cursor stands on no key"),
         }
+    }
+
+    /// When the entry expires that it stands on; `None`: never.
+    pub(crate) fn expiry(&self) -> Option<Date> {
+        self.expiry.filter(|_| self.is_on_key())
     }
 
     /// Gives back what it holds of the value that it stands on, if that is large and memory is

@@ -1,7 +1,7 @@
 //! Reads several keys at once, as they were at one moment. The keys may come in any order, and more
 //! than once; the values are returned in the order of the keys.
 //!
-//! 1. The keys are looked up in the memtables, with one view and one sequence number for all.
+//! 1. The keys are looked up in the memtables, with one view, sequence number and date for all.
 //! 2. The other keys go on in key order, in groups. For each key of a group the read of a block is
 //!    submitted, in the first run whose filter allows for the key, unless the block is in memory.
 //!    So a flash drive works on many blocks at a time. A group ends when [`READS_MAX`] reads are
@@ -16,13 +16,12 @@
 //! the device, so its caller holds no lock.
 
 use bytes::Bytes;
-use terrace_env::SeqNo;
+use terrace_env::{Date, SeqNo, runner};
 
 use super::reader::Reader;
 use super::search::Search;
 use crate::cost;
 use crate::key::{self, KeySpaceId};
-use crate::memtable::Found;
 use crate::table::PointReads;
 use crate::tree::{Sought, View};
 use crate::{Error, ReadOptions};
@@ -51,6 +50,7 @@ impl Reader {
         let (view, sequence) = self.tree.view_at(at);
         view.closed.check()?;
         view.spaces.check_read(space)?;
+        let date = runner::date();
         self.counters.gets.add(keys.len() as u64);
         let seek_keys: Vec<_> =
             keys.iter().map(|key| key::seek_key(space, key, sequence)).collect();
@@ -61,14 +61,14 @@ impl Reader {
             cost::charge_get();
             let seek_key = &seek_keys[at];
             match view.memtables().find_map(|memtable| memtable.get(seek_key)) {
-                Some(known) => found[at] = known.value(),
+                Some(known) => found[at] = known.value_at(date),
                 None => {
                     let (sought, search) = (Sought::new(seek_key), Search::new(self));
                     left.push(Left { at, sought, search, is_known: false });
                 }
             }
         }
-        let searched = search_runs(&view, left, &mut found, options);
+        let searched = search_runs(&view, left, &mut found, (options, date));
         searched.map_err(|error| view.closed.explain(error))?;
         Ok(found)
     }
@@ -79,7 +79,7 @@ fn search_runs(
     view: &View,
     mut left: Vec<Left<'_>>,
     found: &mut [Option<Bytes>],
-    options: ReadOptions,
+    (options, date): (ReadOptions, Date),
 ) -> Result<(), Error> {
     let mut reads = PointReads::several(options);
     let mut rest = &mut left[..];
@@ -95,7 +95,7 @@ fn search_runs(
                 let searched = |table: &_| key.search.searched(place.level, table);
                 let known = run.get(&mut key.sought, &mut reads, searched)?;
                 if let Some(known) = known {
-                    found[key.at] = Found::value(known);
+                    found[key.at] = known.value_at(date);
                     key.is_known = true;
                 }
             }

@@ -4,7 +4,8 @@
 //! # Whether a range is empty
 //! 1. Memtables are asked first, newest first. A put that nothing newer can hide is an answer.
 //! 2. The annotations of tables are asked. If no table has a key in the range, it is empty. If a
-//!    table lies in the range as a whole, and neither it nor anything newer there has a tombstone,
+//!    table lies in the range as a whole, and neither it nor anything newer there has a tombstone
+//!    or an expired entry,
 //!    the range is not empty.
 //! 3. Otherwise a scan looks for the first entry, and reads as any scan does.
 //!
@@ -19,12 +20,13 @@
 
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_env::{ByteCount, Cause, Date, SeqNo, runner};
 use terrace_policy::Span;
 
 use super::reader::Reader;
 use crate::Error;
 use crate::bounds::Bounds;
+use crate::expiry;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::{MemoryCursor, Memtable};
 use crate::tree::{Segment, Version, View};
@@ -98,17 +100,18 @@ fn size_within(segment: &Segment, span: &Span) -> Result<ByteCount, Error> {
 
 /// Whether the range is empty, if memtables and annotations can tell.
 fn known(view: &View, span: &Span, sequence: SeqNo) -> Option<bool> {
+    let date = runner::date();
     for memtable in view.memtables() {
-        match memory_says(memtable, span, sequence) {
+        match memory_says(memtable, span, sequence, date) {
             Says::Something => return Some(false),
             Says::Nothing => {}
             Says::Hides => return None,
         }
     }
-    tables_say(&view.version, span)
+    tables_say(&view.version, span, date)
 }
 
-fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo) -> Says {
+fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo, date: Date) -> Says {
     let mut cursor = MemoryCursor::new(Arc::clone(memtable));
     cursor.seek(&key::internal_key(&span.start, Trailer::NEWEST));
     let mut passed = Vec::new();
@@ -122,7 +125,13 @@ fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo) -> Says {
         // Of each key the newest entry that is visible decides.
         if trailer.sequence() <= sequence && full_key != &passed[..] {
             let cover = memtable.ranges().cover(full_key, sequence);
-            if trailer.kind() == Some(Kind::Put) && cover < Some(trailer.sequence()) {
+            let is_there = match trailer.kind() {
+                Some(Kind::Put) => true,
+                Some(Kind::PutWithExpiry) => expiry::split(cursor.value_slice())
+                    .is_some_and(|(expiry, _)| !expiry::has_expired(expiry, date)),
+                Some(Kind::Delete | Kind::RangeDelete) | None => false,
+            };
+            if is_there && cover < Some(trailer.sequence()) {
                 return Says::Something;
             }
             full_key.clone_into(&mut passed);
@@ -132,13 +141,14 @@ fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo) -> Says {
     Says::Hides
 }
 
-fn tables_say(version: &Version, span: &Span) -> Option<bool> {
+fn tables_say(version: &Version, span: &Span, date: Date) -> Option<bool> {
     let mut is_empty = true;
     for (_, run) in version.places() {
         for segment in run.overlapping(span).1.iter() {
             is_empty = false;
             let record = segment.table.record();
-            if record.tombstones > 0 || segment.has_ranges() {
+            let may_hide = record.expiries.may_have_expired(date) || segment.has_ranges();
+            if record.tombstones > 0 || may_hide {
                 return None;
             }
             let within =

@@ -6,6 +6,8 @@
 //!   may miss entries that become visible between the two: of a put in a new memtable, or of an
 //!   ingest. Such a write is concurrent with the read. A read of several keys must not miss any
 //!   write up to its sequence; it takes both anew if the tree has changed between the two.
+//! - An entry that has expired at the [date](terrace_env::runner::date) of a read is unseen, also
+//!   by a snapshot from before. A scan and a cursor have the date at which they began.
 //! - A read at a snapshot's sequence sees the entries that jobs keep for the snapshot.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
 //!   that was dropped is an error, also by a snapshot from before.
@@ -25,6 +27,7 @@ use crate::canary::{self, Rule};
 use crate::compact::{Board, Notifier};
 use crate::cost;
 use crate::counters::Counters;
+use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId};
 use crate::memory::Memory;
 use crate::memtable::{Found, Memtable};
@@ -64,9 +67,20 @@ impl Reader {
         at: Option<SeqNo>,
         options: ReadOptions,
     ) -> Result<Option<Bytes>, Error> {
-        let memory = |memtable: &Memtable, key: &[u8]| memtable.get(key).map(Found::value);
-        let found = self.look_up(space, user_key, at, options, memory, Found::value)?;
-        Ok(found.flatten())
+        let found = self.get_shown(space, user_key, at, options)?;
+        Ok(found.map(|shown| shown.value))
+    }
+
+    /// As `get`, with the expiry of the value.
+    pub(crate) fn get_shown(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+    ) -> Result<Option<Shown>, Error> {
+        let found = self.look_up(space, user_key, at, options, Memtable::get, |found| found)?;
+        Ok(found.and_then(Found::shown))
     }
 
     /// Whether there is something under the key: as `get`, but the value is not copied.
@@ -77,9 +91,20 @@ impl Reader {
         at: Option<SeqNo>,
         options: ReadOptions,
     ) -> Result<bool, Error> {
-        let there = |found: Found| found.value().is_some();
+        Ok(self.contains_shown(space, user_key, at, options)?.is_some())
+    }
+
+    /// As `contains`, with the expiry of the value.
+    pub(crate) fn contains_shown(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+    ) -> Result<Option<Shown<()>>, Error> {
+        let there = |found: Found| found.map(|_| ());
         let found = self.look_up(space, user_key, at, options, Memtable::contains, there)?;
-        Ok(found.unwrap_or_default())
+        Ok(found.and_then(Found::shown))
     }
 
     /// Answer of the newest place that knows the key: a memtable answers by `memory`, a table by

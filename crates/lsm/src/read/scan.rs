@@ -2,6 +2,8 @@
 //!
 //! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
 //!   their memtables and files until it is dropped, also after its end.
+//! - Entries that have expired when it begins are unseen. One that expires while it is open may be
+//!   returned or not.
 //! - It takes little memory until its first move ([`Cursor`] says what it holds afterwards).
 //! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
 //!   other, so no entry is returned twice.
@@ -14,7 +16,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::{MemoryLease, SeqNo};
+use terrace_env::{Date, MemoryLease, SeqNo, runner};
 
 use super::cursor::Cursor;
 use super::reader::Reader;
@@ -43,6 +45,8 @@ pub struct Scan {
     front: Option<Box<Cursor>>,
     back: Option<Box<Cursor>>,
     last: Last,
+    /// The date at which it began.
+    date: Date,
     samples: Option<Samples>,
     reader: Arc<Reader>,
     /// Lists it until it ends.
@@ -74,9 +78,9 @@ impl Scan {
         bounds: &Bounds,
         samples: Option<Samples>,
     ) -> Self {
-        let (front, back, last) = (None, None, Last::Opened);
+        let (front, back, last, date) = (None, None, Last::Opened, runner::date());
         let (bounds, reader, _reading) = (bounds.clone(), Arc::clone(reader), reading);
-        Self { view, sequence, space, bounds, front, back, last, samples, reader, _reading }
+        Self { view, sequence, space, bounds, front, back, last, date, samples, reader, _reading }
     }
 
     /// The same, counted by a lease.
@@ -124,12 +128,21 @@ impl Scan {
     /// Before the first entry, and when there was none any more.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        let cursor = match self.last {
+        self.on_entry().expect("the scan stands on no entry").key()
+    }
+
+    /// The cursor of the entry that it went to last.
+    fn on_entry(&self) -> Option<&Cursor> {
+        match self.last {
             Last::Front | Last::GivenFront => self.front.as_deref(),
             Last::Back | Last::GivenBack => self.back.as_deref(),
             Last::Opened | Last::Ended => None,
-        };
-        cursor.expect("the scan stands on no entry").key()
+        }
+    }
+
+    /// When the entry expires that it went to last, as an iterator or otherwise; `None`: never.
+    pub(crate) fn expiry(&self) -> Option<Date> {
+        self.on_entry().and_then(Cursor::expiry)
     }
 
     /// The value of the entry that it went to last; shares the memory of the block that it lies in.
@@ -152,7 +165,7 @@ impl Scan {
     fn open(&self) -> Box<Cursor> {
         let (reader, view) = (&self.reader, &self.view);
         let cursor = Cursor::of_client(reader, view, self.sequence, self.space, &self.bounds);
-        Box::new(cursor.sampled(self.samples.clone()))
+        Box::new(cursor.sampled(self.samples.clone()).dated(self.date))
     }
 
     fn open_front(&mut self) -> &mut Cursor {

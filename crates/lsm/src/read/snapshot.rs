@@ -3,6 +3,7 @@
 //! - A snapshot is a sequence number that jobs know of: they keep the entries that it sees, which
 //!   takes space until it is dropped. It sees what is visible when it begins, synced or not.
 //!   Snapshots are not stored: a store that was just opened has none.
+//! - Entries expire for a snapshot, too: each read goes by its own date.
 //! - A read of a key space that was dropped is an error, also by a snapshot from before.
 //!
 //! Any number of threads. A read may wait for the device. Beginning or ending a snapshot takes
@@ -17,6 +18,7 @@ use super::cursor::Cursor;
 use super::reader::Reader;
 use super::scan::Scan;
 use crate::bounds::Bounds;
+use crate::expiry::Shown;
 use crate::key::KeySpaceId;
 use crate::readers::{ReaderKind, Reading};
 use crate::{Error, ReadOptions};
@@ -66,6 +68,26 @@ impl Snapshot {
         options: ReadOptions,
     ) -> Result<bool, Error> {
         self.reader.contains(space, user_key, Some(self.sequence), options)
+    }
+
+    /// Value of the key at that moment, with its expiry.
+    pub(crate) fn get_shown(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Shown>, Error> {
+        self.reader.get_shown(space, user_key, Some(self.sequence), options)
+    }
+
+    /// Whether something was under the key, with its expiry.
+    pub(crate) fn contains_shown(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Shown<()>>, Error> {
+        self.reader.contains_shown(space, user_key, Some(self.sequence), options)
     }
 
     /// Value of each of the keys at that moment, in their order.

@@ -18,7 +18,7 @@
 //!
 //! With the next change of the tree space may have come free, so there is enough until a job or a
 //! writer finds none again. When the oldest snapshot ends, jobs may drop more: refused and
-//! exhausted become short.
+//! exhausted become short. Exhausted becomes short, too, when more entries have expired.
 //!
 //! # Another try
 //! A job that found no space waits in [`Retry`] for *news*: a change of the tree, the end of the
@@ -34,7 +34,7 @@ use std::time::Duration;
 use terrace_env::store::SpaceInfo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{ByteCount, Time, runner};
+use terrace_env::{ByteCount, Date, Time, runner};
 use terrace_policy::{Pressure, WriteRule};
 
 use super::nearly_full::{Fullness, GarbageShare};
@@ -80,6 +80,8 @@ struct State {
     refused: Option<(u64, ByteCount)>,
     /// At which change of the tree nothing more could be done for space.
     exhausted_at: Option<u64>,
+    /// Until when nothing can be done: then entries will have expired.
+    exhausted_until: Option<Date>,
     /// At which change a compaction that was due found no space.
     refused_at: Option<u64>,
     garbage: GarbageShare,
@@ -107,10 +109,15 @@ impl State {
         is_late || self.lack.is_some()
     }
 
+    fn is_exhausted(&self, tree: u64) -> bool {
+        let more_has_expired = || self.exhausted_until.is_some_and(|until| until <= runner::date());
+        self.exhausted_at == Some(tree) && !more_has_expired()
+    }
+
     fn shortage(&self, tree: u64) -> Shortage {
         if self.lack.is_none() {
             Shortage::Enough
-        } else if self.exhausted_at == Some(tree) {
+        } else if self.is_exhausted(tree) {
             Shortage::Exhausted
         } else if self.refused_at == Some(tree) {
             Shortage::Refused
@@ -133,6 +140,7 @@ impl Space {
             flush_errors: 0,
             refused: None,
             exhausted_at: None,
+            exhausted_until: None,
             refused_at: None,
             garbage: GarbageShare::default(),
             is_nearly_full: false,
@@ -221,9 +229,12 @@ impl Space {
         matches!(self.state.lock().shortage(tree), Shortage::Short | Shortage::Refused)
     }
 
-    /// The decider has nothing that frees space, at this change of the tree.
-    pub(crate) fn note_exhausted(&self, tree: u64) {
-        self.change(|state| state.exhausted_at = Some(tree));
+    /// The decider has nothing that frees space, at this change of the tree, until more entries
+    /// expire.
+    pub(crate) fn note_exhausted(&self, tree: u64, next_expiry: Option<Date>) {
+        self.change(|state| {
+            (state.exhausted_at, state.exhausted_until) = (Some(tree), next_expiry);
+        });
     }
 
     /// A compaction that was due at this change of the tree found no space.
@@ -347,7 +358,7 @@ impl Space {
         let mut state = self.state.lock();
         while state.changes == *tree {
             let waited = runner::now().since(start);
-            if is_vain(state.exhausted_at == Some(*tree)) || waited >= limit {
+            if is_vain(state.is_exhausted(*tree)) || waited >= limit {
                 return false;
             }
             let _ = self.changed.wait_for(&mut state, limit - waited);
@@ -434,13 +445,13 @@ mod tests {
         assert_eq!(shortage(&space, 0), Shortage::Enough);
         space.note(&no_space());
         assert_eq!(shortage(&space, 0), Shortage::Short);
-        space.note_exhausted(0);
+        space.note_exhausted(0, None);
         assert_eq!(shortage(&space, 0), Shortage::Exhausted);
         assert!(space.snapshot_has_ended(), "the space that it kept is needed");
         assert_eq!(shortage(&space, 0), Shortage::Short);
         space.note_refused(0);
         assert_eq!(shortage(&space, 0), Shortage::Refused);
-        space.note_exhausted(0);
+        space.note_exhausted(0, None);
         assert_eq!(shortage(&space, 0), Shortage::Exhausted, "the decider has the last word");
         space.tree_has_changed(1, WriteRule::Free);
         assert_eq!(shortage(&space, 1), Shortage::Enough);

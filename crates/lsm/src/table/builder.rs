@@ -26,6 +26,8 @@ use super::partition::PartitionHandles;
 use super::range_block;
 use crate::Error;
 use crate::compression::Compression;
+use crate::expiries::{Expiries, ExpiriesBuilder};
+use crate::expiry;
 use crate::key::{self, Kind, Trailer};
 use crate::memory::writer_bytes;
 use crate::old_versions::{HeldBy, OldVersions, OldVersionsBuilder};
@@ -107,6 +109,8 @@ pub(crate) struct BuiltTable {
     pub(crate) histogram: Histogram,
     /// Its entries that only snapshots keep; in the annotation, too.
     pub(crate) old_versions: OldVersions,
+    /// Its entries that expire; in the annotation, too.
+    pub(crate) expiries: Expiries,
     /// Its last bytes, from the index on, if they are still there: the table is opened by them and
     /// need not be read for it.
     pub(crate) tail: Option<Bytes>,
@@ -124,6 +128,7 @@ pub(crate) struct TableBuilder {
     index: IndexBuilder,
     histogram: HistogramBuilder,
     old_versions: OldVersionsBuilder,
+    expiries: ExpiriesBuilder,
     /// The block that is closed and not yet in the index.
     closed: Option<WrittenBlock>,
     features: Features,
@@ -152,6 +157,7 @@ impl TableBuilder {
             index: IndexBuilder::new(layout.index),
             histogram: HistogramBuilder::new(layout.histogram_max),
             old_versions: OldVersionsBuilder::default(),
+            expiries: ExpiriesBuilder::default(),
             closed: None,
             features: Features::default(),
             ranges: Vec::new(),
@@ -171,7 +177,7 @@ impl TableBuilder {
             self.first.extend_from_slice(key);
         }
         let (full_key, trailer) = key::split(key);
-        self.count(full_key, trailer, value.len());
+        self.count(full_key, trailer, value);
         self.block.begin_entry(key, value.len());
         let grown = self.block.size() + value.len();
         let closes = grown as u64 >= self.layout.block_size.0;
@@ -240,6 +246,7 @@ impl TableBuilder {
         let length = self.offset + FOOTER_BYTES as u64;
         let plain = self.properties.plain_bytes;
         let old_versions = self.old_versions.finish(ByteCount(length), plain);
+        let expiries = self.expiries.finish(ByteCount(length), plain);
         let (features, tag) = (self.features, self.name.tag);
         let footer = Footer { features, tag, index_levels, index, filter, properties, length };
         let footer = footer.encode();
@@ -254,6 +261,7 @@ impl TableBuilder {
             properties: self.properties,
             histogram: self.histogram.finish(),
             old_versions,
+            expiries,
             tail: Some(tail.into()),
         })
     }
@@ -292,7 +300,7 @@ impl TableBuilder {
         self.write_block(top.finish(), self.layout.compression)
     }
 
-    fn count(&mut self, full_key: &[u8], trailer: Trailer, value_len: usize) {
+    fn count(&mut self, full_key: &[u8], trailer: Trailer, value: &[u8]) {
         let properties = &mut self.properties;
         let first = properties.entries == 0;
         debug_assert!(first || full_key >= &properties.largest[..], "entries in order");
@@ -300,7 +308,13 @@ impl TableBuilder {
         properties.tombstones += u64::from(trailer.kind() == Some(Kind::Delete));
         properties.first_sequence = properties.first_sequence.min(trailer.sequence());
         properties.last_sequence = properties.last_sequence.max(trailer.sequence());
-        properties.plain_bytes += (full_key.len() + key::TRAILER_BYTES + value_len) as u64;
+        let plain = (full_key.len() + key::TRAILER_BYTES + value.len()) as u64;
+        properties.plain_bytes += plain;
+        if trailer.kind() == Some(Kind::PutWithExpiry)
+            && let Some((expiry, _)) = expiry::split(value)
+        {
+            self.expiries.add(expiry, plain);
+        }
         if first {
             properties.smallest.extend_from_slice(full_key);
         }

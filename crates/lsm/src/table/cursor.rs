@@ -383,7 +383,8 @@ impl TableCursor {
         self.valid = false;
         let data = self.data.as_ref().expect("a cursor with a block");
         if let Some(key) = data.key() {
-            self.index.table().kind_of(key, data.block_offset())?;
+            let value = || data.value_slice();
+            self.index.table().kind_of(key, value, data.block_offset())?;
             self.valid = true;
         }
         Ok(self.valid)

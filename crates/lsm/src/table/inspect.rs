@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::FileReader;
-use terrace_env::{Cause, SeqNo};
+use terrace_env::{Cause, Date, SeqNo};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -30,7 +30,8 @@ use super::partition::{self, PartitionHandles};
 use super::range_block;
 use super::reader::read;
 use crate::Error;
-use crate::key::{self, FullKey};
+use crate::expiry;
+use crate::key::{self, FullKey, Kind};
 use crate::ranges::Fragment;
 
 /// One entry of a table or a log.
@@ -45,6 +46,20 @@ pub struct Entry {
     /// Its value; empty for a delete, and the first key behind the range for a range delete, of
     /// which none is behind if it is empty.
     pub value: Bytes,
+    /// When it expires, if it does.
+    pub expiry: Option<Date>,
+}
+
+impl Entry {
+    /// An entry as it is stored. What should have an expiry and is too short for one has none.
+    pub(crate) fn new(key: FullKey, sequence: SeqNo, kind: u8, stored: Bytes) -> Self {
+        let expires = kind == Kind::PutWithExpiry as u8;
+        let (expiry, value) = match expiry::split_bytes(stored.clone()).filter(|_| expires) {
+            Some((expiry, value)) => (Some(expiry), value),
+            None => (None, stored),
+        };
+        Self { key, sequence, kind, value, expiry }
+    }
 }
 
 /// On whose behalf the bytes are read.
@@ -359,12 +374,8 @@ impl BlockEntries {
             return Err(Error::corruption(region, at, "an internal key", defect));
         }
         let (full_key, trailer) = key::split(found);
-        Ok(Some(Entry {
-            key: FullKey::of(full_key),
-            sequence: trailer.sequence(),
-            kind: trailer.kind_number(),
-            value: self.cursor.value(),
-        }))
+        let (key, kind) = (FullKey::of(full_key), trailer.kind_number());
+        Ok(Some(Entry::new(key, trailer.sequence(), kind, self.cursor.value())))
     }
 }
 

@@ -36,6 +36,8 @@ mod block_builder;
 mod block_cursor;
 mod builder;
 mod cursor;
+#[cfg(test)]
+mod expiry_specimens;
 mod filter;
 mod first_key;
 mod footer;

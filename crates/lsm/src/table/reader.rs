@@ -30,6 +30,7 @@ use super::index::Index;
 use super::open::Outline;
 use super::point_reads::PointReads;
 use crate::Error;
+use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{self, Kind};
 use crate::memory::Memory;
 use crate::memory::{Owner, Part, Slot};
@@ -158,11 +159,17 @@ impl Table {
             if full_key != key::split(seek_key).0 {
                 break;
             }
-            let kind = self.kind_of(found, cursor.block_offset())?;
+            let value = || cursor.value_slice();
+            let kind = self.kind_of(found, value, cursor.block_offset())?;
             let hidden = cover.is_some_and(|cover| trailer.sequence() < cover);
             let found = match kind {
-                Kind::Put if !hidden => Found::Value(cursor.value()),
-                Kind::Put | Kind::Delete | Kind::RangeDelete => Found::Deleted,
+                _ if hidden => Found::Deleted,
+                Kind::Put => Found::Value(cursor.value()),
+                Kind::PutWithExpiry => {
+                    let split = expiry::split_bytes(cursor.value());
+                    split.map_or(Found::Deleted, |(expiry, value)| Found::Expiring(expiry, value))
+                }
+                Kind::Delete | Kind::RangeDelete => Found::Deleted,
             };
             return Ok(Lookup::Searched(Some(found)));
         }
@@ -307,15 +314,27 @@ impl Table {
         handle.map_err(|e| Error::decode(self.name().region("index"), index.offset(), &e))
     }
 
-    /// The kind of an entry of the block at `offset`.
-    pub(super) fn kind_of(&self, internal_key: &[u8], offset: u64) -> Result<Kind, Error> {
-        match key::check(internal_key) {
-            Ok(()) => Ok(key::split(internal_key).1.kind().unwrap_or(Kind::Delete)),
-            Err(defect) => {
-                let expected = "an internal key of a known kind";
-                Err(Error::corruption(self.name().region("data block"), offset, expected, defect))
+    /// The kind of an entry of the block at `offset`, whose key and value are sound.
+    pub(super) fn kind_of<'a>(
+        &self,
+        internal_key: &[u8],
+        value: impl FnOnce() -> &'a [u8],
+        offset: u64,
+    ) -> Result<Kind, Error> {
+        let region = || self.name().region("data block");
+        if let Err(defect) = key::check(internal_key) {
+            let expected = "an internal key of a known kind";
+            return Err(Error::corruption(region(), offset, expected, defect));
+        }
+        let kind = key::split(internal_key).1.kind().unwrap_or(Kind::Delete);
+        if kind == Kind::PutWithExpiry {
+            let bytes = value().len();
+            if bytes < EXPIRY_BYTES {
+                let (expected, got) = ("an expiry of 8 bytes", format!("{bytes} bytes"));
+                return Err(Error::corruption(region(), offset, expected, got));
             }
         }
+        Ok(kind)
     }
 
     /// A data block for a point read: the last one, one whose read was submitted, from the cache,

@@ -78,7 +78,7 @@ impl Table {
         let mut cursor = BlockCursor::new(self.block(handle, &Bytes::from(stored))?);
         cursor.seek_to_first()?;
         while let Some(found) = cursor.key() {
-            self.kind_of(found, handle.offset)?;
+            self.kind_of(found, || cursor.value_slice(), handle.offset)?;
             cursor.next()?;
         }
         Ok(())

@@ -3,7 +3,8 @@
 //! 1. A snapshot is taken, and the key is read in it. If it has another value than the expected
 //!    one, that value is returned.
 //! 2. The batch is written with a guard over the key. If the guard does not hold, another write of
-//!    the key has come first, and it begins anew. So among all writers of a key, one succeeds.
+//!    the key has come first, or the value has expired, and it begins anew. So among all writers of
+//!    a key, one succeeds.
 //!
 //! It is linearizable: it takes effect when its batch does, or, if nothing is written, at the
 //! moment of the snapshot, which lies within the call.
@@ -13,6 +14,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_env::Date;
 
 use crate::key::{self, KeySpaceId};
 use crate::read::{Reader, Snapshot};
@@ -46,26 +48,34 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Puts `new` under the key, or deletes it, if `expected` is under it; `None`: nothing is.
+    /// Puts `new` under the key, with its expiry if it has one, or deletes the key, if `expected`
+    /// is under it; `None`: nothing is.
     pub(crate) fn swap(
         &self,
         (space, user_key): (KeySpaceId, &[u8]),
         expected: Option<&[u8]>,
-        new: Option<&[u8]>,
+        new: Option<(&[u8], Option<Date>)>,
     ) -> Result<Swap, Error> {
         loop {
             let snapshot = Snapshot::new(self.reader);
-            let found = snapshot.get_with(space, user_key, self.options)?;
+            let found = snapshot.get_shown(space, user_key, self.options)?;
+            let expires = found.as_ref().and_then(|found| found.expiry);
+            let found = found.map(|found| found.value);
             if found.as_deref() != expected {
                 return Ok(Swap::Kept(found));
             }
             let mut batch = Batch::new();
             match new {
-                Some(value) => batch.put(space, user_key, value),
+                Some((value, None)) => batch.put(space, user_key, value),
+                Some((value, Some(expiry))) => {
+                    batch.put_with_expiry(space, user_key, value, expiry)
+                }
                 None => batch.delete(space, user_key),
             };
             batch.defect()?;
-            let reads = ReadSet::of_key(key::full_key(space, user_key));
+            let full_key = key::full_key(space, user_key);
+            let mut reads = ReadSet::of_key(full_key.clone());
+            reads.note_expiry(&full_key, expires);
             let guard = Guard::new(reads, snapshot.sequence(), None);
             match self.writer.write_guarded(batch, self.durability, guard) {
                 Err(Error::Conflict(_)) => {}

@@ -5,7 +5,8 @@
 //!   from the snapshot is remembered, also if nothing is there, and a range as far as a scan
 //!   has come.
 //! - The commit writes one batch with a [`Guard`] over all that is remembered. If any of it was
-//!   written since the snapshot, the commit is [`Error::Conflict`].
+//!   written since the snapshot, or any value that was read has expired, the commit is
+//!   [`Error::Conflict`].
 //! - What all transactions hold together is bounded by a part of the memory budget: a read or a
 //!   write beyond it is [`Error::TransactionsOverMemory`].
 //! - While it is open, its snapshot keeps entries, like every snapshot.
@@ -16,11 +17,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::MemoryLease;
 use terrace_env::sync::Mutex;
+use terrace_env::{Date, MemoryLease};
 
 use super::transaction_scan::TransactionScan;
 use super::write_buffer::{self, WriteBuffer};
+use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId, check_sizes};
 use crate::read::{Reader, Snapshot};
 use crate::write::{Guard, KeyRanges, ReadSet, Writer};
@@ -49,6 +51,11 @@ impl State {
     /// Counts what it holds.
     fn count(&mut self) {
         self.memory.resize(self.reads.bytes() + self.writes.bytes());
+    }
+
+    /// Notes when a value expires that was read.
+    pub(super) fn note_expiry(&mut self, full_key: &[u8], expiry: Option<Date>) {
+        self.reads.note_expiry(full_key, expiry);
     }
 
     /// Notes a scan that begins.
@@ -97,8 +104,12 @@ impl Transaction {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<Option<Bytes>, Error> {
-        let own = self.note_key(space, user_key)?;
-        own.map_or_else(|| self.snapshot.get_with(space, user_key, options), Ok)
+        if let Some(own) = self.note_key(space, user_key)? {
+            return Ok(own);
+        }
+        let found = self.snapshot.get_shown(space, user_key, options)?;
+        self.note_expiry(space, user_key, found.as_ref().and_then(|found| found.expiry));
+        Ok(found.map(|found| found.value))
     }
 
     /// Whether something is under the key, as the transaction sees it.
@@ -108,8 +119,18 @@ impl Transaction {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<bool, Error> {
-        let own = self.note_key(space, user_key)?.map(|write| Ok(write.is_some()));
-        own.unwrap_or_else(|| self.snapshot.contains(space, user_key, options))
+        if let Some(own) = self.note_key(space, user_key)? {
+            return Ok(own.is_some());
+        }
+        let found = self.snapshot.contains_shown(space, user_key, options)?;
+        self.note_expiry(space, user_key, found.as_ref().and_then(|found| found.expiry));
+        Ok(found.is_some())
+    }
+
+    fn note_expiry(&self, space: KeySpaceId, user_key: &[u8], expiry: Option<Date>) {
+        if expiry.is_some() {
+            self.state.lock().note_expiry(&key::full_key(space, user_key), expiry);
+        }
     }
 
     /// The transaction's own write of a key; otherwise remembers that the key is read.
@@ -117,7 +138,7 @@ impl Transaction {
         let full_key = key::full_key(space, user_key);
         let mut state = self.state.lock();
         if let Some(own) = state.writes.get(&full_key) {
-            return Ok(Some(own));
+            return Ok(Some(own.map(|own| own.value)));
         }
         self.writer.memory.check_transactions(full_key.len() + ReadSet::KEY_BYTES)?;
         state.reads.add_key(full_key);
@@ -144,7 +165,18 @@ impl Transaction {
 
     /// Writes `value` under `key`, at the commit.
     pub fn put(&self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
-        self.write(space, user_key, Some(value))
+        self.write(space, user_key, Some((value, None)))
+    }
+
+    /// Writes `value` under `key` until a date, at the commit.
+    pub fn put_with_expiry(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        value: &[u8],
+        expiry: Date,
+    ) -> Result<(), Error> {
+        self.write(space, user_key, Some((value, Some(expiry))))
     }
 
     /// Removes what is under `key`, at the commit.
@@ -152,12 +184,19 @@ impl Transaction {
         self.write(space, user_key, None)
     }
 
-    fn write(&self, space: KeySpaceId, key: &[u8], value: Option<&[u8]>) -> Result<(), Error> {
+    fn write(
+        &self,
+        space: KeySpaceId,
+        key: &[u8],
+        put: Option<(&[u8], Option<Date>)>,
+    ) -> Result<(), Error> {
+        let value = put.map(|(value, _)| value);
         check_sizes(key, value.unwrap_or_default())?;
         let full_key = key::full_key(space, key);
         let mut state = self.state.lock();
         self.writer.memory.check_transactions(write_buffer::write_bytes(&full_key, value))?;
-        state.writes.write(full_key, value.map(Bytes::copy_from_slice));
+        let write = |(value, expiry)| Shown { value: Bytes::copy_from_slice(value), expiry };
+        state.writes.write(full_key, put.map(write));
         state.count();
         Ok(())
     }

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use terrace_env::sync::Mutex;
 
 use super::transaction::State;
-use super::write_buffer::Write;
 use crate::Error;
+use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
 use crate::read::Scan;
 
@@ -63,19 +63,31 @@ impl TransactionScan {
     fn fill(&mut self, end: End) -> Result<(), Error> {
         match end {
             End::Front if self.front.is_none() => {
-                self.front = self.below.next().transpose()?.or_else(|| self.back.take());
+                let found = self.below.next().transpose()?;
+                self.note_expiry(found.as_ref());
+                self.front = found.or_else(|| self.back.take());
             }
             End::Back if self.back.is_none() => {
-                self.back = self.below.next_back().transpose()?.or_else(|| self.front.take());
+                let found = self.below.next_back().transpose()?;
+                self.note_expiry(found.as_ref());
+                self.back = found.or_else(|| self.front.take());
             }
             End::Front | End::Back => {}
         }
         Ok(())
     }
 
+    /// Notes when an entry expires that was read from the snapshot.
+    fn note_expiry(&self, found: Option<&Entry>) {
+        if let (Some((user_key, _)), Some(expiry)) = (found, self.below.expiry()) {
+            let full_key = key::full_key(self.space, user_key);
+            self.state.lock().note_expiry(&full_key, Some(expiry));
+        }
+    }
+
     /// The next key at an end, which the end passes with this: its value, or `None` if the
     /// transaction sees nothing under it.
-    fn choose(&mut self, end: End) -> Option<(Vec<u8>, Write)> {
+    fn choose(&mut self, end: End) -> Option<(Vec<u8>, Option<Bytes>)> {
         let (start, behind) = (&self.range.0[..], &self.range.1[..]);
         let from = self.first.as_deref().map_or(Bound::Included(start), Bound::Excluded);
         let to = Bound::Excluded(self.last.as_deref().unwrap_or(behind));
@@ -95,7 +107,8 @@ impl TransactionScan {
             if found.is_some_and(|found| found == full_key) {
                 *below = None;
             }
-            return Some((full_key.to_vec(), write.clone()));
+            let write = write.clone().and_then(Shown::now);
+            return Some((full_key.to_vec(), write.map(|write| write.value)));
         }
         let (full_key, (_, value)) = (found?, below.take()?);
         let hidden = state.writes.hides(&full_key);

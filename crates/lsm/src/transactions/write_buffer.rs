@@ -9,8 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use bytes::Bytes;
-
+use crate::expiry::Shown;
 use crate::key::{self, SPACE_BYTES};
 use crate::write::KeyRanges;
 use crate::{Batch, Bounds};
@@ -18,8 +17,8 @@ use crate::{Batch, Bounds};
 /// Memory of a write of one key, besides its key and its value.
 const WRITE_BYTES: usize = 96;
 
-/// A write of one key: the value, or `None` for a delete.
-pub(super) type Write = Option<Bytes>;
+/// A write of one key: the value, with its expiry if it has one, or `None` for a delete.
+pub(super) type Write = Option<Shown>;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -36,13 +35,17 @@ pub(super) fn write_bytes(full_key: &[u8], value: Option<&[u8]>) -> usize {
     full_key.len() + value.map_or(0, <[u8]>::len) + WRITE_BYTES
 }
 
+fn bytes_of(full_key: &[u8], write: &Write) -> usize {
+    write_bytes(full_key, write.as_ref().map(|write| &write.value[..]))
+}
+
 impl WriteBuffer {
     /// Writes a value, or a delete.
     pub(super) fn write(&mut self, full_key: Vec<u8>, write: Write) {
         let key_bytes = full_key.len() + WRITE_BYTES;
-        let bytes = write_bytes(&full_key, write.as_deref());
+        let bytes = bytes_of(&full_key, &write);
         if let Some(before) = self.writes.insert(full_key, write) {
-            self.bytes -= key_bytes + before.map_or(0, |value| value.len());
+            self.bytes -= key_bytes + before.map_or(0, |before| before.value.len());
         }
         self.bytes += bytes;
     }
@@ -55,15 +58,17 @@ impl WriteBuffer {
         let mut from = self.writes.split_off(&start);
         let mut kept = from.split_off(&end);
         self.writes.append(&mut kept);
-        let gone = from.iter().map(|(key, write)| write_bytes(key, write.as_deref()));
+        let gone = from.iter().map(|(key, write)| bytes_of(key, write));
         self.bytes -= gone.sum::<usize>();
         self.deleted.insert(start, end);
     }
 
-    /// The transaction's own answer for a key: its last write; `None` if it has not written there.
+    /// The transaction's own answer for a key: its last write, or `None` if it has not written
+    /// there. A value that has expired counts as a delete.
     pub(super) fn get(&self, full_key: &[u8]) -> Option<Write> {
         let deleted = || self.deleted.contains(full_key).then_some(None);
-        self.writes.get(full_key).cloned().or_else(deleted)
+        let write = self.writes.get(full_key).cloned();
+        write.map(|write| write.and_then(Shown::now)).or_else(deleted)
     }
 
     /// Whether what the store holds under a key is hidden by a range delete.
@@ -118,7 +123,10 @@ impl WriteBuffer {
         for (full_key, write) in &self.writes {
             let (space, user_key) = (key::space_of(full_key), &full_key[SPACE_BYTES..]);
             match write {
-                Some(value) => batch.put(space, user_key, value),
+                Some(Shown { value, expiry: None }) => batch.put(space, user_key, value),
+                Some(Shown { value, expiry: Some(expiry) }) => {
+                    batch.put_with_expiry(space, user_key, value, *expiry)
+                }
                 None => batch.delete(space, user_key),
             };
         }
@@ -131,6 +139,10 @@ mod tests {
     use super::*;
     use crate::KeySpaceId;
 
+    fn value(bytes: &[u8]) -> Shown {
+        Shown { value: bytes.to_vec().into(), expiry: None }
+    }
+
     fn full(key: &str) -> Vec<u8> {
         key::full_key(KeySpaceId(3), key.as_bytes())
     }
@@ -138,14 +150,14 @@ mod tests {
     #[test]
     fn the_last_write_of_a_key_counts_and_a_range_delete_hides_what_came_before_it() {
         let mut buffer = WriteBuffer::default();
-        let put = |buffer: &mut WriteBuffer, key| buffer.write(full(key), Some(Bytes::from("v")));
+        let put = |buffer: &mut WriteBuffer, key| buffer.write(full(key), Some(value(b"v")));
         ["a", "b", "c"].into_iter().for_each(|key| put(&mut buffer, key));
         buffer.write(full("a"), None);
         buffer.delete_range(full("b"), full("d"));
         put(&mut buffer, "c");
         assert_eq!(buffer.get(&full("a")), Some(None));
         assert_eq!(buffer.get(&full("b")), Some(None));
-        assert_eq!(buffer.get(&full("c")), Some(Some(Bytes::from("v"))));
+        assert_eq!(buffer.get(&full("c")), Some(Some(value(b"v"))));
         assert_eq!(buffer.get(&full("d")), None);
         assert!(buffer.hides(&full("c")) && !buffer.hides(&full("a")));
         assert_eq!(buffer.batch().len(), 3, "a range, a delete and a put");
@@ -158,7 +170,7 @@ mod tests {
     #[test]
     fn memory_is_counted_as_writes_come_and_go() {
         let mut buffer = WriteBuffer::default();
-        buffer.write(full("key"), Some(Bytes::from(vec![0; 100])));
+        buffer.write(full("key"), Some(value(&[0; 100])));
         let one = buffer.bytes();
         buffer.write(full("key"), None);
         assert_eq!(buffer.bytes(), one - 100);

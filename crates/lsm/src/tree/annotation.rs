@@ -3,8 +3,8 @@
 //! - A table's annotation has its tag (the file id under which it was written), its counts, its
 //!   first and last key and sequence, and its segments with their places; beside these it can have
 //!   a summary of range tombstones, a global sequence number, a set (tables that were written
-//!   together), a histogram (where its bytes lie) and old versions (entries that only snapshots
-//!   keep). A log's annotation has the sequence number
+//!   together), a histogram (where its bytes lie), old versions (entries that only snapshots
+//!   keep) and expiries (entries that expire). A log's annotation has the sequence number
 //!   from which on its entries are in no table.
 //! - A decoder checks the fields, and does not compare them with the table.
 //! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
@@ -24,6 +24,7 @@ use terrace_policy::{Histogram, LEVELS_MAX, Place, RunId, SetView, Span};
 use super::growing::{COUNT_END, RUN_END};
 use super::table_kind::TableKind;
 use crate::Error;
+use crate::expiries::Expiries;
 use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
 use crate::old_versions::OldVersions;
 use crate::ranges::RangeSummary;
@@ -41,7 +42,10 @@ const PART_SET: u8 = 4;
 const PART_HISTOGRAM: u8 = 8;
 /// Only in [`VERSION_TABLE_OLD`], and there always.
 const PART_OLD: u8 = 16;
-const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM | PART_OLD;
+/// Only in a store with the feature of expiry.
+const PART_EXPIRIES: u8 = 32;
+const PARTS: u8 =
+    PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM | PART_OLD | PART_EXPIRIES;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
 pub(super) const KIND_SPACES: u8 = 4;
@@ -83,6 +87,8 @@ pub(crate) struct TableRecord {
     pub(crate) histogram: Histogram,
     /// Its entries that only snapshots keep, as it was written.
     pub(crate) old_versions: OldVersions,
+    /// Its entries that expire, as it was written.
+    pub(crate) expiries: Expiries,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -102,6 +108,7 @@ impl TableRecord {
             set: None,
             histogram: Histogram::default(),
             old_versions: OldVersions::default(),
+            expiries: Expiries::default(),
             segments: Vec::new(),
         }
     }
@@ -129,7 +136,8 @@ impl TableRecord {
             | has(self.global_sequence.is_some(), PART_GLOBAL_SEQUENCE)
             | has(self.set.is_some(), PART_SET)
             | has(!self.histogram.is_empty(), PART_HISTOGRAM)
-            | has(!self.old_versions.is_empty(), PART_OLD);
+            | has(!self.old_versions.is_empty(), PART_OLD)
+            | has(!self.expiries.is_empty(), PART_EXPIRIES);
         let version = if self.old_versions.is_empty() { VERSION_TABLE } else { VERSION_TABLE_OLD };
         let mut bytes = vec![version, self.kind.byte(), parts];
         bytes.put_u64(self.tag);
@@ -158,6 +166,9 @@ impl TableRecord {
         if !self.old_versions.is_empty() {
             self.old_versions.encode(&mut bytes);
         }
+        if !self.expiries.is_empty() {
+            self.expiries.encode(&mut bytes);
+        }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
             bytes.put_u8(segment.place.level);
@@ -179,7 +190,7 @@ impl TableRecord {
     fn read(reader: &mut Reader<'_>, kind: TableKind, old: bool) -> Result<Self, DecodeError> {
         let parts = reader.u8("parts")?;
         let has = |part: u8| parts & part > 0;
-        let both = has(PART_RANGES) && has(PART_GLOBAL_SEQUENCE);
+        let both = has(PART_RANGES | PART_EXPIRIES) && has(PART_GLOBAL_SEQUENCE);
         if parts & !PARTS > 0 || both || has(PART_OLD) != old {
             return Err(reader.wrong("parts", 1, "parts that a table can have", parts.into()));
         }
@@ -197,6 +208,7 @@ impl TableRecord {
             set: None,
             histogram: Histogram::default(),
             old_versions: OldVersions::default(),
+            expiries: Expiries::default(),
             segments: Vec::new(),
         };
         if has(PART_RANGES) {
@@ -240,6 +252,9 @@ impl TableRecord {
         }
         if has(PART_OLD) {
             record.old_versions = OldVersions::read(reader)?;
+        }
+        if has(PART_EXPIRIES) {
+            record.expiries = Expiries::read(reader)?;
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -360,8 +375,10 @@ fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expiries::ExpiriesBuilder;
     use crate::golden::{specimen, survives};
     use crate::old_versions::{HeldBy, OldVersionsBuilder};
+    use terrace_env::Date;
 
     fn table() -> TableRecord {
         let segment = |level, run, start: &str, end: &str| SegmentRecord {
@@ -383,6 +400,7 @@ mod tests {
             set: None,
             histogram: Histogram::default(),
             old_versions: OldVersions::default(),
+            expiries: Expiries::default(),
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -426,6 +444,18 @@ mod tests {
         let bytes = specimen("annotation-table-old-versions.bin", &keeping.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), keeping);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let mut expiries = ExpiriesBuilder::default();
+        for (at, bytes) in [(1_000, 20), (1_000, 10), (90_000, 30)] {
+            expiries.add(Date(at), bytes);
+        }
+        let expiries = expiries.finish(ByteCount(500), 100);
+        let expiring = TableRecord { expiries, ..keeping.clone() };
+        let bytes = specimen("annotation-table-expiries.bin", &expiring.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), expiring);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let expiring = TableRecord { old_versions: OldVersions::default(), ..expiring };
+        assert_eq!(expiring.encode()[0], VERSION_TABLE);
+        assert_eq!(TableRecord::decode(FileId(7), &expiring.encode()).unwrap(), expiring);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);

@@ -80,7 +80,7 @@ pub(crate) use space_page::SpacePage;
 pub(crate) use spaces::Spaces;
 #[cfg(test)]
 pub(crate) use specimen::empty_tree;
-pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
+pub(crate) use store_record::{FEATURE_EXPIRY, FEATURE_RANGE_DELETES, StoreRecord};
 pub(crate) use table_kind::TableKind;
 pub(crate) use tree::{EndedSnapshot, Tree};
 pub(crate) use version::Version;

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, FileId, SeqNo};
+use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, Date, FileId, SeqNo};
 use terrace_policy::{RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
@@ -37,8 +37,18 @@ impl Segment {
     }
 
     /// Whether its table has entries that only snapshots keep, or have kept.
-    pub(crate) fn has_old_versions(&self) -> bool {
+    fn has_old_versions(&self) -> bool {
         !self.table.record().old_versions.is_empty()
+    }
+
+    /// Whether its table counts entries that a rewrite of it alone may drop one day.
+    fn counts_garbage(&self) -> bool {
+        self.has_old_versions() || !self.table.record().expiries.is_empty()
+    }
+
+    /// About the bytes of its entries that have expired at a date.
+    pub(crate) fn expired(&self, date: Date) -> ByteCount {
+        ByteCount(self.share(self.table.record().expiries.expired(date).0))
     }
 
     /// The range tombstones that count, cut to its span. Opens the table if it has any.
@@ -121,7 +131,7 @@ pub(crate) struct Run {
     views: Chunked<SegmentView>,
     /// How many segments have range tombstones.
     ranged: usize,
-    /// How many have old versions.
+    /// How many count garbage.
     keeping: usize,
 }
 
@@ -135,7 +145,7 @@ impl Run {
     pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
         let views = segments.iter().map(Segment::view).collect();
         let ranged = segments.iter().filter(|segment| segment.has_ranges()).count();
-        let keeping = segments.iter().filter(|segment| segment.has_old_versions()).count();
+        let keeping = segments.iter().filter(|segment| segment.counts_garbage()).count();
         Self { id, segments: segments.into_iter().collect(), views, ranged, keeping }
     }
 
@@ -147,8 +157,8 @@ impl Run {
         let gone = || removed.iter().filter_map(|at| self.segments.get(*at));
         let ranged = self.ranged + added.iter().filter(|s| s.has_ranges()).count()
             - gone().filter(|s| s.has_ranges()).count();
-        let keeping = self.keeping + added.iter().filter(|s| s.has_old_versions()).count()
-            - gone().filter(|s| s.has_old_versions()).count();
+        let keeping = self.keeping + added.iter().filter(|s| s.counts_garbage()).count()
+            - gone().filter(|s| s.counts_garbage()).count();
         for segment in added {
             let at = self.segments.partition_point(|other| other.span.end <= segment.span.start);
             patches.entry(at).or_default().push(segment);
@@ -208,8 +218,9 @@ impl Run {
         self.ranged > 0
     }
 
-    /// Whether any of its tables has entries that only snapshots keep, or have kept.
-    pub(crate) fn has_old_versions(&self) -> bool {
+    /// Whether any of its tables counts entries that only snapshots keep or have kept, or that
+    /// expire.
+    pub(crate) fn counts_garbage(&self) -> bool {
         self.keeping > 0
     }
 

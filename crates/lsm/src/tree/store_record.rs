@@ -34,6 +34,8 @@ const VERSION_OFFLOADED: u8 = 5;
 
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
+/// Feature bit of a store: its logs and tables may hold entries with expiry.
+pub(crate) const FEATURE_EXPIRY: u32 = 1 << 1;
 /// Feature bit of a store: a checkpoint is on its way to it, or was interrupted.
 pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
 /// Feature bit of a store: pages list some of its key spaces. Set and removed by the encoder.
@@ -44,10 +46,10 @@ const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
 const FEATURE_FIRST_KEYS: u32 = 1 << 6;
 /// Feature bits that follow from other fields.
 const FEATURES_DERIVED: u32 = FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS;
-const FEATURES: u32 = FEATURE_RANGE_DELETES | FEATURE_UNFINISHED_COPY | FEATURES_DERIVED;
+const FEATURES: u32 =
+    FEATURE_RANGE_DELETES | FEATURE_EXPIRY | FEATURE_UNFINISHED_COPY | FEATURES_DERIVED;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
-const FEATURES_RESERVED: [(u32, &str); 2] =
-    [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
+const FEATURES_RESERVED: [(u32, &str); 1] = [(1 << 2, "indirect values")];
 
 /// The longest name of a key space.
 pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
@@ -261,6 +263,11 @@ mod tests {
         let shaped = StoreRecord { tables, ..store() };
         let bytes = specimen("annotation-store-first-keys.bin", &shaped.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let features = FEATURE_RANGE_DELETES | FEATURE_EXPIRY;
+        let expiring = StoreRecord { features, ..store() };
+        let bytes = specimen("annotation-store-expiry.bin", &expiring.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), expiring);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };
         let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);

@@ -13,6 +13,7 @@
 //! - A guard is only held against visible writes. So a write that is refused later, for lack of
 //!   space, fails no guard. Of two batches of one group whose guards read what the other writes,
 //!   the first is written, and the second fails.
+//! - A guard also fails if a value that was read has expired before the batch is led.
 //! - A guard also fails if a key space that it reads, or that its batch writes to, has been
 //!   dropped. The drop is committed in the lead, so no drop comes between the check and the write.
 //! - Until its batch is written, a snapshot of the sequence of its reads must be alive
@@ -62,10 +63,17 @@ impl GroupWriter {
 
     fn check_guard(&self, view: &View, guard: &Guard) -> Result<(), Error> {
         guard.reads.spaces().try_for_each(|space| view.spaces.check_read(space))?;
+        self.check_expiry(guard)?;
         match first_change(view, &guard.reads, guard.since)? {
             None => Ok(()),
             Some(change) => Err(self.conflict(change)),
         }
+    }
+
+    /// Whether a value that was read has expired since: that is a change like a write.
+    fn check_expiry(&self, guard: &Guard) -> Result<(), Error> {
+        let expired = guard.reads.expired().map(Change::Key);
+        expired.map_or(Ok(()), |change| Err(self.conflict(change)))
     }
 
     fn conflict(&self, change: Change<'_>) -> Error {
@@ -115,7 +123,7 @@ impl GroupWriter {
         let view = self.tree.view();
         guard.reads.spaces().try_for_each(|space| view.spaces.check_read(space))?;
         if self.tree.visible() <= guard.since || canary::is_broken(Rule::GuardsHeldInTheLead) {
-            return Ok(());
+            return self.check_expiry(guard);
         }
         self.check_guard(&view, guard)
     }

@@ -6,9 +6,12 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
+use terrace_env::{Date, runner};
+
 use super::key_ranges::KeyRanges;
 use crate::KeySpaceId;
 use crate::batch::Batch;
+use crate::expiry;
 use crate::key::{self, Kind};
 
 /// The full keys, and the ranges of them, that were read.
@@ -17,6 +20,8 @@ pub(crate) struct ReadSet {
     keys: BTreeSet<Vec<u8>>,
     key_bytes: usize,
     ranges: KeyRanges,
+    /// Of the values that were read, the one that expires first: when, and its full key.
+    expires: Option<(Date, Vec<u8>)>,
 }
 
 impl ReadSet {
@@ -39,6 +44,20 @@ impl ReadSet {
         if self.keys.insert(full_key) {
             self.key_bytes += bytes;
         }
+    }
+
+    /// A value was read that is unseen from a date on; `None`: it stays.
+    pub(crate) fn note_expiry(&mut self, full_key: &[u8], expiry: Option<Date>) {
+        let Some(expiry) = expiry else { return };
+        if self.expires.as_ref().is_none_or(|(first, _)| expiry < *first) {
+            self.expires = Some((expiry, full_key.to_vec()));
+        }
+    }
+
+    /// The full key of a value that was read and has expired since, if there is one.
+    pub(crate) fn expired(&self) -> Option<&[u8]> {
+        let (expiry, full_key) = self.expires.as_ref()?;
+        expiry::has_expired(*expiry, runner::date()).then_some(&full_key[..])
     }
 
     /// Adds the keys from `start` up to, and without, `end`, all of one key space.
@@ -64,7 +83,8 @@ impl ReadSet {
 
     /// About the memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.key_bytes + self.ranges.bytes()
+        let expires = self.expires.as_ref().map_or(0, |(_, full_key)| full_key.len());
+        self.key_bytes + self.ranges.bytes() + expires
     }
 }
 

@@ -35,7 +35,7 @@ fn is_seen(rig: &Rig, number: u32) -> bool {
     let key = key::seek_key(KeySpaceId::DEFAULT, &number.to_be_bytes(), rig.tree.visible());
     let view = rig.tree.view();
     let found = view.memtables().find_map(|memtable| memtable.get(&key));
-    found.is_some_and(|found: Found| found.value().is_some())
+    found.is_some_and(|found: Found| found.shown().is_some())
 }
 
 /// Flushes the oldest memtable that waits.

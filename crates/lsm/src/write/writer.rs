@@ -3,7 +3,7 @@
 //!
 //! - A batch whose range deletes would take more memory than all memtables may is refused.
 //! - Before the first range delete of a store is queued, a commit records in the store that it has
-//!   range deletes.
+//!   range deletes. The same goes for the first entry that expires.
 //! - A batch with a [guard](super::guard) is only written if the guard holds.
 //!
 //! Threads: any thread writes, and holds no lock: a write may wait for the device, for jobs and for
@@ -31,7 +31,7 @@ use crate::memory::Memory;
 use crate::memtable::FlushQueue;
 use crate::ranges::{EmptyRanges, MemoryRanges};
 use crate::space::Space;
-use crate::tree::{Committer, FEATURE_RANGE_DELETES, Tree};
+use crate::tree::{Committer, FEATURE_EXPIRY, FEATURE_RANGE_DELETES, Tree};
 use crate::{Durability, Error};
 
 /// See the [module](self).
@@ -86,6 +86,9 @@ impl Writer {
         if batch.has_ranges() {
             self.memory.check_ranges(MemoryRanges::least_of(&batch))?;
             self.announce(FEATURE_RANGE_DELETES)?;
+        }
+        if batch.has_expiries() {
+            self.announce(FEATURE_EXPIRY)?;
         }
         if batch.is_empty() && durability <= Durability::Gathered {
             return Ok(());

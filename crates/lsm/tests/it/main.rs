@@ -38,6 +38,7 @@ mod destinations;
 mod determinism;
 mod durability;
 mod events;
+mod expiry;
 mod faults;
 mod full;
 mod grandparents;

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::ByteCount;
+use terrace_env::random::{Random, Rng};
 use terrace_env::store::{Latency, MemoryStore, Store};
+use terrace_env::{ByteCount, Date, runner};
 use terrace_lsm::{
     Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
     TableOptions,
@@ -35,6 +36,43 @@ impl From<Write> for Change {
     fn from(write: Write) -> Self {
         Self::Key(write)
     }
+}
+
+/// Begin of a value that expires, before its expiry.
+const EXPIRES: &[u8] = b"expires!";
+/// The days of expiries: dates lie at their beginnings, and the date of a run in the middle, so
+/// that no date passes while an operation runs.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A value that expires at the beginning of a day: an earlier one, or up to three days from now.
+pub(crate) fn expiring_value(random: &mut Random) -> Vec<u8> {
+    let midday = runner::date().0 / DAY.as_millis() as u64;
+    let day = Date((midday + random.random_range(0..4)) * DAY.as_millis() as u64);
+    let mut value = [EXPIRES, &day.0.to_le_bytes()].concat();
+    value.resize(16 + random.random_range(0..150), b'e');
+    value
+}
+
+/// Sets the date to the middle of a day.
+pub(crate) fn begin_dates() {
+    let day = runner::date().0 / DAY.as_millis() as u64;
+    runner::set_date(Date(day * DAY.as_millis() as u64) + DAY / 2);
+}
+
+/// Goes on to the next day.
+pub(crate) fn next_day() {
+    runner::set_date(runner::date() + DAY);
+}
+
+/// When a value expires: this is part of it here, so that plain maps know.
+pub(crate) fn expiry_of(value: &[u8]) -> Option<Date> {
+    let millis = value.strip_prefix(EXPIRES)?.first_chunk::<8>()?;
+    Some(Date(u64::from_le_bytes(*millis)))
+}
+
+/// Takes out what has expired.
+pub(crate) fn expire(contents: &mut Contents) {
+    contents.retain(|_, value| expiry_of(value).is_none_or(|expiry| runner::date() < expiry));
 }
 
 /// The contents of all key spaces.
@@ -73,6 +111,13 @@ impl Model {
         let changes: Vec<Change> = writes.into_iter().map(Into::into).collect();
         apply(&mut self.now, &changes);
         self.unsynced.push(changes);
+        self.expire();
+    }
+
+    /// Takes out the entries that have expired by now.
+    pub(crate) fn expire(&mut self) {
+        expire(&mut self.now);
+        expire(&mut self.durable);
     }
 
     /// A key space was dropped, which no power cut takes back.
@@ -91,12 +136,14 @@ impl Model {
         for writes in self.unsynced.drain(..) {
             apply(&mut self.durable, &writes);
         }
+        self.expire();
         assert_eq!(self.durable, self.now);
     }
 
     /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
     /// goes on from there.
     pub(crate) fn recovered(&mut self, found: Contents) {
+        self.expire();
         let mut state = self.durable.clone();
         let mut kept = 0;
         while state != found {
@@ -104,6 +151,7 @@ impl Model {
                 panic!("{}", self.difference(&found));
             };
             apply(&mut state, writes);
+            expire(&mut state);
             kept += 1;
         }
         // Changes that came back stay: they are in a log that was found, or in a table.
@@ -128,7 +176,10 @@ pub(crate) fn batch<W: Clone + Into<Change>>(writes: &[W]) -> Batch {
     let mut batch = Batch::new();
     for change in writes.iter().cloned().map(Into::into) {
         match change {
-            Change::Key((space, key, Some(value))) => batch.put(space, &key, &value),
+            Change::Key((space, key, Some(value))) => match expiry_of(&value) {
+                Some(expiry) => batch.put_with_expiry(space, &key, &value, expiry),
+                None => batch.put(space, &key, &value),
+            },
             Change::Key((space, key, None)) => batch.delete(space, &key),
             Change::Range(space, start, Some(end)) => {
                 batch.delete_range(space, &Bounds::from(start..end))

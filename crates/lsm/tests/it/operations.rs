@@ -1,7 +1,7 @@
 //! Random operations of every kind against the model: batches of puts, deletes and range deletes,
-//! compare and swap, transactions, reads, scans, cursors and snapshots, flushes and compactions,
-//! key spaces that come and go, power cuts and new openings. One client; the jobs run at the same
-//! time. Keys are few, so that most of them are overwritten often.
+//! puts that expire, compare and swap, transactions, reads, scans, cursors and snapshots, flushes
+//! and compactions, key spaces that come and go, days that pass, power cuts and new openings. One
+//! client; the jobs run at the same time. Keys are few, so that most of them are overwritten often.
 //!
 //! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
 //! to no log and ingests are not among the operations.
@@ -33,6 +33,8 @@ pub(crate) struct Run {
     random: Random,
     /// The share of range deletes among the writes.
     ranges: f64,
+    /// The share of values that expire among the puts.
+    expiring: f64,
     spaces: Vec<KeySpaceId>,
     snapshots: Vec<(Snapshot, Contents)>,
     /// Cursors that live on while everything changes.
@@ -52,12 +54,17 @@ impl Run {
         let spaces = vec![KeySpaceId::DEFAULT, engine.create_key_space("users").unwrap()];
         let mut random = Random::seeded(seed);
         let ranges = [0.0, 0.002, 0.02, 0.1, 0.4][random.random_range(0..5)];
+        let expiring = [0.0, 0.05, 0.3, 0.9][random.random_range(0..4)];
+        if runner::is_simulated() {
+            model::begin_dates();
+        }
         Self {
             store,
             engine,
             model: Model::default(),
             random,
             ranges,
+            expiring,
             spaces,
             snapshots: Vec::new(),
             walks: Vec::new(),
@@ -94,6 +101,9 @@ impl Run {
         if self.random.random_bool(0.3) {
             return (space, key, None);
         }
+        if self.random.random_bool(self.expiring) {
+            return (space, key, Some(model::expiring_value(&mut self.random)));
+        }
         let size = match self.random.random_range(0..20) {
             0 => 0,
             1 => self.random.random_range(1000..5000),
@@ -123,13 +133,16 @@ impl Run {
         let (space, key, new) = self.write();
         let there = self.model.now.get(&(space, key.clone())).cloned();
         let expected = if self.random.random_bool(0.8) { there.clone() } else { self.write().2 };
-        let swap = self.engine.compare_and_swap(
-            (space, &key),
-            expected.as_deref(),
-            new.as_deref(),
-            ReadOptions::default(),
-            Durability::Gathered,
-        );
+        let (engine, place, expected_now) = (&self.engine, (space, &key[..]), expected.as_deref());
+        let (options, durability) = (ReadOptions::default(), Durability::Gathered);
+        let expiry = new.as_deref().and_then(model::expiry_of);
+        let swap = match (new.as_deref(), expiry) {
+            (Some(new), Some(expiry)) => {
+                let new = (new, expiry);
+                engine.compare_and_swap_with_expiry(place, expected_now, new, options, durability)
+            }
+            (new, _) => engine.compare_and_swap(place, expected_now, new, options, durability),
+        };
         match swap.unwrap() {
             Swap::Kept(found) => {
                 assert_ne!(there, expected);
@@ -152,7 +165,10 @@ impl Run {
             assert_eq!(found.as_deref(), there.map(|value| &value[..]));
             let change = self.change();
             match &change {
-                Change::Key((space, key, Some(value))) => transaction.put(*space, key, value),
+                Change::Key((space, key, Some(value))) => match model::expiry_of(value) {
+                    Some(expiry) => transaction.put_with_expiry(*space, key, value, expiry),
+                    None => transaction.put(*space, key, value),
+                },
                 Change::Key((space, key, None)) => transaction.delete(*space, key),
                 Change::Range(space, start, end) => {
                     let bounds = Bounds::starting_at(start);
@@ -213,7 +229,8 @@ impl Run {
         if self.walks.len() > 3 {
             self.walks.remove(0);
         }
-        let then = self.snapshots.pop();
+        let mut then = self.snapshots.pop();
+        then.iter_mut().for_each(|(_, contents)| model::expire(contents));
         let (space, bounds, held) = self.range(then.as_ref().map(|(_, contents)| contents));
         let cursor = match &then {
             Some((snapshot, _)) => snapshot.cursor(space, &bounds),
@@ -235,7 +252,9 @@ impl Run {
     }
 
     fn check_snapshot(&mut self) {
-        let Some((snapshot, then)) = self.snapshots.first() else { return };
+        let Some((snapshot, then)) = self.snapshots.first_mut() else { return };
+        // Entries expire for snapshots, too.
+        model::expire(then);
         let mut found = Contents::new();
         for space in &self.spaces {
             for entry in snapshot.scan(*space, &Bounds::all()).unwrap() {
@@ -243,7 +262,7 @@ impl Run {
                 found.insert((*space, key.to_vec()), value.to_vec());
             }
         }
-        assert_eq!(&found, then);
+        assert_eq!(&found, &*then);
     }
 
     fn take_snapshot(&mut self) {
@@ -298,6 +317,15 @@ impl Run {
         self.model.recovered(contents(&self.engine));
     }
 
+    /// Another day, on which some values have expired. Walks from before may show them or not.
+    fn next_day(&mut self) {
+        if runner::is_simulated() {
+            model::next_day();
+            self.model.expire();
+            self.walks.clear();
+        }
+    }
+
     pub(crate) fn step(&mut self) {
         match self.random.random_range(0..1000) {
             0..700 => self.write_some(),
@@ -326,6 +354,7 @@ impl Run {
             }
             988..992 => self.reopen(),
             992 => self.drop_space(),
+            993..996 => self.next_day(),
             _ => runner::yield_now(),
         }
     }
@@ -372,7 +401,7 @@ fn random_operations_agree_with_an_ordered_map() {
 #[test]
 fn writes_reach_every_part_of_the_tree() {
     runner::simulate(1, || {
-        let mut run = Run { ranges: 0.001, ..Run::new(1) };
+        let mut run = Run { ranges: 0.001, expiring: 0.0, ..Run::new(1) };
         let mut deepest = 0;
         for _ in 0..4000 {
             run.write_some();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use terrace::{Batch, Bounds, ByteCount, Db, Durability, Options, System};
+use terrace::{Batch, Bounds, ByteCount, Date, Db, Durability, Options, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::runner;
 use terrace_zone::linux::BlockDevice;
@@ -127,9 +127,17 @@ pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
                 batch.delete(&key(at));
                 held.remove(&key(at));
             }
-            _ => {
+            6 => {
+                // Long ago: a delete.
+                batch.put_with_expiry(&key(at), b"expired", Date(number));
+                held.remove(&key(at));
+            }
+            other => {
                 let value = vec![random.random::<u8>(); random.random_range(0..600)];
-                batch.put(&key(at), &value);
+                match other {
+                    7..12 => batch.put_with_expiry(&key(at), &value, Date::MAX),
+                    _ => batch.put(&key(at), &value),
+                };
                 held.insert(key(at), value);
             }
         }

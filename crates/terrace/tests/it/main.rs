@@ -9,6 +9,7 @@ mod cuts;
 mod delete_only;
 mod devices;
 mod errors;
+mod expiry;
 mod extremes;
 mod fills;
 mod flakey;

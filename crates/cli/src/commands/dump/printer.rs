@@ -116,6 +116,9 @@ pub(crate) fn entry_object(entry: &Entry, values: bool) -> Map<String, Value> {
     object.insert("sequence".into(), entry.sequence.0.into());
     object.insert("kind".into(), kind_text(entry.kind).into());
     object.insert("bytes".into(), entry.value.len().into());
+    if let Some(expiry) = entry.expiry {
+        object.insert("expiry_millis".into(), expiry.0.into());
+    }
     if entry.kind == RANGE_DELETE {
         escape::insert(&mut object, "end", &entry.value);
     } else if values {
@@ -135,6 +138,9 @@ pub(crate) fn entry_line(out: &mut dyn Write, entry: &Entry, values: bool) -> io
         write!(out, "  {}", Escaped(&entry.value))?;
     } else {
         write!(out, "  {} bytes", entry.value.len())?;
+    }
+    if let Some(expiry) = entry.expiry {
+        write!(out, "  expires {expiry}")?;
     }
     writeln!(out)
 }

@@ -15,9 +15,10 @@ use std::time::Duration;
 use clap::ArgGroup;
 use serde::Serialize;
 use terrace_lab::arrivals::statistics::Analysis;
-use terrace_lab::arrivals::{Process, ProcessError, parse_time, read_instants, write_instants};
+use terrace_lab::arrivals::{Process, ProcessError, read_instants, write_instants};
 use terrace_lab::plot::draw_arrivals;
 
+use super::super::duration::duration;
 use super::estimates::{Thesis, Validation};
 use super::findings_of_arrivals as findings;
 use crate::escape::{Visible, shown};
@@ -87,11 +88,6 @@ pub(crate) struct Arrivals {
     /// Write a plot of arrivals over time and of their autocorrelation to this file, as SVG
     #[arg(long, value_name = "FILE", conflicts_with_all = ["thesis", "validate"])]
     plot: Option<PathBuf>,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    // Clap says which option it was.
-    parse_time("", text).map_err(|error| error.to_string().trim_start_matches(": ").to_owned())
 }
 
 /// Statistics of arrivals, in JSON.

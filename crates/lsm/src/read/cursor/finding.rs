@@ -11,11 +11,12 @@
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use super::{Cursor, Standing};
 use crate::Error;
 use crate::cost;
+use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{self, Kind, Trailer};
 use crate::read::stretch::Stretch;
 
@@ -77,7 +78,7 @@ impl Cursor {
                     Some(coverage) => coverage.hides(full_key, trailer.sequence())?,
                     None => false,
                 };
-                if trailer.kind() == Some(Kind::Put) && !hidden {
+                if !hidden && self.is_shown(trailer)? {
                     self.hidden = 0;
                     self.merge.ready()?;
                     return Ok(self.arrive_forward());
@@ -97,17 +98,15 @@ impl Cursor {
     /// Goes back to a visible key.
     pub(super) fn find_backward(&mut self) -> Result<bool, Error> {
         self.versions = 0;
-        // The newest version so far of the key in `full_key`, once one is visible.
-        let mut newest: Option<Trailer> = None;
-        let is_put =
-            |version: Option<Trailer>| version.is_some_and(|v| v.kind() == Some(Kind::Put));
+        // Whether the newest version so far of the key in `full_key` is shown, once one is visible.
+        let mut newest: Option<bool> = None;
         while let Some(found) = self.merge.key() {
             let (full_key, trailer) = key::split(found);
             if full_key < &self.start[..] {
                 break;
             }
             if newest.is_some() && full_key != self.full_key {
-                if is_put(newest) {
+                if newest == Some(true) {
                     break;
                 }
                 newest = None;
@@ -139,17 +138,39 @@ impl Cursor {
                     self.full_key.clear();
                     self.full_key.extend_from_slice(full_key);
                 }
-                newest = Some(trailer);
-                if is_put(newest) {
-                    self.merge.ready()?;
-                    self.value = self.merge.value();
-                }
+                newest = Some(self.take_shown(trailer)?);
             }
             if !(hidden && newest.is_none() && self.leap_backward()?) {
                 self.merge.prev()?;
             }
         }
-        Ok(self.end_backward(is_put(newest)))
+        Ok(self.end_backward(newest == Some(true)))
+    }
+
+    /// Whether the entry at which the merge stands has a value that had not expired when the cursor
+    /// was made. Notes its expiry.
+    fn is_shown(&mut self, trailer: Trailer) -> Result<bool, Error> {
+        self.expiry = None;
+        match trailer.kind() {
+            Some(Kind::Put) => Ok(true),
+            Some(Kind::PutWithExpiry) => {
+                self.merge.ready()?;
+                self.expiry = expiry::split(self.merge.value_slice()).map(|(expiry, _)| expiry);
+                Ok(self.expiry.is_some_and(|expiry| !expiry::has_expired(expiry, self.date)))
+            }
+            Some(Kind::Delete | Kind::RangeDelete) | None => Ok(false),
+        }
+    }
+
+    /// The same; takes the value if it is shown.
+    fn take_shown(&mut self, trailer: Trailer) -> Result<bool, Error> {
+        let is_shown = self.is_shown(trailer)?;
+        if is_shown {
+            self.merge.ready()?;
+            self.value = self.merge.value();
+            self.value.advance(self.expiry.map_or(0, |_| EXPIRY_BYTES));
+        }
+        Ok(is_shown)
     }
 
     /// Forward, passes an entry: skips to the end of the keys that are known to be empty. Whether
@@ -190,9 +211,10 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Backward, where a key has many versions: the newest visible one of the key at which the
-    /// merge stands, which is then in `full_key`. The merge goes on to the key before.
-    pub(super) fn find_newest(&mut self) -> Result<Option<Trailer>, Error> {
+    /// Backward, where a key has many versions: whether the newest visible one is shown, if there
+    /// is one, of the key at which the merge stands, which is then in `full_key`. The merge goes on
+    /// to the key before.
+    pub(super) fn find_newest(&mut self) -> Result<Option<bool>, Error> {
         let Some(found) = self.merge.key() else { return Ok(None) };
         let full_key = key::split(found).0.to_vec();
         self.merge.seek(&key::internal_key(&full_key, Trailer::seek(self.sequence)))?;
@@ -203,10 +225,7 @@ impl Cursor {
         {
             newest = None;
         }
-        if newest.is_some_and(|trailer| trailer.kind() == Some(Kind::Put)) {
-            self.merge.ready()?;
-            self.value = self.merge.value();
-        }
+        let newest = newest.map(|trailer| self.take_shown(trailer)).transpose()?;
         self.merge.seek_before(&key::internal_key(&full_key, Trailer::NEWEST))?;
         self.full_key = full_key;
         Ok(newest)
