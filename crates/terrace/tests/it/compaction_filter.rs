@@ -147,7 +147,7 @@ fn a_snapshot_keeps_its_values_until_it_ends() {
     });
 }
 
-/// What may be read under a key.
+/// Value of a key, and whether it may go.
 #[derive(Clone, Debug)]
 enum Held {
     Kept(Vec<u8>),

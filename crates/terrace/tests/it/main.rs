@@ -17,6 +17,7 @@ mod full;
 mod geardb;
 mod handles;
 mod ingest;
+mod kept_stores;
 mod kills;
 mod kills_child;
 mod kinds;
