@@ -10,9 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace::{
-    ByteCount, Compression, Db, Durability, FormatOptions, Options, Row, System,
-};
+use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options, Row, System};
 use terrace_env::Uuid;
 use terrace_zone::{Access, Device, Emulator, Geometry};
 
@@ -28,9 +26,24 @@ struct Kept {
 }
 
 const KEPT: [Kept; 3] = [
-    Kept { name: "0.1-bluefs", row: Row::Bluefs, compression: Compression::Lz4, conventional: false },
-    Kept { name: "0.1-sliced", row: Row::Sliced, compression: Compression::Zstd, conventional: false },
-    Kept { name: "0.1-geardb", row: Row::Geardb, compression: Compression::None, conventional: true },
+    Kept {
+        name: "0.1-bluefs",
+        row: Row::Bluefs,
+        compression: Compression::Lz4,
+        conventional: false,
+    },
+    Kept {
+        name: "0.1-sliced",
+        row: Row::Sliced,
+        compression: Compression::Zstd,
+        conventional: false,
+    },
+    Kept {
+        name: "0.1-geardb",
+        row: Row::Geardb,
+        compression: Compression::None,
+        conventional: true,
+    },
 ];
 
 const NUMBERS: &str = "numbers";
@@ -132,9 +145,8 @@ fn stores_of_release_0_1_open_and_are_written_on() {
         }
         let folder = tempfile::tempdir().unwrap();
         let image = kept.copy(folder.path());
-        let open = |access| -> Arc<dyn Device> {
-            Arc::new(Emulator::open_image(&image, access).unwrap())
-        };
+        let open =
+            |access| -> Arc<dyn Device> { Arc::new(Emulator::open_image(&image, access).unwrap()) };
         let mut held = held();
 
         let db = Db::open_device(open(Access::ReadOnly), options().read_only(true)).unwrap();
