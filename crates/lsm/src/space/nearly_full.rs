@@ -12,7 +12,11 @@
 //! ([`NEAR_PART`]) of the bytes that stay, until the room is half of these ([`CLEAR_PART`]). The
 //! two are far apart because merges that run need space for both their inputs and their outputs.
 //!
-//! Plain values. The sums over all tables are made only if space is that short.
+//! # Cost
+//! A look goes over all tables. It is left out while space alone tells the answer, and while less
+//! than a 256th ([`LOOK_PART`]) of the live bytes has come or gone since the last look.
+//!
+//! Plain values.
 
 use terrace_env::ByteCount;
 use terrace_env::store::SpaceInfo;
@@ -25,6 +29,8 @@ use crate::tree::View;
 const NEAR_PART: u64 = 8;
 /// It is not any more if its room is at least this part, a divisor.
 const CLEAR_PART: u64 = 2;
+/// Another look is due once this part of the live bytes has come or gone, a divisor.
+const LOOK_PART: u64 = 256;
 /// Weight of all earlier merges beside the next one.
 const KEPT: f64 = 15.0 / 16.0;
 
@@ -61,24 +67,62 @@ impl GarbageShare {
     }
 }
 
-impl Fullness {
-    /// As a store is now; `None`: it has so much space that nothing else counts.
-    pub(super) fn of(view: &View, space: &SpaceInfo, garbage: GarbageShare) -> Option<Self> {
+/// The last look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Looked {
+    /// The bytes that were there for puts.
+    there: u64,
+    /// The store, if it was nearly full.
+    found: Option<Fullness>,
+}
+
+impl Looked {
+    /// Another look at a store, or the last one again if little has changed.
+    pub(super) fn again(
+        last: Option<Self>,
+        view: &View,
+        space: &SpaceInfo,
+        garbage: GarbageShare,
+    ) -> Self {
         let there = space.for_puts.0.saturating_add(space.reserved.0);
-        if there.saturating_mul(CLEAR_PART) >= space.live.0 {
+        let was_near = last.is_some_and(|last| last.found.is_some());
+        let is_due = |last: Self| last.there.abs_diff(there) >= space.live.0 / LOOK_PART;
+        match last {
+            Some(last) if !is_due(last) => last,
+            _ => Self { there, found: Fullness::of(view, space.live.0, there, garbage, was_near) },
+        }
+    }
+
+    pub(super) fn found(&self) -> Option<Fullness> {
+        self.found
+    }
+}
+
+impl Fullness {
+    /// As a store is now, if it is nearly full. `there`: bytes that are there for puts.
+    fn of(
+        view: &View,
+        live: u64,
+        there: u64,
+        garbage: GarbageShare,
+        was_near: bool,
+    ) -> Option<Self> {
+        let part = if was_near { CLEAR_PART } else { NEAR_PART };
+        if there.saturating_mul(part) >= live {
             return None;
         }
         let sums = Sums::of(&view.version);
         let freed = garbage.of(sums.above).saturating_add(deleted(view).0).min(sums.bytes);
         let freed = if sums.pays(freed) { freed } else { 0 };
-        Some(Self { live: ByteCount(sums.bytes - freed), room: ByteCount(there + freed) })
+        let found = Self { live: ByteCount(sums.bytes - freed), room: ByteCount(there + freed) };
+        (found.is_near() || (was_near && !found.is_clear())).then_some(found)
     }
 
-    pub(super) fn is_near(&self) -> bool {
+    fn is_near(&self) -> bool {
         self.room.0.saturating_mul(NEAR_PART) < self.live.0
     }
 
-    pub(super) fn is_clear(&self) -> bool {
+    fn is_clear(&self) -> bool {
         self.room.0.saturating_mul(CLEAR_PART) >= self.live.0
     }
 }

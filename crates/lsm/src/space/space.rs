@@ -37,7 +37,7 @@ use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{ByteCount, Date, Time, runner};
 use terrace_policy::{Pressure, WriteRule};
 
-use super::nearly_full::{Fullness, GarbageShare};
+use super::nearly_full::{Fullness, GarbageShare, Looked};
 use super::throttle::Throttle;
 use crate::Error;
 use crate::canary::{self, Rule};
@@ -85,8 +85,8 @@ struct State {
     /// At which change a compaction that was due found no space.
     refused_at: Option<u64>,
     garbage: GarbageShare,
-    /// As of the last look.
-    is_nearly_full: bool,
+    /// The last look how full the store is.
+    looked: Option<Looked>,
 }
 
 /// Whether there is space, at one change of the tree. See the [module](self).
@@ -143,7 +143,7 @@ impl Space {
             exhausted_until: None,
             refused_at: None,
             garbage: GarbageShare::default(),
-            is_nearly_full: false,
+            looked: None,
         };
         Self { state: Mutex::new(state), changed: Condvar::default() }
     }
@@ -295,13 +295,14 @@ impl Space {
     /// Looks how full the store is. Returns that if it is nearly full, and whether it has become so
     /// since the last look.
     pub(crate) fn look(&self, view: &View, space: &SpaceInfo) -> Option<(Fullness, bool)> {
-        let garbage = self.state.lock().garbage;
-        let found = Fullness::of(view, space, garbage);
-        let mut state = self.state.lock();
-        let was_near = state.is_nearly_full;
-        let is_near = found.filter(|found| found.is_near() || (was_near && !found.is_clear()));
-        state.is_nearly_full = is_near.is_some();
-        is_near.map(|found| (found, !was_near))
+        let (garbage, last) = {
+            let state = self.state.lock();
+            (state.garbage, state.looked)
+        };
+        let looked = Looked::again(last, view, space, garbage);
+        self.state.lock().looked = Some(looked);
+        let was_near = last.is_some_and(|last| last.found().is_some());
+        looked.found().map(|found| (found, !was_near))
     }
 
     /// Waits until a moment; `false` if it does not wait for that long, because writers or a lack
