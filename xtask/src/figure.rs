@@ -62,14 +62,15 @@ fn traces(line: &str) -> anyhow::Result<String> {
 }
 
 fn compare(held: &str, found: &str) -> anyhow::Result<()> {
-    let differs = |&(held, found): &(&str, &str)| held != found;
-    let first = held.lines().zip(found.lines()).find(differs);
-    if let Some((held, found)) = first {
-        anyhow::bail!(
-            "{HELD}: expected `{held}`, found `{found}`: the figures of this system come out \
-             otherwise now. If this is meant: `cargo xtask figure --regenerate`"
-        );
-    }
+    let differing = held.lines().zip(found.lines()).filter(|(held, found)| held != found);
+    let differing: Vec<String> =
+        differing.map(|(held, found)| format!("expected `{held}`, found `{found}`")).collect();
+    ensure!(
+        differing.is_empty(),
+        "{HELD}: {}: the figures of these systems come out otherwise now. If this is meant: \
+         `cargo xtask figure --regenerate`",
+        differing.join("; ")
+    );
     let counts = (held.lines().count(), found.lines().count());
     ensure!(counts.0 == counts.1, "{HELD}: expected {} runs, found {}", counts.0, counts.1);
     Ok(())
@@ -92,6 +93,9 @@ mod tests {
         compare(&found, &found).unwrap();
         let error = compare(&found.replace("00ff", "00fe"), &found).unwrap_err().to_string();
         assert!(error.contains("expected `e | s | 26 GiB | fillrandom | 00fe`, found"), "{error}");
+        let two = |trace| found.repeat(2).replace("00ff", trace);
+        let error = compare(&two("00fe"), &two("00fd")).unwrap_err().to_string();
+        assert_eq!(error.matches("expected `e").count(), 2, "{error}");
         let error = compare(&found.repeat(2), &found).unwrap_err().to_string();
         assert!(error.ends_with("expected 2 runs, found 1"), "{error}");
         assert!(traces(r#"{"outcomes": []}"#).is_err());

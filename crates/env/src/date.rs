@@ -1,4 +1,4 @@
-//! [`Date`]: a date, to the millisecond. Read it with [`runner::date`](crate::runner::date).
+//! [`Date`]: a date, to the millisecond. Read it with [`date`](crate::runner::date).
 //!
 //! - A date counts milliseconds since the beginning of 1970 (UTC), without leap seconds, as the
 //!   operating system does. Sums and conversions end at the first and at the last date.

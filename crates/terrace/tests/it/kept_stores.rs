@@ -58,7 +58,7 @@ impl Kept {
     fn make(&self) {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("drive.img");
-        let conventional = if self.conventional { vec![0..2] } else { Vec::new() };
+        let conventional = self.conventional.then_some(0..2).into_iter().collect();
         let geometry = Geometry { conventional, ..Geometry::uniform(ByteCount::kib(128), 64) };
         let drive = Emulator::create_image(&image, geometry, Uuid([7; 16])).unwrap();
         let system = System::of(self.row);
