@@ -4,9 +4,9 @@
 //!
 //! - The entries are decoded once when the index is made, so that a search cannot fail. The value
 //!   of an entry, the place of a block, is not checked here, and neither is the order of the keys.
-//! - The entries of a table with first keys also have the first key of their block
-//!   ([`first_key`](super::first_key)). When the index is made, each is checked to be behind the
-//!   entry before, and not behind its own entry.
+//! - The entries of a table with first keys also have the first key of their block ([`first_key`]).
+//!   When the index is made, each is checked to be behind the entry before, and not behind its own
+//!   entry.
 //! - A search compares eight bytes per entry, which lie close together in memory: those behind the
 //!   common prefix of all full keys. It compares whole keys if the eight bytes are equal.
 //!
