@@ -13,8 +13,9 @@
 //! two are far apart because merges that run need space for both their inputs and their outputs.
 //!
 //! # Cost
-//! A look goes over all tables. It is left out while space alone tells the answer, and while less
-//! than a 256th ([`LOOK_PART`]) of the live bytes has come or gone since the last look.
+//! A look goes over all tables. It is left out while space alone tells the answer. It is also left
+//! out if since the last look less than a 256th ([`LOOK_PART`]) of the live bytes has come or gone,
+//! and merges have found about as much garbage ([`GARBAGE_STEP`]).
 //!
 //! Plain values.
 
@@ -31,6 +32,8 @@ const NEAR_PART: u64 = 8;
 const CLEAR_PART: u64 = 2;
 /// Another look is due once this part of the live bytes has come or gone, a divisor.
 const LOOK_PART: u64 = 256;
+/// Or once the part of garbage has changed by this.
+const GARBAGE_STEP: f64 = 1.0 / 16.0;
 /// Weight of all earlier merges beside the next one.
 const KEPT: f64 = 15.0 / 16.0;
 
@@ -58,12 +61,14 @@ impl GarbageShare {
         self.dropped = self.dropped * KEPT + dropped.min(newer) as f64;
     }
 
+    /// The part of such bytes that is garbage.
+    fn part(&self) -> f64 {
+        if self.newer <= 0.0 { 0.0 } else { self.dropped / self.newer }
+    }
+
     /// So much of these bytes is garbage.
     fn of(&self, above: u64) -> u64 {
-        if self.newer <= 0.0 {
-            return 0;
-        }
-        (above as f64 * self.dropped / self.newer) as u64
+        (above as f64 * self.part()) as u64
     }
 }
 
@@ -72,6 +77,8 @@ impl GarbageShare {
 pub(super) struct Looked {
     /// The bytes that were there for puts.
     there: u64,
+    /// The part of garbage.
+    garbage: f64,
     /// The store, if it was nearly full.
     found: Option<Fullness>,
 }
@@ -86,10 +93,17 @@ impl Looked {
     ) -> Self {
         let there = space.for_puts.0.saturating_add(space.reserved.0);
         let was_near = last.is_some_and(|last| last.found.is_some());
-        let is_due = |last: Self| last.there.abs_diff(there) >= space.live.0 / LOOK_PART;
+        let garbage_part = garbage.part();
+        let is_due = |last: Self| {
+            last.there.abs_diff(there) >= space.live.0 / LOOK_PART
+                || (last.garbage - garbage_part).abs() >= GARBAGE_STEP
+        };
         match last {
             Some(last) if !is_due(last) => last,
-            _ => Self { there, found: Fullness::of(view, space.live.0, there, garbage, was_near) },
+            _ => {
+                let found = Fullness::of(view, space.live.0, there, garbage, was_near);
+                Self { there, garbage: garbage_part, found }
+            }
         }
     }
 
