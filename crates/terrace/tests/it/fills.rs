@@ -109,6 +109,15 @@ impl Full {
         assert!(took < LONGEST, "{case:?}: {what} took {took:?}; {space:?}");
     }
 
+    /// A compaction of everything. Under `sliced` it may find no space in a store that is full to
+    /// the last block, and is refused; the deletes that follow must find space nevertheless.
+    fn compact(&self) {
+        self.must("a compaction", |db| match db.compact_all() {
+            Err(error) if self.case.row == Row::Sliced && error.is_space() => Ok(()),
+            done => done,
+        });
+    }
+
     /// Puts new keys until one is refused; how many.
     fn fill(&mut self) -> usize {
         let before = self.held.len();
@@ -183,7 +192,7 @@ fn fill_and_empty_again(mut full: Full) -> usize {
     for _ in 0..case.rounds {
         fills.push(full.fill_and_overwrite());
         full.must("a flush", Db::flush);
-        full.must("a compaction", Db::compact_all);
+        full.compact();
         full.reopen();
         full.verify();
         full.delete_most();
