@@ -69,8 +69,8 @@ impl IoBuf {
         }
     }
 
-    /// Makes room for `more` bytes, and for as many again as there are, so that a buffer that grows
-    /// is seldom moved.
+    /// Makes room for `more` bytes, and at least doubles the capacity when it is exceeded, so that
+    /// a growing buffer is seldom moved.
     fn reserve(&mut self, more: usize) {
         let (len, capacity) = (self.len(), self.capacity());
         if more <= capacity - len {
@@ -135,9 +135,9 @@ impl IoBuf {
     }
 }
 
-/// Sets the length, filling with zero bytes what is new. `AVec::resize` writes byte by byte, and
-/// only with link-time optimisation does the compiler make a fill of that. Without, it takes longer
-/// than to read a block into the buffer from the host's page cache.
+/// Sets the length, and fills new bytes with zeros. `AVec::resize` writes byte by byte, and
+/// only with link-time optimisation does the compiler turn that into a fill. Without it, the loop
+/// takes longer than to read a block into the buffer from the host's page cache.
 fn resize(bytes: &mut SmallBytes, len: usize) {
     static ZEROS: [u8; IoBuf::ALIGNMENT] = [0; IoBuf::ALIGNMENT];
     bytes.truncate(len);
@@ -224,7 +224,7 @@ mod tests {
         buf.extend(b"new");
         buf.resize(MAPPED_MIN);
         assert_eq!((&buf[..3], buf.capacity()), (&b"new"[..], capacity));
-        assert!(buf[3..].iter().all(|&byte| byte == 0), "nothing is left of what was there");
+        assert!(buf[3..].iter().all(|&byte| byte == 0), "old bytes are left");
         assert_eq!(IoBuf::zeroed(MAPPED_MIN)[..], vec![0; MAPPED_MIN][..]);
     }
 

@@ -1,5 +1,5 @@
 //! The byte codec: [`Reader`] decodes fields from bytes, [`Writer`] appends encoded fields. Fields
-//! are little-endian integers of 8 to 64 bits, UUIDs, varints, raw bytes, and bytes behind a `u32`
+//! are little-endian integers of 8 to 64 bits, UUIDs, varints, raw bytes, and bytes after a `u32`
 //! length.
 //!
 //! A [`Reader`] checks each length before it uses it: bytes that do not decode give a

@@ -3,7 +3,7 @@
 //! - A date counts milliseconds since the beginning of 1970 (UTC), without leap seconds, as the
 //!   operating system does. Sums and conversions end at the first and at the last date.
 //! - Dates say when an entry expires. Nothing else may depend on them: the clock of a machine can
-//!   be set, forward and back. What waits or measures takes a [`Time`](crate::Time).
+//!   be set, forward and back. Code that waits or measures takes a [`Time`](crate::Time).
 //!
 //! A plain value.
 
@@ -21,7 +21,7 @@ impl Date {
     /// The last date: in 580 million years.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The date after so much time from now.
+    /// The date that is `time` from now.
     #[must_use]
     pub fn from_now(time: Duration) -> Self {
         runner::date() + time

@@ -1,7 +1,7 @@
 //! [`MemoryGauge`]: counts the bytes of memory that are in use for one purpose, and their peak. It
 //! only counts: it does not allocate that memory, and has no limit.
 //!
-//! A gauge can be a part of another one, its *whole*: what is counted in the part is counted in the
+//! A gauge can be a part of another one, its *whole*: bytes counted in the part are counted in the
 //! whole, too. A [`MemoryLease`] is a share of the count that is given back when it is dropped.
 //!
 //! Any number of threads may count and read at once. Part and whole, count and peak are changed one

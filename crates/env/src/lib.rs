@@ -3,7 +3,7 @@
 //!
 //! A store that takes these things from here alone can run on real threads, and unchanged as
 //! simulated actors on a virtual clock ([`runner`]). [`Store`] is the interface between a key-value
-//! engine and whatever keeps its files; an in-memory fake is included. The other modules have units
+//! engine and the keeper of its files; an in-memory fake is included. The other modules have units
 //! and ids, I/O buffers and pages, sequences that share chunks, hash tables, checksums, the byte
 //! codec, memory gauges, limits of options, claims of users, reading of text up to a limit, text
 //! with its invisible characters escaped, a test for regular files, locked files, and the causes of

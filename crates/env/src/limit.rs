@@ -2,7 +2,7 @@
 //! Both ends belong to the range.
 //!
 //! [`Limit::check`] returns an error for a value outside of the range, and does not change the
-//! value. The error, [`OutOfRange`], has the option, the value, what was expected, and the reason.
+//! value. The error, [`OutOfRange`], has the option, the value, the expectation, and the reason.
 //! It also serves for an option that does not fit another option, or the store
 //! ([`OutOfRange::relation`]).
 
@@ -21,7 +21,7 @@ pub struct Limit<T> {
     pub reason: &'static str,
 }
 
-/// An option that cannot be what it is.
+/// An option with a value that it cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} is {got}: expected {expected}; {reason}")]
 pub struct OutOfRange {

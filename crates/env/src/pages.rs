@@ -19,11 +19,11 @@ use memmap2::MmapMut;
 /// same threshold, and raises it when a mapped block is freed.
 pub const MAPPED_MIN: usize = 128 << 10;
 
-/// Zeroed memory that begins on a page. Pages that nobody writes to take no memory.
+/// Zeroed memory that begins on a page. Pages that are never written take no memory.
 pub struct Pages(MmapMut);
 
 impl Pages {
-    /// Memory of so many bytes. As with any allocation, the process ends where there is none left.
+    /// Memory of `len` bytes. As with any allocation, the process ends when no memory is left.
     ///
     /// # Panics
     /// When it is to be of no bytes.

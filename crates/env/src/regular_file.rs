@@ -1,17 +1,18 @@
-//! Tells regular files from whatever else a path can lead to. To open a pipe waits for somebody at
-//! its other end, perhaps for ever. So [`check_regular`] comes before a file is opened that was
-//! found, or that is read more than once. It follows symbolic links.
+//! Tells regular files from pipes, devices, directories and other things that a path can lead to.
+//! To open a pipe waits for another process at its other end, perhaps for ever. So
+//! [`check_regular`] comes before the opening of a file that was found by a search, or that is read
+//! more than once. It follows symbolic links.
 
 use std::fs::FileType;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Refuses whatever is no regular file, unopened.
+/// Refuses anything but a regular file, without opening it.
 ///
 /// # Errors
-/// Of the kind [`InvalidData`](io::ErrorKind::InvalidData), with what was expected and what was
-/// found; or those of the host.
+/// Of the kind [`InvalidData`](io::ErrorKind::InvalidData), with the expected and the found kind of
+/// file; or an error of the host.
 pub fn check_regular(path: &Path) -> io::Result<()> {
     let found = std::fs::metadata(path)?.file_type();
     if found.is_file() {

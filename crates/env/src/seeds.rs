@@ -12,7 +12,7 @@
 use std::ffi::OsStr;
 use std::ops::Range;
 
-/// The seeds to run for a test that runs `default` of them when nobody says otherwise.
+/// The seeds to run for a test that runs `default` of them unless the environment says otherwise.
 ///
 /// # Panics
 /// When a variable is set to something that is not a number, or when they ask for seeds beyond the

@@ -1,4 +1,4 @@
-//! Reads text that somebody else has made, up to a limit: a device such as `/dev/zero` has no end,
+//! Reads text of foreign origin, up to a limit: a device such as `/dev/zero` has no end,
 //! and would take all memory.
 //!
 //! - [`read_file`]: the whole text of a regular file.
@@ -6,9 +6,9 @@
 //! - [`read_line`]: the next line, as bytes.
 //! - [`Lines`]: an iterator over lines of text.
 //!
-//! Whatever is beyond the limit, or not UTF-8 where text is wanted, is an error of the kind
-//! [`InvalidData`](io::ErrorKind::InvalidData), which says what was expected and what was found. It
-//! does not name the file or the line.
+//! Text beyond the limit, or bytes other than UTF-8 where text is wanted, are an error of the kind
+//! [`InvalidData`](io::ErrorKind::InvalidData), which says the expected and the found. It does not
+//! name the file or the line.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};
@@ -26,7 +26,7 @@ pub fn read_file(path: &Path, max: ByteCount) -> io::Result<String> {
     read_input(path, max)
 }
 
-/// Reads at most `max` bytes of whatever somebody has named. A named pipe is waited for.
+/// Reads at most `max` bytes of a path that a user has named. Waits for the writer of a named pipe.
 pub fn read_input(path: &Path, max: ByteCount) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(max.0.saturating_add(1)).read_to_end(&mut bytes)?;

@@ -3,8 +3,8 @@
 //!
 //! [`ByteCount`] reads sizes from text: `K` and `KiB` are 1024 bytes, `KB` is 1000, likewise M, G
 //! and T, in small or capital letters. A number alone, or with `B`, is in bytes; so is one in
-//! hexadecimal digits behind `0x`. A size is printed in the largest of B, KiB, MiB, GiB and TiB
-//! that it reaches, rounded to a tenth if it is no whole number of them.
+//! hexadecimal digits after `0x`. A size is printed in the largest of B, KiB, MiB, GiB and TiB that
+//! it reaches, rounded to a tenth if it is no whole number of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -135,9 +135,9 @@ impl fmt::Display for ByteCount {
 }
 
 impl ByteCount {
-    /// The size to the byte, with the rounded one behind it: `67108865 B (64.0 MiB)`. For messages
-    /// where two sizes are to be told apart that may round to the same, such as a limit and what
-    /// goes beyond it.
+    /// The size to the byte, followed by the rounded one: `67108865 B (64.0 MiB)`. For messages
+    /// where two sizes are to be told apart that may round to the same, such as a limit and a size
+    /// beyond it.
     #[must_use]
     pub fn exact(self) -> impl fmt::Display {
         Exact(self)

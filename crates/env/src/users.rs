@@ -1,12 +1,12 @@
-//! [`Users`]: who uses a thing that one user may change or several may read, such as a device or a
-//! store. Two users that write to one device would destroy each other's data.
+//! [`Users`]: the users of a thing that one user may change or several may read, such as a device
+//! or a store. Two users that write to one device would destroy each other's data.
 //!
 //! A user takes a [`Claim`] before it uses the thing: one user alone to write, or any number
 //! together to read. A call that cannot give a claim returns `None` and does not wait. A claim ends
 //! when it is dropped.
 //!
-//! Claims bind those who ask for them, within one process. They do not keep other processes out.
-//! They may be taken and dropped on any thread.
+//! Claims bind the users that ask for them, within one process. They do not keep other processes
+//! out. They may be taken and dropped on any thread.
 
 use std::sync::Arc;
 

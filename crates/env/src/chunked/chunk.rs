@@ -1,5 +1,5 @@
 //! [`Chunk`]: a run of consecutive items of a sequence, with the index of its first item. The items
-//! are behind an `Arc`: several sequences can share them, each with a first index of its own.
+//! are held by an `Arc`: several sequences can share them, each with a first index of its own.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl<T> Clone for Chunk<T> {
 }
 
 impl<T> Chunk<T> {
-    /// The index behind its last item.
+    /// The index after its last item.
     pub(super) fn end(&self) -> usize {
         self.start + self.items.len()
     }

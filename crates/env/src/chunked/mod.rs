@@ -1,5 +1,6 @@
 //! [`Chunked`]: an immutable sequence that is stored in chunks. A changed copy shares with the
-//! original the chunks that the change does not touch, but may copy a chunk beside a changed place.
+//! original the chunks that the change does not touch, but may copy a chunk next to a changed
+//! place.
 //!
 //! It is meant for long lists of which each version differs from the one before in a few places,
 //! such as the tables of a large run: readers can keep the old version, and most items are held

@@ -2,7 +2,7 @@
 //! changed copy, which shares most chunks if the change is small: see the [folder's head](super).
 //!
 //! The places of a change must come in ascending order and must not overlap. Debug builds panic
-//! otherwise. In a change, indices behind the last item count as the end.
+//! otherwise. In a change, indices after the last item count as the end.
 
 use std::fmt;
 use std::ops::{Index, Range};
@@ -40,7 +40,7 @@ impl<T> Chunked<T> {
     /// The items at these indices.
     ///
     /// # Panics
-    /// When the range ends behind the last item, or before it starts.
+    /// When the range ends after the last item, or before it starts.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> ChunkedSlice<'_, T> {
         self.as_slice().slice(range)
@@ -66,8 +66,8 @@ impl<T> Chunked<T> {
         self.chunks.last()?.items.last()
     }
 
-    /// The index of the first item for which `before` is false, in a sequence in which it is for
-    /// all behind.
+    /// The index of the first item for which `before` is false. It must be false for all later
+    /// items, too.
     #[must_use]
     pub fn partition_point(&self, before: impl FnMut(&T) -> bool) -> usize {
         self.as_slice().partition_point(before)

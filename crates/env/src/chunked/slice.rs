@@ -75,15 +75,15 @@ impl<'a, T> ChunkedSlice<'a, T> {
     /// The items at these indices.
     ///
     /// # Panics
-    /// When the range ends behind the last item, or before it starts.
+    /// When the range ends after the last item, or before it starts.
     #[must_use]
     pub fn slice(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.len(), "{range:?} of {}", self.len());
         Self { chunks: self.chunks, from: self.from + range.start, to: self.from + range.end }
     }
 
-    /// The index of the first item for which `before` is false, in a slice in which it is for all
-    /// behind.
+    /// The index of the first item for which `before` is false. It must be false for all later
+    /// items, too.
     #[must_use]
     pub fn partition_point(self, mut before: impl FnMut(&T) -> bool) -> usize {
         let chunks = self.covering();

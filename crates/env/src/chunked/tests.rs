@@ -1,5 +1,5 @@
 //! Random tests that hold chunked sequences and their slices against plain vectors, and a test that
-//! two small changes beside each other make at most two new chunks.
+//! two small changes next to each other make at most two new chunks.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -80,8 +80,8 @@ pub fn sleep_until_precisely(time: Time) {
     }
 }
 
-/// Lets others run. In a simulation the caller goes on a nanosecond later, so that everybody whose
-/// time has come runs before it, and waiting in a loop gets somewhere.
+/// Lets others run. In a simulation the caller goes on a nanosecond later, so that every actor
+/// whose time has come runs before it, and a loop that waits makes progress.
 #[track_caller]
 pub fn yield_now() {
     assert_no_lock_held("a yield");
@@ -124,7 +124,7 @@ pub fn fork_random() -> Random {
     Simulation::current().map_or_else(Random::from_entropy, |simulation| simulation.fork_random())
 }
 
-/// Tells the actors of a process apart; what is not simulated is told apart by its thread.
+/// Tells the actors of a process apart; outside of a simulation, threads are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorKey(Option<(u64, u64)>);
 

@@ -22,7 +22,7 @@ use corosensei::stack::DefaultStack;
 use corosensei::{CoroutineResult, Yielder};
 
 /// Address space of one stack. Only pages that were touched take memory; a panic with a backtrace
-/// is what needs most.
+/// needs most.
 const STACK_SIZE: usize = 1 << 20;
 
 /// Stacks that a thread keeps for its next coroutines.

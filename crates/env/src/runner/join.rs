@@ -1,10 +1,10 @@
 //! [`JoinHandle`]: the handle of an actor, which is a thread or a simulated actor.
 //!
 //! [`JoinHandle::join`] waits for the actor's end, and returns its value or continues its panic.
-//! [`JoinHandle::try_join`] returns the panic as a value instead. If nobody is joining a simulated
-//! actor when it panics, the handle can have a note in place of the panic. The caller of either
-//! must hold no lock; debug builds check that. A simulated actor that has not ended can be joined
-//! only within its simulation. An actor whose handle is dropped runs on.
+//! [`JoinHandle::try_join`] returns the panic as a value instead. If no actor is joining a
+//! simulated actor when it panics, the handle can have a note in place of the panic. The caller of
+//! either must hold no lock; debug builds check that. A simulated actor that has not ended can be
+//! joined only within its simulation. An actor whose handle is dropped runs on.
 
 use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
@@ -52,17 +52,17 @@ impl<T> JoinHandle<T> {
         Self(Runner::Actor { simulation, actor, slot })
     }
 
-    /// Waits for the actor to end and returns what its body did.
+    /// Waits for the actor to end and returns the value of its body.
     ///
     /// # Panics
     /// With the actor's panic. Destructors call [`try_join`](Self::try_join) instead: they may run
-    /// while another panic is under way, where a second one aborts the process.
+    /// while another panic unwinds, and a second one would abort the process.
     #[track_caller]
     pub fn join(self) -> T {
         self.try_join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Waits for the actor to end and returns what its body did, or the panic that ended it.
+    /// Waits for the actor to end and returns the value of its body, or the panic that ended it.
     #[track_caller]
     pub fn try_join(self) -> Outcome<T> {
         assert_no_lock_held("a join");

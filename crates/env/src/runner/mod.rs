@@ -19,7 +19,7 @@
 //! | part | content |
 //! |---|---|
 //! | `ambient` | these functions |
-//! | `threads`, `simulation` | the runners behind them |
+//! | `threads`, `simulation` | their implementations |
 //! | `join` | the handle of an actor |
 //! | `schedule`, `coroutine` | a simulation's actors and clock; an actor's stack |
 //!

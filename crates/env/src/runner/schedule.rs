@@ -1,5 +1,5 @@
-//! [`Schedule`]: the actors of a simulation, what each of them waits for, and the virtual clock. It
-//! decides which actor runs next. It keeps the suspended coroutines, but does not resume them.
+//! [`Schedule`]: the actors of a simulation, their waits, and the virtual clock. It decides which
+//! actor runs next. It keeps the suspended coroutines, but does not resume them.
 //!
 //! Of the actors that can run, the next is the one with the smallest (time, id): the time is when
 //! it may go on. An actor that waits for a condition, or for another actor's end, has no time until
@@ -64,8 +64,8 @@ pub(super) struct Limits {
     pub(super) turns: u64,
 }
 
-/// An actor that can run at a time: the time, what decides among those of the same time, the
-/// actor, and its stamp.
+/// An actor that can run at a time: the time, the order among actors of the same time, the actor,
+/// and its stamp.
 type Turn = Reverse<(Time, u64, ActorId, u64)>;
 
 /// The actors of one simulation and their queue.
@@ -228,7 +228,7 @@ impl Schedule {
         }
     }
 
-    /// Lets an actor run now, whatever it waits for.
+    /// Lets an actor run now, and ends any wait of it.
     pub(super) fn wake(&mut self, id: ActorId) {
         self.forget_wait(id);
         let now = self.now;
@@ -278,7 +278,7 @@ impl Schedule {
         }
     }
 
-    /// Whether somebody is waiting for the end of this actor.
+    /// Whether another actor is waiting for the end of this one.
     pub(super) fn is_awaited(&self, id: ActorId) -> bool {
         self.actors[&id].joiner.is_some_and(|joiner| self.awaits_end(joiner, id))
     }
@@ -310,7 +310,7 @@ impl Schedule {
         found.map(|(id, _)| *id)
     }
 
-    /// One line for each actor that lives: its name and what it waits for.
+    /// One line for each actor that lives: its name and its wait.
     pub(super) fn report(&self) -> String {
         let mut text = String::new();
         for (id, actor) in &self.actors {

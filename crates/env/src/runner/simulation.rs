@@ -5,8 +5,8 @@
 //! waits, it is the scheduler: it resumes the actor with the smallest (time, id) that can run,
 //! after it has set the clock to that time, until its own turn comes. No time passes while an actor
 //! computes. Actors are switched at sleeps, yields, charges, joins and waits for a
-//! [`Condvar`](crate::sync::Condvar). What an actor does between two of these is atomic for the
-//! others, unless schedules are explored.
+//! [`Condvar`](crate::sync::Condvar). Between two of these an actor is atomic for the others,
+//! unless schedules are explored.
 //!
 //! # Explored schedules
 //! With [`SimulationOptions::explore`] an actor may also rest, and let others in between, when it
@@ -19,9 +19,8 @@
 //! - The panic of an actor goes to the actor that is joining it. If there is none, and the root has
 //!   not ended, it goes to the root when the root waits for others, or ends without a panic of its
 //!   own; of several such panics the first.
-//! - If no actor can run, the root panics with a list of what each actor waits for. If the root is
-//!   unwinding already, the youngest actor is cancelled instead, as long as one is left that is not
-//!   cancelled.
+//! - If no actor can run, the root panics with a list of all actors and their waits. If the root is
+//!   unwinding already, the youngest actor that is not yet cancelled is cancelled instead.
 //! - If the limit of virtual time or of turns is passed while the root waits, and the root is not
 //!   unwinding, the root panics. This finds actors that wait for each other by polling.
 //! - If actors outlive the root, they are cancelled, the youngest first: the wait of a cancelled
@@ -52,8 +51,8 @@ use crate::{Date, Time};
 /// How many turns actors get to end in after the root has. More means that one spins.
 const TURNS_AFTER_ROOT_MAX: usize = 100_000;
 
-/// How far a simulation runs unless its options say otherwise. Tests simulate seconds, at most some
-/// hours; so many turns take a few seconds.
+/// Limits of a simulation unless its options say otherwise. Tests simulate seconds, at most some
+/// hours; that number of turns takes a few seconds.
 const TIME_MAX: Time = Time(48 * 60 * 60 * 1_000_000_000);
 const TURNS_MAX: u64 = 100_000_000;
 
@@ -71,7 +70,7 @@ const DATE_AT_START: u64 = 946_684_800_000;
 
 type Panic = Box<dyn Any + Send>;
 
-/// Runs `body` in a simulation of its own and returns what it returns.
+/// Runs `body` in a simulation of its own and returns its value.
 ///
 /// The same seed gives the same history. See [`SimulationOptions`] for how far it may run.
 ///
@@ -132,7 +131,7 @@ impl SimulationOptions {
     #[must_use]
     pub fn explore(mut self) -> Self {
         if !cfg!(debug_assertions) {
-            panic!("expected a build with debug assertions: others do not know who holds a lock");
+            panic!("expected a build with debug assertions: others do not track locks");
         }
         self.explore = true;
         self
@@ -176,7 +175,7 @@ pub(crate) struct Simulation {
     switch_one_in: u32,
     schedule: RefCell<Schedule>,
     random: RefCell<Random>,
-    /// The panic of an actor nobody was joining, on its way to the root.
+    /// The panic of an actor without a joiner, on its way to the root.
     panic: RefCell<Option<Panic>>,
     /// The root has ended.
     ending: Cell<bool>,
@@ -343,8 +342,8 @@ impl Simulation {
         (schedule.turns() > self.limits.turns).then(|| format!("{} turns", self.limits.turns))
     }
 
-    /// Panics with what everybody waits for. A root that is unwinding already cannot: there, others
-    /// are cancelled, which may wake it.
+    /// Panics with the waits of all actors. A root that is unwinding already cannot panic: instead,
+    /// other actors are cancelled, which may wake it.
     fn break_deadlock(&self, calm: bool) {
         let mut schedule = self.schedule.borrow_mut();
         let victim = if calm { None } else { schedule.youngest() };

@@ -1,5 +1,5 @@
 //! The traits of a store: [`Store`], the handles [`FileWriter`] and [`FileReader`], and
-//! [`ReservedSpace`], which is behind a [`Reservation`]. Most of the values that they take and
+//! [`ReservedSpace`], the store's side of a [`Reservation`]. Most of the values that they take and
 //! return are here, too: kinds of files, ranks, options, information on files and space, counts of
 //! I/O.
 //!
@@ -29,8 +29,8 @@ impl FileId {
 pub enum FileKind {
     /// Written by one job and sealed; never synced before.
     Table,
-    /// Synced often: a sync is one forced write and no metadata write. After a power cut it holds
-    /// a prefix of what was appended, at least all that was synced, cut between two appends.
+    /// Synced often: a sync is one forced write and no metadata write. After a power cut it holds a
+    /// prefix of the appended bytes, with all synced ones, cut between two appends.
     Log,
     /// A foreign client's file: may be created, synced and reopened any number of times; each sync
     /// is also a metadata write.
@@ -48,7 +48,7 @@ pub enum Rank {
     Reclaim,
     /// Compaction: frees its inputs in the end.
     Compaction,
-    /// A log that takes nothing but deletes: what they lead to frees space.
+    /// A log that takes nothing but deletes, which in the end free space.
     UrgentLog,
     /// Flush: frees log and memory.
     Flush,
@@ -96,7 +96,7 @@ pub struct CreateOptions<'a> {
 /// dropped.
 pub struct Reservation(Arc<dyn ReservedSpace>);
 
-/// State that a store keeps behind a [`Reservation`].
+/// State that a store keeps for a [`Reservation`].
 pub trait ReservedSpace: Send + Sync + 'static {
     /// The bytes that are set aside and not yet used.
     fn remaining(&self) -> ByteCount;
@@ -124,12 +124,12 @@ impl Reservation {
         self.0.remaining()
     }
 
-    /// Whether so many files, each of at most this size or in a group of it, may be written at once
-    /// under this reservation. In a zoned store each file that is being written has a zone to
+    /// Whether `files` files, each of at most `size` or in a group of that size, may be written at
+    /// once under this reservation. In a zoned store each file that is being written has a zone to
     /// itself: it takes one of the device's open zones, and may leave the rest of the zone unused.
     /// On a device without zones each file holds all the space that it may come to take, though it
-    /// may never take it. A yes sets the space for that aside, until the
-    /// reservation is dropped. A no can become a yes later. Never waits; one file always may.
+    /// may never take it. A yes sets the space for that aside, until the reservation is dropped. A
+    /// no can become a yes later. Never waits; one file always may.
     #[must_use]
     pub fn admits(&self, files: u32, size: ByteCount) -> bool {
         files <= 1 || self.0.admits(files, size)
@@ -155,7 +155,7 @@ pub struct FileInfo {
     pub id: FileId,
     /// How it is written.
     pub kind: FileKind,
-    /// Its length in bytes; of an unsealed file, what has been appended so far.
+    /// Its length in bytes; of an unsealed file, the bytes appended so far.
     pub size: u64,
     /// Whether it is sealed.
     pub sealed: bool,
@@ -180,8 +180,8 @@ pub struct SpaceInfo {
     pub pinned: ByteCount,
     /// Bytes that are set aside by reservations.
     pub reserved: ByteCount,
-    /// Bytes that new data must leave, beside reserved ones, to writes that give space back:
-    /// deletes, flushes, compaction, the journal, reclaim.
+    /// Bytes that new data must leave, in addition to reserved ones, to writes that give space
+    /// back: deletes, flushes, compaction, the journal, reclaim.
     #[serde(default)]
     pub kept: ByteCount,
     /// Bytes that are there for new data: free ones, and dead ones that are not pinned, without
@@ -246,7 +246,7 @@ pub struct CacheCounts {
 }
 
 impl CacheCounts {
-    /// The share of what was read for `cause` that was found there; `None` if nothing was read.
+    /// The share of the bytes read for `cause` that were found there; `None` if none were read.
     #[must_use]
     pub fn hit_share(&self, cause: Cause) -> Option<f64> {
         let (hit, missed) = (self.hit_bytes[cause as usize], self.miss_bytes[cause as usize]);
@@ -326,9 +326,9 @@ pub trait FileWriter: Send {
     /// where they are, and so does room that a log took when it was made.
     fn place(&mut self, _hint: PlacementHint, _rank: Rank) {}
 
-    /// Waits for the writes that are under way, before the caller turns to another file. In a zoned
-    /// store, a writer that rests can be made to give its zone to another writer; one whose writes
-    /// are under way cannot, and the other one would wait. Promises nothing else.
+    /// Waits for the writes in flight, before the caller turns to another file. In a zoned store,
+    /// an idle writer can be made to give its zone to another writer; one with writes in flight
+    /// cannot, and the other writer would wait. Promises nothing else.
     fn rest(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -349,7 +349,7 @@ pub trait FileWriter: Send {
 
 /// A handle for reading. The bytes that the file had when it was opened stay readable until the
 /// last handle is dropped, even when the file is deleted, or trimmed there. A handle of an unsealed
-/// file also sees what is appended later.
+/// file also sees later appends.
 pub trait FileReader: Send + Sync {
     /// The file.
     fn id(&self) -> FileId;
@@ -372,8 +372,8 @@ pub trait FileReader: Send + Sync {
         PendingRead::done(self.read_at(offset, &mut into, cause).map(|()| into))
     }
 
-    /// Reads a part of this file, and by the same request as many of the parts `behind` as follow
-    /// it on the device: each in a sealed file that begins where the file before it ends. The parts
+    /// Reads a part of this file, and by the same request those parts of `behind` that follow it on
+    /// the device: each in a sealed file that begins at the end of the file before it. The parts
     /// are ranges of bytes; the request has at most `most` bytes.
     ///
     /// `None`: this file's part does not lie in one piece, or is larger; or the store does not read
@@ -454,7 +454,7 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
-    /// Whether the medium turns under a head, so that jobs beside each other send it back and
+    /// Whether the medium turns under a head, so that jobs that run together send it back and
     /// forth; `false` where that is not known.
     fn rotational(&self) -> bool;
 

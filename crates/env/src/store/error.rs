@@ -7,11 +7,11 @@
 //! - [`ReadOnly`](StoreError::ReadOnly), [`Stopped`](StoreError::Stopped): the store takes no
 //!   writes.
 //! - [`InUse`](StoreError::InUse), [`Closed`](StoreError::Closed): the store cannot be used,
-//!   because somebody else has it open, or because it has been closed.
+//!   because another user has it open, or because it has been closed.
 //! - [`NotFound`](StoreError::NotFound), [`NameNotFound`](StoreError::NameNotFound),
 //!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState),
 //!   [`OutOfRange`](StoreError::OutOfRange), [`Invalid`](StoreError::Invalid): the request does not
-//!   fit what the store holds or supports.
+//!   fit the state or the abilities of the store.
 //! - [`Corruption`](StoreError::Corruption): bytes on the medium are not what was written.
 //! - [`Io`](StoreError::Io): the medium failed. The call may have taken effect or not.
 
@@ -77,7 +77,7 @@ pub enum StoreError {
     /// The name is taken.
     #[error("{0:?}: expected to be free, but a file has this name")]
     NameTaken(String),
-    /// The file's state does not allow what was asked.
+    /// The file's state does not allow the request.
     #[error("file {id}: expected {expected}, found {got}")]
     WrongState {
         /// The file.
@@ -134,7 +134,7 @@ pub enum StoreError {
     /// An earlier failure left the store unable to take writes; reads still work.
     #[error("the store stopped taking writes after: {0}")]
     Stopped(Arc<StoreError>),
-    /// Somebody else has it open.
+    /// Another user has it open.
     #[error(
         "{0} is in use: expected no other user, or readers only; end the other program, or close \
          or drop the other handle"
@@ -166,7 +166,7 @@ impl StoreError {
     }
 
     /// Whether this is a lack of space on the log device of a store that has one. Flushes of
-    /// memtables free what logs take there; no compaction and no reclaim does.
+    /// memtables free the space of logs there; no compaction and no reclaim does.
     #[must_use]
     pub fn is_of_log_device(&self) -> bool {
         match self {

@@ -26,7 +26,7 @@ pub struct GroupOptions<'a> {
     /// Facts for placement.
     pub hint: PlacementHint,
     /// The most bytes that all files take together. The store adds a sixteenth for the padding of
-    /// files to whole blocks. What goes beyond that is only placed worse.
+    /// files to whole blocks. Bytes beyond that are placed all the same, only worse.
     pub size: ByteCount,
     /// Whose space the group takes when there is no reservation, or the reservation is used up.
     pub rank: Rank,
@@ -39,7 +39,7 @@ pub struct GroupOptions<'a> {
 /// A group that is being written. See the [module](self); dropping it ends the group.
 pub struct PlacementGroup(Option<Box<dyn GroupSpace>>);
 
-/// State that a store keeps behind a [`PlacementGroup`]; its drop ends the group.
+/// State that a store keeps for a [`PlacementGroup`]; its drop ends the group.
 pub trait GroupSpace: Send + Sync + 'static {
     /// For the store that made it to find its own type again.
     fn as_any(&self) -> &dyn Any;

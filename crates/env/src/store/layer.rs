@@ -15,7 +15,8 @@ use super::{
 use crate::wait::Waits;
 use crate::{ByteCount, FileId, Users};
 
-/// A store on top of another one. Each method does what that of [`Store`] does, below.
+/// A store on top of another one. Each method does the same as the method of [`Store`], on the
+/// store below.
 ///
 /// ```
 /// use terrace_env::Store;
@@ -39,7 +40,7 @@ use crate::{ByteCount, FileId, Users};
 /// assert!(store.reserve(Rank::Log, ByteCount(1)).is_err());
 /// assert!(store.list().is_empty());
 /// ```
-#[expect(missing_docs, reason = "each method does what that of `Store` does")]
+#[expect(missing_docs, reason = "each method does the same as its namesake in `Store`")]
 pub trait Layer: Send + Sync + 'static {
     /// The store below.
     fn below(&self) -> &dyn Store;

@@ -1,9 +1,9 @@
-//! [`Store`]: the interface between a key-value engine and whatever keeps its files.
+//! [`Store`]: the interface between a key-value engine and the keeper of its files.
 //!
 //! A store keeps *files*: byte strings that grow by appends until they are *sealed*. The bytes of a
-//! sealed file do not change; parts of it can be given back (*trimmed*). What files there are,
-//! their names and their annotations change by a [`Transaction`], which is applied as a whole or
-//! not at all, and is durable when [`Store::commit`] succeeds. Appended bytes become durable by
+//! sealed file do not change; parts of it can be given back (*trimmed*). The set of files, their
+//! names and their annotations change by a [`Transaction`], which is applied as a whole or not at
+//! all, and is durable when [`Store::commit`] succeeds. Appended bytes become durable by
 //! [`FileWriter::sync`], or by the transaction that seals the file.
 //!
 //! | implementation | where |

@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::{ReadBuf, StoreError};
 
-/// A read that a store has begun. Dropped, it must leave nothing behind at the device.
+/// A read that a store has begun. When it is dropped, nothing of it may be left at the device.
 pub trait ReadUnderWay: Send {
     /// Waits for all its bytes and returns the buffer that was handed in, filled.
     fn wait(self: Box<Self>) -> Result<ReadBuf, StoreError>;
@@ -25,7 +25,7 @@ enum State {
 }
 
 /// See the [module](self).
-#[must_use = "a read is carried out whether or not anybody waits for it"]
+#[must_use = "a read is carried out whether or not its result is awaited"]
 pub struct PendingRead(State);
 
 impl PendingRead {

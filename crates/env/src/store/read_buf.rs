@@ -2,7 +2,7 @@
 //!
 //! If [`ReadBuf::zeroed`] makes a buffer of [`MAPPED_MIN`] bytes (128 KiB) or more, the buffer has
 //! pages of its own, which go back to the operating system when the buffer is dropped. A smaller
-//! buffer is a `Vec`. A buffer that is made from a `Vec` stays that `Vec`, whatever its size.
+//! buffer is a `Vec`. A buffer that is made from a `Vec` stays that `Vec`, at any size.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

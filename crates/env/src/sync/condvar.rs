@@ -16,8 +16,8 @@ use super::held;
 use crate::Time;
 use crate::runner::{self, Simulation};
 
-/// How often a release build looks again for a lock that is held over somebody else's wait, which
-/// debug builds forbid.
+/// Interval at which a release build tries again to take a lock that another actor holds over a
+/// wait, which debug builds forbid.
 const RELOCK_POLL: Duration = Duration::from_micros(1);
 
 /// A condition that actors wait for and notify each other of.
@@ -42,7 +42,7 @@ impl WaitTimeout {
 }
 
 impl Condvar {
-    /// A condition nobody waits for.
+    /// A condition without waiters.
     #[must_use]
     pub const fn new() -> Self {
         Self(parking_lot::Condvar::new())

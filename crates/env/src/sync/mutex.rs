@@ -16,8 +16,8 @@ use crate::runner;
 
 /// A lock around a value. Never held over a wait.
 ///
-/// In a simulation nobody can be inside when an actor runs, because holders do not wait: finding
-/// the lock taken is a bug and panics.
+/// In a simulation the lock is free whenever an actor runs, because holders do not wait: a taken
+/// lock is a bug and panics.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(parking_lot::Mutex<T>);
 
@@ -52,7 +52,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { inner, held: Held::new() }
     }
 
-    /// Locks unless somebody is inside.
+    /// Locks unless another actor holds the lock.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         switch_point();
@@ -60,7 +60,7 @@ impl<T: ?Sized> Mutex<T> {
         Some(MutexGuard { inner, held: Held::new() })
     }
 
-    /// The value, without locking: nobody else can see it.
+    /// The value, without locking: the caller alone can see it.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }

@@ -56,7 +56,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockReadGuard { inner, _held: Held::new() }
     }
 
-    /// Locks for writing, waiting for everybody who is inside.
+    /// Locks for writing, after all holders have left.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         switch_point();
@@ -75,7 +75,7 @@ impl<T: ?Sized> RwLock<T> {
         Some(RwLockReadGuard { inner, _held: Held::new() })
     }
 
-    /// Locks for writing unless somebody is inside.
+    /// Locks for writing unless another actor holds the lock.
     #[track_caller]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         switch_point();
@@ -83,7 +83,7 @@ impl<T: ?Sized> RwLock<T> {
         Some(RwLockWriteGuard { inner, _held: Held::new() })
     }
 
-    /// The value, without locking: nobody else can see it.
+    /// The value, without locking: the caller alone can see it.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }

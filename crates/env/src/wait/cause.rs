@@ -14,11 +14,11 @@ use crate::store::Rank;
 /// Reason why an actor waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitCause {
-    /// A writer is slowed, because compactions are behind.
+    /// A writer is slowed, because compactions are late.
     TreeDelay,
     /// A writer is stopped, because level 0 has as many runs as it may have.
     TreeStop,
-    /// A writer is slowed, because flushes are behind.
+    /// A writer is slowed, because flushes are late.
     MemoryDelay,
     /// A writer waits for a flush: every memtable that may be in memory is full.
     Memtables,

@@ -1,5 +1,5 @@
 //! [`WaitLedger`]: collects the measured waits of one actor that end while the ledger is open, to
-//! tell what the time of one operation was made of.
+//! break down the time of one operation.
 //!
 //! # Threads
 //! The list of open ledgers belongs to the OS thread. Simulated actors share it, so each entry
@@ -24,8 +24,8 @@ struct Entry {
     waits: Waits,
 }
 
-/// Collects the waits of the actor that opened it, until it is closed or dropped. One that is open
-/// already goes on collecting beside it. Costs no look at the clock where nothing is waited for.
+/// Collects the waits of the actor that opened it, until it is closed or dropped. A ledger that is
+/// open already goes on collecting, too. Without a wait, it costs no look at the clock.
 #[derive(Debug)]
 #[must_use = "a ledger that is dropped collects nothing"]
 pub struct WaitLedger {
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(waits.of(WaitCause::Pinned).count, 2);
             assert_eq!(waits.of(WaitCause::Pinned).longest(), Duration::from_millis(10));
             assert_eq!(waits.iter().count(), 2);
-            assert!(WaitLedger::open().close().is_none(), "who has not waited");
+            assert!(WaitLedger::open().close().is_none(), "an actor that has not waited");
         });
     }
 }

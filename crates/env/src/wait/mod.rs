@@ -1,4 +1,4 @@
-//! Waits: what an actor waited for, how often and how long.
+//! Waits: their causes, numbers and times.
 //!
 //! Code that waits measures it with a [`WaitClock`], whose waits go to two places:
 //!

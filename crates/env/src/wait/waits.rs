@@ -42,7 +42,7 @@ impl WaitStats {
     }
 }
 
-/// Waits by cause; what was never waited for is not in it.
+/// Waits by cause; causes without a wait are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Waits(BTreeMap<WaitCause, WaitStats>);

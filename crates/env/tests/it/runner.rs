@@ -13,7 +13,7 @@ use crate::panic_of;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Some actors that sleep at random; what they did, in order, and the hash of the schedule.
+/// Some actors that sleep at random; returns their steps, in order, and the hash of the schedule.
 fn random_history(seed: u64) -> (Vec<(u64, usize)>, u64) {
     simulate(seed, || {
         let log = Arc::new(Mutex::new(Vec::new()));

@@ -1,5 +1,5 @@
 //! Steps that the conformance checks of a store share: they make files, commit transactions, read,
-//! compare bytes, and list what a store holds.
+//! compare bytes, and list the files of a store.
 //!
 //! A step panics if the store returns an error. Exceptions: [`try_commit`] and [`read`] return the
 //! error, and `refused!` panics unless there is the expected error. [`read`] reads twice, by

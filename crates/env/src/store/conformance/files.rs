@@ -99,7 +99,7 @@ fn submitted_reads(store: &Arc<dyn Store>) {
     let all = reader.submit(0, ReadBuf::zeroed(bytes.len()), Cause::Read);
     commit(store, |t| t.delete(id));
     drop(reader);
-    // These writes must not land where reads are under way.
+    // These writes must not land where reads are in flight.
     let other = pattern(4, 300_001);
     let new = sealed(store, &other);
     assert_contents(store, new, &other);

@@ -3,19 +3,19 @@
 //!
 //! - [`run`] checks stores while they are open. It needs a function that makes empty stores.
 //! - [`run_durable`] does the same, and also closes stores, ends their process or cuts their power,
-//!   and checks what is found again. In the end it does random operations on a store and on
-//!   [`MemoryStore`](super::MemoryStore), which is the model.
+//!   and checks the state that is found again. In the end it does random operations on a store and
+//!   on [`MemoryStore`](super::MemoryStore), which is the model.
 //!
 //! | part | content |
 //! |---|---|
 //! | `suite` | the functions that run the checks |
 //! | `files`, `changes`, `names`, `space` | checks of an open store |
-//! | `durability` | checks of what is found again |
+//! | `durability` | checks of the state that is found again |
 //! | `walk` | random operations |
 //! | `subject` | a store that can be closed and opened again |
 //! | `actions` | steps that the checks share |
 //!
-//! Each check has a new, empty store, which nobody else may write to. A check that fails panics,
+//! Each check has a new, empty store to which it alone writes. A check that fails panics,
 //! and its name is printed to standard error.
 //!
 //! Not checked, because the contract leaves it open: reading an uncommitted file, deleting a file

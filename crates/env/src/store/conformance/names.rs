@@ -1,5 +1,5 @@
-//! Conformance checks of names: links, unlinks and renames, what they refuse, that a file is
-//! deleted when it loses its last name, and that the names of a deleted file are free.
+//! Conformance checks of names: links, unlinks and renames, and their refusals; a file is deleted
+//! when it loses its last name, and the names of a deleted file are free.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Conformance checks of space: live and pinned bytes, reservations, and writes counted by cause.
 //!
-//! They need an empty store that nobody else writes to, in which 200,000 bytes can be reserved.
+//! They need an empty store without other writers, in which 200,000 bytes can be reserved.
 
 use std::sync::Arc;
 

@@ -14,8 +14,8 @@ pub trait Subject {
     /// Closes the store properly and opens it again.
     fn reopen(&mut self);
 
-    /// Ends the process that has the store open, losing what it only has in memory, and opens the
-    /// store again.
+    /// Ends the process that has the store open, which loses all that is only in its memory, and
+    /// opens the store again.
     fn end_process(&mut self, seed: u64);
 
     /// Cuts the power, losing unsynced bytes by seed, and opens the store again.

@@ -25,8 +25,8 @@ const OPERATIONS: usize = 150;
 const WRITERS_MAX: usize = 3;
 const READERS_MAX: usize = 4;
 const LIVE_MAX: u64 = 2 << 20;
-/// Trims are made of whole blocks, because what a partial block does is left open, and logs are not
-/// trimmed, because that is left open altogether.
+/// Trims are made of whole blocks, and logs are not trimmed: the contract leaves open the trim of a
+/// partial block, and any trim of a log.
 const BLOCK: u64 = 4096;
 const NAMES: [&str; 5] = ["a", "b", "c/d", "c/e", "f"];
 

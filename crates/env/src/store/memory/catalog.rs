@@ -1,5 +1,5 @@
-//! [`Catalog`]: the files, names and annotations of a [`MemoryStore`](super::MemoryStore), and what
-//! transactions do to them.
+//! [`Catalog`]: the files, names and annotations of a [`MemoryStore`](super::MemoryStore), and
+//! their changes by transactions.
 //!
 //! The changes of a transaction are applied in order to copies of the records that they touch; the
 //! copies share the bytes of the files. When all changes have succeeded, the copies replace the
@@ -58,7 +58,7 @@ impl Content {
 pub(super) struct Trims(BTreeMap<u64, u64>);
 
 impl Trims {
-    /// Adds `start..end` and joins it with what it touches.
+    /// Adds `start..end` and joins it with the ranges that it touches.
     fn add(&mut self, mut start: u64, mut end: u64) {
         if start == end {
             return;
@@ -210,7 +210,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Removes a file, and remembers its bytes as long as somebody reads them.
+    /// Removes a file, and remembers its bytes as long as a reader holds them.
     pub(super) fn remove(&mut self, id: FileId) {
         if let Some(record) = self.files.remove(&id) {
             self.deleted.push(Arc::downgrade(&record.body));

@@ -2,10 +2,10 @@
 //! must leave free.
 //!
 //! The most urgent rank may use the whole capacity. Each rank after it must leave one fixed step
-//! more free than the rank before. A reservation counts as used from the beginning, so what a
-//! writer takes from it is not checked again.
+//! more free than the rank before. A reservation counts as used from the beginning, so a writer's
+//! share of it is not checked again.
 //!
-//! The caller holds the store's lock, but not to read what is left of a reservation, nor to drop
+//! The caller holds the store's lock, but not to read the remainder of a reservation, nor to drop
 //! one: the drop takes the lock itself.
 
 use std::any::Any;
@@ -80,7 +80,7 @@ impl Reserved {
         taken
     }
 
-    /// Puts back what an append took that did not happen. Called under the store's lock.
+    /// Puts back the bytes of an append that did not happen. Called under the store's lock.
     pub(super) fn put_back(&self, bytes: u64) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -3,7 +3,7 @@
 //!
 //! A crash returns a new store, with the files, names and annotations that survive, and with the
 //! capacity and the delays of the old one. Reservations, counts, planned failures and open handles
-//! stay with the old store, which goes on beside it.
+//! stay with the old store, which works on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,7 +150,7 @@ impl MemoryStore {
     }
 
     /// Makes the operation number `nth` fail, counted like [`operations`](Self::operations) from
-    /// zero; replaces what was asked for before.
+    /// zero; replaces an earlier request.
     pub fn fail_at(&self, nth: u64, failure: Failure) {
         self.0.0.lock().fault = Some((nth, failure));
     }
@@ -160,8 +160,8 @@ impl MemoryStore {
         self.0.0.lock().fault = None;
     }
 
-    /// A store with what would be found again if the power were cut now. This one lives on, so that
-    /// actors that still use it come to an end.
+    /// A store with the state that would be found again if the power were cut now. This one works
+    /// on, so that actors that still use it come to an end.
     #[must_use]
     pub fn crash(&self, mode: CrashMode, random: &mut Random) -> Self {
         self.survivor(|_, kind, content| match mode {
@@ -182,7 +182,8 @@ impl MemoryStore {
         })
     }
 
-    /// A store with what survives when of each unsealed file as many bytes do as `keep` says.
+    /// A store with all committed files, of which each unsealed one keeps the number of bytes that
+    /// `keep` returns.
     pub(in crate::store) fn survivor(
         &self,
         mut keep: impl FnMut(FileId, FileKind, &Content) -> usize,
@@ -283,7 +284,7 @@ impl Shared {
         self.1.during(WaitCause::Device(cause), || runner::sleep(delay));
     }
 
-    /// Gives back what is left of a reservation.
+    /// Gives back the remainder of a reservation.
     pub(super) fn release(&self, reserved: &Arc<Reserved>) {
         let mut state = self.0.lock();
         reserved.take(u64::MAX);
