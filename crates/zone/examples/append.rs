@@ -1,4 +1,4 @@
-//! Small appends to one zone, many of them under way, against writes, of which a zone takes one at
+//! Small appends to one zone, many of them in flight, against writes, of which a zone takes one at
 //! a time: `cargo xtask bench append`. Without an argument on a drive like a WD Ultrastar DC ZN540,
 //! in the time of its model; else on the zoned block device of that path, whose data are lost.
 
@@ -19,7 +19,7 @@ const BYTES: u64 = 256 << 20;
 /// Pause before each combination, in which the drive empties its buffer.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How requests go to how many zones, and how many are under way.
+/// The kind of the requests, the number of zones, and the number of requests in flight.
 #[derive(Clone, Copy)]
 struct Pattern {
     appends: bool,
@@ -47,7 +47,7 @@ fn measure_all(device: &dyn Device) -> Outcome<()> {
     }
     println!(
         "{:<10}{:>7}{:>11}{:>9}{:>14}{:>9}",
-        "requests", "zones", "under way", "KiB", "a second", "MB/s"
+        "requests", "zones", "in flight", "KiB", "a second", "MB/s"
     );
     for size in [4 << 10, 32 << 10, 128 << 10] {
         for (appends, zones, depth) in [
@@ -73,8 +73,8 @@ fn measure_all(device: &dyn Device) -> Outcome<()> {
     Ok(())
 }
 
-/// Writes one zone after another in turn, with so many requests under way; returns how many
-/// requests there were, and seconds.
+/// Writes to the zones by turns, with a fixed number of requests in flight; returns the number of
+/// requests, and seconds.
 fn measure(device: &dyn Device, pattern: Pattern) -> Outcome<(u64, f64)> {
     let geometry = device.geometry();
     let blocks = pattern.size / u64::from(geometry.logical_block);

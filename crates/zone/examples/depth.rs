@@ -1,4 +1,4 @@
-//! Random reads of 4 KiB from a block device by one thread: with 1, 8 and 32 under way, by
+//! Random reads of 4 KiB from a block device by one thread: with 1, 8 and 32 in flight, by
 //! `io_uring` and by blocking calls. `cargo xtask bench depth`; a block device can follow `--`.
 //! Nothing is written to it.
 //!

@@ -2,27 +2,27 @@
 //! NVMe ZNS.
 //!
 //! - *Writing.* A sequential zone is written at its write pointer, in whole physical blocks. The
-//!   pointer moves by what was written; at the capacity the zone is full. A write that does not
+//!   pointer moves by the written blocks; at the capacity the zone is full. A write that does not
 //!   fill the zone opens it implicitly, unless it is open already. A conventional zone is written
 //!   anywhere, in whole logical blocks.
-//! - *Append.* A device may offer appends, which go to the write pointer wherever it is by then.
-//!   Appends to one zone that are under way together land one behind the other, in an order that
-//!   the device chooses. On Linux 6.10 and later, a write after them may fail although the drive is
-//!   sound; [`linux`](crate::linux) has the rule that avoids it.
+//! - *Append.* A device may offer appends, which go to the place of the write pointer at that
+//!   moment. Appends to one zone that are in flight together land one after the other, in an order
+//!   that the device chooses. On Linux 6.10 and later, a write after them may fail although the
+//!   drive is sound; [`linux`](crate::linux) has the rule that avoids it.
 //! - *Limits.* A device may limit open zones, and active ones (open or closed). It may close an
 //!   implicitly opened zone to make room for another, but not an explicitly opened one. Power-on
 //!   closes all open zones.
 //! - *Reset and finish.* Reset empties a sequential zone, and finish makes it full.
 //! - *Failed zones.* A zone can become read-only or offline. No request makes it writable again.
-//! - *Reading.* A read or a write stays within one zone. A read below the pointer returns what was
-//!   written, unless a power cut has taken it or the block is damaged. A read beyond the pointer
-//!   returns zeros, or 0xff on some devices. An offline zone cannot be read.
+//! - *Reading.* A read or a write stays within one zone. A read below the pointer returns the
+//!   written bytes, unless a power cut has taken them or the block is damaged. A read beyond the
+//!   pointer returns zeros, or 0xff on some devices. An offline zone cannot be read.
 //! - *Durability.* A completed write is *volatile* until a flush that covers it completes, unless
 //!   it was forced (`fua`). Resets and finishes are volatile, too. A power cut keeps, drops or
 //!   tears volatile writes, block by block. A forced write makes itself durable, and the reset of
-//!   its zone, but not the blocks before it: they may be lost although the pointer is behind them.
-//! - *Flush.* It covers what had completed when it was submitted. A request has completed when an
-//!   actor has waited for it, not before.
+//!   its zone, but not the blocks before it: they may be lost although the pointer is beyond them.
+//! - *Flush.* It covers the requests that had completed when it was submitted. A request has
+//!   completed when an actor has waited for it, not before.
 //! - *Errors.* A request against these rules changes nothing. A write that fails for another reason
 //!   may have written its first blocks: the zone's report tells where its pointer is. After a
 //!   failed flush all volatile changes may be lost.
@@ -40,7 +40,7 @@
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in
-//! which they were submitted; appends that are under way together have no order among themselves.
+//! which they were submitted; appends that are in flight together have no order among themselves.
 //! No lock may be held over a report, a submission or a wait. Each ticket must be waited for once,
 //! by any actor.
 
@@ -170,11 +170,11 @@ pub enum Op {
 pub struct Request {
     /// The operation.
     pub op: Op,
-    /// For whom.
+    /// The cause on whose behalf the request is made.
     pub cause: Cause,
 }
 
-/// A submitted request. It must be waited for, by anyone, once.
+/// A submitted request. It must be waited for once, by any actor.
 #[must_use = "a request that is never waited for is never known to have succeeded"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticket(pub u64);

@@ -41,7 +41,7 @@ use crate::{Completion, Device, DeviceError, Geometry, Request, Ticket, ZoneRepo
 /// assert!(drive.control(Op::Flush, Cause::Client).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[expect(missing_docs, reason = "each method does what that of `Device` does")]
+#[expect(missing_docs, reason = "each method does the same as its namesake in `Device`")]
 pub trait DeviceLayer: Send + Sync + 'static {
     /// The device below.
     fn below(&self) -> &dyn Device;

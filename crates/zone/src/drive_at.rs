@@ -1,7 +1,7 @@
 //! [`DriveAt`]: the drive at a path of the host, be it a block device of Linux, zoned or not, or an
 //! emulated drive in an image.
 //!
-//! An image may lie on a block device without zones: if the device begins with one, that is what is
+//! An image may lie on a block device without zones: if the device begins with one, the image is
 //! opened. Otherwise the device itself is the drive.
 
 use std::path::Path;

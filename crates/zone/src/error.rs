@@ -7,9 +7,9 @@
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
 //!   [`HostFull`](DeviceError::HostFull): a part of a write may have been done. To try again in a
 //!   sequential zone, write at the pointer that the zone's report gives.
-//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): what had
-//!   completed since the last flush may be lost. After `HostSync`, the image takes no changes until
-//!   it is opened again.
+//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): requests that
+//!   had completed since the last flush may be lost. After `HostSync`, the image takes no changes
+//!   until it is opened again.
 //! - [`PowerLost`](DeviceError::PowerLost): requests and reports fail until the power is back.
 //! - [`Geometry`](DeviceError::Geometry), [`InUse`](DeviceError::InUse),
 //!   [`NotAnImage`](DeviceError::NotAnImage), [`BadImage`](DeviceError::BadImage),
@@ -193,13 +193,13 @@ pub enum DeviceError {
     },
     /// Another process, or another part of this one, uses the image or the block device; or the
     /// block device is mounted.
-    #[error("{path} is in use: expected a drive that nobody else has open")]
+    #[error("{path} is in use: expected a drive without another user")]
     InUse {
-        /// The image file or the block device; who uses it, if that is known.
+        /// The image file or the block device; and its user, if known.
         path: String,
     },
     /// The store on the device has been unmounted: its handles reach the device no more, because
-    /// somebody else may use it by now.
+    /// another user may have it by now.
     #[error("the store on the device has been unmounted")]
     Unmounted,
     /// No device can have this shape.
@@ -210,7 +210,7 @@ pub enum DeviceError {
     NotAnImage {
         /// Path of the supposed image.
         path: String,
-        /// Description of what was found, in words.
+        /// Description of the finding, in words.
         found: String,
     },
     /// The path does not lead to a block device of the kind that was expected.
@@ -220,7 +220,7 @@ pub enum DeviceError {
         path: String,
         /// The kind of device.
         expected: &'static str,
-        /// Description of what was found, in words.
+        /// Description of the finding, in words.
         found: String,
     },
     /// The image is damaged, or of a version that is unknown here.

@@ -28,8 +28,8 @@ use crate::{DeviceError, Geometry, ZoneReport, ZoneState, ZoneType};
 pub struct ZoneStatus {
     /// Its state.
     pub state: ZoneState,
-    /// Logical blocks written, from the zone's start. A zone that was finished early keeps it: what
-    /// lies beyond was never written. Always zero for a conventional zone.
+    /// Logical blocks written, from the zone's start. A zone that was finished early keeps it:
+    /// blocks beyond were never written. Always zero for a conventional zone.
     pub written: u64,
 }
 
@@ -122,7 +122,7 @@ impl ZoneTable {
     }
 
     /// Report on one zone, as the device gives it. Where the pointer means nothing, the report
-    /// holds the largest block address there is, so that a caller who uses it fails at once.
+    /// holds the largest block address there is, so that a caller that uses it fails at once.
     #[must_use]
     pub fn report(&self, zone: ZoneId) -> ZoneReport {
         let ZoneStatus { state, written } = self.status(zone);

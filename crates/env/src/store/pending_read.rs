@@ -52,7 +52,7 @@ impl fmt::Debug for PendingRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             State::Done(_) => "PendingRead(done)",
-            State::UnderWay(_) => "PendingRead(under way)",
+            State::UnderWay(_) => "PendingRead(in flight)",
         })
     }
 }

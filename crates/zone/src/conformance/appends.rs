@@ -1,5 +1,5 @@
-//! Rule of zoned devices: appends to one zone that are under way together. A device without append
-//! has nothing to keep.
+//! Rule of zoned devices: appends to one zone that are in flight together. A device without append
+//! passes.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn together(subject: &mut Subject<'_>) {
     subject.write_next(zone, first, 1).unwrap();
     let fitting = UNDER_WAY.min((subject.capacity(zone) - first) / step);
     let tickets: Vec<_> = (0..fitting).map(|mark| append(subject, mark)).collect();
-    // A read behind them finds them done.
+    // A read after them finds them done.
     let all = u32::try_from(first + fitting * step).expect("a short read");
     let read = subject.submit(Op::Read { lba: subject.at(zone, 0), blocks: all });
     let mut placed = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) fn together(subject: &mut Subject<'_>) {
         Completion::Read(data) => data,
         other => panic!("a read completed as {other:?}"),
     };
-    // One behind the other, without a gap, and each with its own bytes.
+    // One after the other, without a gap, and each with its own bytes.
     for (index, (lba, mark)) in placed.iter().enumerate() {
         let at = first + index as u64 * step;
         assert_eq!(*lba, subject.at(zone, at), "{placed:?}");
@@ -50,7 +50,7 @@ pub(super) fn together(subject: &mut Subject<'_>) {
         assert_eq!(bytes, &marked(*mark, bytes.len())[..], "the append at {lba}");
     }
     subject.expect(subject.at(zone, 0), first, 1);
-    // The zone takes as many as fit, and no more, also if they are under way together.
+    // The zone takes those that fit, and no more, also if they are in flight together.
     let left = (subject.capacity(zone) - first) / step - fitting;
     if left < 2 {
         return;

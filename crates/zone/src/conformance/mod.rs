@@ -4,7 +4,7 @@
 //!   layout, and tries the rule on it. The caller gives the function that makes devices.
 //! - [`run_reopening`] does the same, and has the device closed and opened again at many points
 //!   between requests.
-//! - [`check`] tries the rules on one device, for instance a real drive. What the device holds is
+//! - [`check`] tries the rules on one device, for instance a real drive. The data on the device are
 //!   lost.
 //!
 //! Which rules are tried depends on the layout: zoned, plain, or shingled tracks. Not covered:
@@ -12,13 +12,13 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | `rules` | the list of rules, and what tries them |
+//! | `rules` | the list of rules, and the code that tries them |
 //! | `shape`, `writing`, `appends`, `zones`, `limits`, `plain`, `tracks` | the rules |
 //! | `shapes` | the shapes of devices that [`run`] tries |
 //! | `subject` | the device under test, with short methods for requests |
 //!
 //! A device for [`check`] should be small: zones are written whole several times, and held in
-//! memory. Nobody else may use it, and no zone may have failed. It needs:
+//! memory. It must have no other user, and no failed zone. It needs:
 //!
 //! - zoned: conventional zones, if any, of 6 blocks or more; sequential zones of 4 physical blocks
 //!   or more: at least two, 3 more than the active limit, and 1 more than the open limit. If there

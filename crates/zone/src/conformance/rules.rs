@@ -25,7 +25,7 @@ const ZONED: Rules = &[
     ("a write off the pointer changes nothing", writing::off_the_pointer),
     ("a zone takes its capacity and no more", writing::capacity_and_no_more),
     ("an append goes to the pointer", writing::append_goes_to_the_pointer),
-    ("appends under way together land one behind the other", appends::together),
+    ("appends in flight together land one after the other", appends::together),
     ("requests to one zone keep their order", writing::order_within_a_zone),
     ("a conventional zone is written anywhere", writing::conventional),
     ("open and close", zones::open_and_close),

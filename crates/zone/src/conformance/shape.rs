@@ -1,4 +1,4 @@
-//! Conformance rules about the shape of a device: what it reports, and requests that do not fit it.
+//! Conformance rules about the shape of a device: its report, and requests that do not fit.
 //!
 //! Requests that do not fit must be refused with the right error. After refused reads, writes,
 //! appends and zone operations, the reports of all zones must be as before, and so must the last

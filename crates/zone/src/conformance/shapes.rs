@@ -5,7 +5,7 @@ use terrace_env::ByteCount;
 
 use crate::{Geometry, Tracks};
 
-/// The shapes that [`run`](super::run) tries, with what is special about each.
+/// The shapes that [`run`](super::run) tries, each with its peculiarity.
 #[must_use]
 pub fn geometries() -> Vec<(&'static str, Geometry)> {
     let uniform = Geometry::uniform(ByteCount::kib(64), 12);

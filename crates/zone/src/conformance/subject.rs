@@ -122,7 +122,7 @@ impl<'a> Subject<'a> {
     pub(super) fn fill(&self, zone: ZoneId, mark: u8) {
         let report = self.report(zone);
         let blocks = report.start.0 + report.capacity - report.write_pointer.0;
-        self.write_next(zone, blocks, mark).expect("a write of what is left of a zone");
+        self.write_next(zone, blocks, mark).expect("a write to the end of a zone");
     }
 
     pub(super) fn submit(&self, op: Op) -> Ticket {

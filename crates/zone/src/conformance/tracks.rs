@@ -1,11 +1,11 @@
-//! Conformance rules of shingled tracks: a write destroys the tracks behind the one in which it
-//! ends, as many as the shape of the device says. If it began on an earlier track, it also destroys
-//! the rest of the track in which it ends. It destroys nothing else.
+//! Conformance rules of shingled tracks: a write destroys the tracks after the one in which it
+//! ends; their number is in the shape of the device. If it began on an earlier track, it also
+//! destroys the rest of the track in which it ends. It destroys nothing else.
 //!
 //! - A pass over the device from front to back reads back.
 //! - A guard, tracks left unused before valid blocks, protects these blocks.
-//! - A destroyed block does not read as what it held: it reads as other bytes, or with a medium
-//!   error. It is there again once it is written.
+//! - A read of a destroyed block does not return its old bytes: it returns other bytes, or a medium
+//!   error. The next write to the block ends that.
 //!
 //! The rules need 3 tracks more than a write destroys, and memory for the whole device.
 
@@ -132,7 +132,7 @@ pub(super) fn written_again(subject: &mut Subject<'_>) {
     subject.expect(Lba(0), step, 2);
     subject.expect(Lba(one), step, 3);
     expect_destroyed(subject, one + step..two, 1);
-    // A write behind does not bring back what lies before it, and harms nothing there.
+    // A later track's write does not bring back earlier tracks, and harms nothing there.
     subject.write(Lba(two), step, 4).unwrap();
     subject.control(Op::Flush).unwrap();
     subject.pause();

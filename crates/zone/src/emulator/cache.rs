@@ -5,12 +5,12 @@
 //!   volatile. That is enough because a sequential zone is not overwritten: after a reset the old
 //!   bytes stay on the medium until the reset is durable.
 //! - *Conventional zones* are overwritten in place, so the cache keeps the old bytes. Plain devices
-//!   and shingled tracks count as one conventional zone. Of tracks it also keeps what writes have
-//!   destroyed.
+//!   and shingled tracks count as one conventional zone. Of tracks it also keeps the bytes that
+//!   writes have destroyed.
 //!
 //! A change is *in flight* until an actor has waited for it, then it is *complete*. A flush that
-//! has been waited for makes durable what was complete when the flush was submitted. Real drives
-//! may make more durable.
+//! has been waited for makes those changes durable that were complete when the flush was submitted.
+//! Real drives may make more durable.
 //!
 //! Some changes become durable without a flush: a forced write once it is complete, a reset with
 //! the next write to its zone, and all changes of a zone that fails. If the old bytes of
@@ -48,7 +48,7 @@ pub(super) struct VolatileRange {
 pub(super) struct Pending {
     /// Whether the zone is durably full.
     pub(super) full: bool,
-    /// The pointer is here or further, whatever happens.
+    /// The least place of the pointer after any power cut.
     pub(super) floor: u64,
     /// The pointer, were everything durable but the reset.
     pub(super) written: u64,
@@ -127,7 +127,7 @@ impl Pending {
         }
     }
 
-    /// Makes durable what a flush covers; returns whether that ended the base life.
+    /// Makes the changes durable that a flush covers; returns whether that ended the base life.
     fn flush(&mut self, flush: u64) -> bool {
         let covered = |change: Option<Progress>| change.is_some_and(|p| p.covered(flush));
         let reset = covered(self.reset) && self.commit_reset();
@@ -216,7 +216,7 @@ impl Cache {
         }
     }
 
-    /// Somebody has waited for a request that changed `zone`.
+    /// An actor has waited for a request that changed `zone`.
     pub(super) fn complete(&mut self, zone: ZoneId, ticket: u64) {
         let flushes = self.flushes;
         if let Some(pending) = self.sequential.get_mut(&zone) {
@@ -253,8 +253,8 @@ impl Cache {
         reset
     }
 
-    /// Forgets the overwrites that are durable, of one zone or of all, and of earlier ones the
-    /// parts that these replaced: to undo them would undo what is durable.
+    /// Forgets the durable overwrites, of one zone or of all, and the parts of earlier overwrites
+    /// that these replaced: to undo such a part would undo durable bytes.
     fn commit_overwrites(&mut self, zone: Option<ZoneId>, durable: impl Fn(&Overwrite) -> bool) {
         let bytes = |log: &[Overwrite]| log.iter().map(Overwrite::cached).sum::<u64>();
         self.conventional.retain(|id, log| {

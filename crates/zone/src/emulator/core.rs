@@ -58,7 +58,7 @@ pub(super) struct Core {
     pub(super) powered: bool,
     pub(super) access: Access,
     pub(super) faults: Option<FaultPlan>,
-    /// Zones with a failed write that nobody has waited for, and its ticket.
+    /// Zones with a failed write that was not waited for, and its ticket.
     aborting: BTreeMap<ZoneId, u64>,
     random: Random,
     submitted: BTreeMap<u64, Submitted>,
@@ -201,7 +201,7 @@ impl Core {
         }
     }
 
-    /// Checks what comes before faults, and shows the request to the observer.
+    /// Makes the checks that come before faults, and shows the request to the observer.
     fn admit(&mut self, request: &Request, kind: RequestKind) -> Result<Plan, DeviceError> {
         if !self.powered {
             return Err(DeviceError::PowerLost);
@@ -279,7 +279,7 @@ impl Core {
         Ok((Err(DeviceError::Medium { zone, lba, operation }), Effect::Zone(zone)))
     }
 
-    /// A flush has failed: what is volatile is lost, kept or torn.
+    /// A flush has failed: volatile changes are lost, kept or torn.
     fn take_back(&mut self) -> Result<(), DeviceError> {
         for submitted in self.submitted.values_mut().filter(|one| one.effect != Effect::None) {
             submitted.result = Err(DeviceError::FlushFailed);
@@ -352,7 +352,7 @@ impl Core {
         self.device_time.clone().with_work(work)
     }
 
-    /// Ends a request that somebody has waited for.
+    /// Ends a request that an actor has waited for.
     pub(super) fn complete(&mut self, ticket: u64) -> Result<Completion, DeviceError> {
         let submitted = self.submitted.remove(&ticket).expect("a ticket that was not waited for");
         self.aborting.retain(|_, failed| *failed != ticket);
@@ -360,7 +360,7 @@ impl Core {
         submitted.result
     }
 
-    /// Cuts the power. All requests that nobody has waited for fail.
+    /// Cuts the power. All requests that were not waited for fail.
     pub(super) fn power_cut(
         &mut self,
         cut: PowerCut,

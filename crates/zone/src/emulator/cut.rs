@@ -1,13 +1,12 @@
-//! [`PowerCut`]: decides what a power cut, or a failed flush, leaves of the volatile changes of a
-//! drive.
+//! [`PowerCut`]: decides which volatile changes of a drive a power cut, or a failed flush, leaves.
 //!
-//! - [`DropUnflushed`](PowerCut::DropUnflushed) loses what is volatile, except where the active
+//! - [`DropUnflushed`](PowerCut::DropUnflushed) loses volatile changes, except where the active
 //!   limit forbids it (below).
 //! - [`KeepAll`](PowerCut::KeepAll) loses nothing.
 //! - [`Prefixes`](PowerCut::Prefixes) and [`Blocks`](PowerCut::Blocks) draw at random, for each
 //!   zone by itself: whether its reset and its finish happened, and which volatile physical blocks
 //!   are on the medium. `Prefixes` keeps the first ones, `Blocks` any of them. The zone's pointer
-//!   is behind the last block that is durable or kept; with `Blocks` it may be further.
+//!   is after the last block that is durable or kept; with `Blocks` it may be further.
 //!
 //! *Sequential zones.* A block below the pointer that is not on the medium is a *hole*. It reads as
 //! zeros, as garbage, or as the zone's bytes before its last reset if the medium remembers them.
@@ -61,8 +60,7 @@ impl PowerCut {
         Self::ALL[random.random_range(0..Self::ALL.len())]
     }
 
-    /// Whether a request that is under way when the power goes is carried out, to be torn, or not
-    /// at all.
+    /// Whether a request in flight at the power cut is carried out, to be torn, or not at all.
     pub(super) fn carries_out_pending(self) -> bool {
         matches!(self, Self::Prefixes | Self::Blocks)
     }
@@ -160,8 +158,8 @@ fn outcome(
 }
 
 impl Drive {
-    /// Makes of the volatile changes what a power cut makes of them. The zones they concern, and
-    /// all open ones, are closed afterwards.
+    /// Applies a power cut to the volatile changes. Their zones, and all open ones, are closed
+    /// afterwards.
     pub(super) fn cut(&mut self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
         for zone in self.table.close_all() {
             self.medium.record(zone, self.table.status(zone))?;
@@ -295,7 +293,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Puts back what an overwrite has changed in a physical block.
+    /// Puts back the bytes that an overwrite has replaced in a physical block.
     fn restore(
         &mut self,
         zone: ZoneId,

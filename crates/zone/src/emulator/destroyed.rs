@@ -8,8 +8,8 @@
 /// Bytes to a word, the unit of the pattern.
 const WORD: u64 = 8;
 
-/// Fills `into` with what the destroyed bytes of a device from `offset` on read as. Offset and
-/// length are whole words of 8 bytes.
+/// Fills `into` with the bytes that a read returns for destroyed ones of a device, from `offset`
+/// on. Offset and length are whole words of 8 bytes.
 pub fn destroyed(offset: u64, into: &mut [u8]) {
     assert!(offset.is_multiple_of(WORD) && into.len().is_multiple_of(WORD as usize), "{offset}");
     for (word, bytes) in (offset / WORD..).zip(into.chunks_mut(WORD as usize)) {

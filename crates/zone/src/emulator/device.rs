@@ -37,8 +37,8 @@ use crate::{
     ZoneState,
 };
 
-/// Drives in memory up to this capacity remember what zones held before they were reset, so
-/// that a power cut can leave it behind. Crash tests use small drives; a benchmark's would hold its
+/// Drives in memory up to this capacity remember the bytes of zones from before their reset, so
+/// that a power cut can bring them back. Crash tests use small drives; a benchmark's would hold its
 /// data twice.
 const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
 
@@ -52,7 +52,7 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// A new drive in memory. `seed` decides whatever chance decides in it.
+    /// A new drive in memory. `seed` decides all that is random in it.
     pub fn in_memory(geometry: Geometry, seed: u64) -> Result<Self, GeometryError> {
         geometry.validate()?;
         let mut memory = MemoryMedium::default();
@@ -118,8 +118,8 @@ impl Emulator {
     }
 
     /// The drive of an image whose flushes and forced writes no longer reach the host's disk: after
-    /// a power cut of the host the image may hold anything. It is faster, and meant for what is not
-    /// to last: benchmarks, tests, demonstrations. Of a drive in memory nothing changes.
+    /// a power cut of the host the image may hold anything. It is faster, and meant for short-lived
+    /// images: benchmarks, tests, demonstrations. A drive in memory stays as it is.
     #[must_use]
     pub fn unsynced(self) -> Self {
         if let Some(host) = &self.host {
@@ -170,7 +170,7 @@ impl Emulator {
     }
 
     /// Gives the drive a model of its times, or takes it away. Without one - and that is how drives
-    /// are made and opened - every request completes at once, which is what one wants in real time.
+    /// are made and opened - every request completes at once, as real time wants it.
     pub fn set_timing(&self, timing: Option<Box<dyn Timing>>) {
         self.core.lock().set_timing(timing);
     }
@@ -237,7 +237,7 @@ impl Emulator {
         self.sync_host()
     }
 
-    /// Changes the bytes of a logical block on the medium, behind the drive's back.
+    /// Changes the bytes of a logical block on the medium, unknown to the drive.
     pub fn corrupt(&self, lba: Lba, change: impl FnOnce(&mut [u8])) -> Result<(), DeviceError> {
         let mut core = self.core.lock();
         core.check_access("corrupt a block")?;

@@ -4,9 +4,9 @@
 //! 1. [`Drive::plan`] checks a request.
 //! 2. [`Drive::carry_out`] carries it out. Between the two calls the drive must not change.
 //! 3. When an actor has waited for the request, the caller passes the request's [`Effect`] to
-//!    [`Drive::complete`]. This marks the change as complete, or makes durable what the flush
-//!    covers. If a power cut, a failed flush or a failed sync of the host has come between, the
-//!    caller passes [`Effect::None`].
+//!    [`Drive::complete`]. This marks the change as complete, or makes durable the changes that the
+//!    flush covers. If a power cut, a failed flush or a failed sync of the host has come between,
+//!    the caller passes [`Effect::None`].
 //!
 //! # Shingled tracks
 //! A write to a device of tracks first puts its own bytes on the medium. Then it destroys the
@@ -81,7 +81,8 @@ pub(super) struct Drive {
     /// Of shingled tracks, the bytes that may hold something: all others were never written, or are
     /// destroyed.
     held: Option<Ranges>,
-    /// Of shingled tracks, the bytes that this drive has destroyed and nobody has written since.
+    /// Of shingled tracks, the bytes that this drive has destroyed and that no request has written
+    /// since.
     destroyed: Ranges,
 }
 
@@ -116,7 +117,7 @@ impl Drive {
         self.bytes(blocks)
     }
 
-    /// The bytes of so many logical blocks.
+    /// The bytes of `blocks` logical blocks.
     pub(super) fn bytes(&self, blocks: u64) -> u64 {
         blocks * u64::from(self.geometry.logical_block)
     }
@@ -236,7 +237,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Writes in place, and destroys the tracks behind, if the device has tracks.
+    /// Writes in place, and destroys the next tracks, if the device has tracks.
     fn overwrite(
         &mut self,
         zone: ZoneId,
@@ -255,7 +256,7 @@ impl Drive {
         Ok(())
     }
 
-    /// The bytes behind a write that it destroys.
+    /// The bytes after a write that it destroys.
     fn harmed(&self, written: &Range<u64>) -> Range<u64> {
         let Some(tracks) = self.geometry.layout.tracks() else { return 0..0 };
         let block = u64::from(self.geometry.logical_block);
@@ -351,10 +352,10 @@ impl Drive {
         Ok(())
     }
 
-    /// Notes where the next process finds it what a transition is about to change. This comes
-    /// before the change: a request that cannot be recorded, because the host's disk is full, has
-    /// not happened, and may be tried again. A zone that the transition closes may by then be
-    /// recorded as closed; the next process closes all zones anyway.
+    /// Notes on the medium, for the next process, the changes that a transition is about to make.
+    /// The note comes before the changes: a request that cannot be recorded, because the host's
+    /// disk is full, has not happened, and may be tried again. A zone that the transition closes
+    /// may by then be recorded as closed; the next process closes all zones anyway.
     fn record(&mut self, transition: &Transition) -> Result<(), DeviceError> {
         for (zone, status) in self.table.changes(transition) {
             self.medium.record(zone, status)?;
@@ -362,7 +363,7 @@ impl Drive {
         Ok(())
     }
 
-    /// Does what remains to be done when somebody has waited for a request.
+    /// Does the remaining work of a request after an actor has waited for it.
     pub(super) fn complete(&mut self, effect: Effect, ticket: u64) -> Result<(), DeviceError> {
         match effect {
             Effect::None => {}

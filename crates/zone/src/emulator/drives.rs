@@ -61,7 +61,7 @@ impl Drives {
         &self.0[0]
     }
 
-    /// A new drive in memory of each shape. `seed` decides whatever chance decides in them.
+    /// A new drive in memory of each shape. `seed` decides all that is random in them.
     pub fn in_memory(
         shapes: impl IntoIterator<Item = Geometry>,
         seed: u64,
@@ -121,7 +121,7 @@ impl Snapshots {
         self.cut_each(|_| cut, random)
     }
 
-    /// The same where only one drive has lost its power: what the others have done stays.
+    /// The same where only one drive has lost its power: the changes of the others stay.
     #[must_use]
     pub fn cut_one(&self, drive: usize, cut: PowerCut, random: &mut Random) -> Drives {
         self.cut_each(|other| if other == drive { cut } else { PowerCut::KeepAll }, random)

@@ -140,7 +140,7 @@ impl FaultPlan {
         self
     }
 
-    /// One in so many requests of this kind fails, by chance.
+    /// One in `one_in` requests of this kind fails, by chance.
     ///
     /// # Panics
     /// When `one_in` is zero.

@@ -7,9 +7,9 @@
 //! [`DeviceError::Host`].
 //!
 //! # Power cuts of the host
-//! Bytes that the host has not synced may or may not be on its disk, in any order. What is found
-//! then must be what a power cut of the drive could leave, unless the drive is unsynced. Besides
-//! syncing for flushes and forced writes, two rules serve this:
+//! Bytes that the host has not synced may or may not be on its disk, in any order. After a cut, the
+//! image must be in a state that a power cut of the drive could leave, unless the drive is
+//! unsynced. Besides syncing for flushes and forced writes, two rules serve this:
 //! - A zone with a pending reset is not written again before the reset is on the host's disk.
 //!   Otherwise the zone could be found full, without its durable bytes.
 //! - A zone becomes active only if the active limit would hold even if all zone states were lost
@@ -19,11 +19,11 @@
 //! first rule. On shingled tracks, blocks may be found destroyed although nothing is found of the
 //! volatile write that destroyed them.
 //!
-//! [`FileMedium::barrier`] says what has to be synced for the two rules before a request. The
+//! [`FileMedium::barrier`] says which syncs the two rules want before a request. The
 //! caller syncs it without the drive's lock.
 //!
 //! # A full disk of the host
-//! Behind forced writes in a sequential zone some space is kept allocated, where the host's file
+//! After forced writes in a sequential zone some space is kept allocated, where the host's file
 //! system can do that, so that such writes go on for a while on a full disk. A request without room
 //! fails with [`DeviceError::HostFull`], and may be tried again. A sync that finds no room fails
 //! for good.
@@ -50,8 +50,8 @@ use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
 use crate::{DeviceError, Geometry, GeometryError};
 
-/// Bytes that a zone with forced writes has room for ahead of them: the commits of jobs that are
-/// under way when the host's disk becomes full, a block or a few each.
+/// Bytes that stay allocated ahead of the forced writes of a zone: room for the commits of jobs
+/// that run when the host's disk becomes full, a block or a few each.
 const AHEAD: u64 = 256 << 10;
 /// How much is looked at, and destroyed, at once: a usual track or less.
 const DESTROY_STEP: u64 = 64 << 10;
@@ -74,8 +74,8 @@ pub(super) struct FileMedium {
     blocks_offset: u64,
     /// Bytes of a zone, from start to start.
     zone_len: u64,
-    /// Zones that are active or have changed since the image was opened, by what was recorded of
-    /// them last, with the number of the host's change.
+    /// Zones that are active or have changed since the image was opened, by their last recorded
+    /// status, with the number of the host's change.
     recorded: BTreeMap<ZoneId, Recorded>,
     /// How far zones with forced writes have room on the host's disk, in bytes from their start.
     ahead: BTreeMap<ZoneId, u64>,
@@ -146,7 +146,7 @@ impl FileMedium {
         Ok(Some(size.saturating_sub(header.blocks_offset())))
     }
 
-    /// Its first blocks must hold nothing: what is there may be somebody's file system.
+    /// Its first blocks must be empty: data there may be a foreign file system.
     fn create_on_block_device(
         path: &Path,
         header: Header,
@@ -191,7 +191,7 @@ impl FileMedium {
 
     /// Opens an image and reads its zone table, as it was left.
     pub(super) fn open(path: &Path, access: Access) -> Result<(Self, ZoneTable), DeviceError> {
-        // Before it is opened: that of a pipe would wait for somebody at its other end.
+        // Before the open: the open of a pipe would wait for a process at its other end.
         check_kind(path)?;
         let file = match access {
             Access::ReadWrite if is_block_device(path) => open_block_device(path),
@@ -358,7 +358,7 @@ impl FileMedium {
     }
 }
 
-/// Refuses what cannot be an image whatever it holds.
+/// Refuses files that cannot be an image, by their kind alone.
 fn check_kind(path: &Path) -> Result<(), DeviceError> {
     let found = std::fs::metadata(path).map_err(|error| host_error("open", path, error))?;
     let kind = found.file_type();

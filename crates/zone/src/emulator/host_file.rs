@@ -46,7 +46,8 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
 impl HostFile for LockedFile {
     fn size(&self) -> io::Result<u64> {
         if self.is_block_device()? {
-            // Its metadata have no length. Nobody reads or writes at the file's own position.
+            // Its metadata have no length. All reads and writes name their position, so the file's
+            // own is free.
             return { &**self }.seek(SeekFrom::End(0));
         }
         Ok(self.metadata()?.len())

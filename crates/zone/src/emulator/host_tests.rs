@@ -1,6 +1,6 @@
 //! Tests of images on a simulated file of the host (`disk`): which requests write to the file and
-//! sync it, what a failed sync and a full disk do, and what a power cut of the host leaves. After a
-//! cut, each page that was not synced is in one of the states that it had since the last sync.
+//! sync it, failed syncs, full disks, and power cuts of the host. After a cut, each page that was
+//! not synced is in one of the states that it had since the last sync.
 
 mod disk;
 mod tracks;
@@ -108,7 +108,8 @@ fn a_track_that_is_destroyed_is_not_destroyed_again() {
             }
         }
     }
-    // New space holds nothing that could be destroyed; a reload destroys what it finds, once.
+    // New space holds nothing that could be destroyed; a reload destroys the bytes that it finds,
+    // once.
     let written = disk.written.load(Ordering::Relaxed) - begun;
     assert_eq!(written, (2 * end + end - 16) * BLOCK as u64);
 }
@@ -172,7 +173,7 @@ fn a_change_of_a_zone_that_cannot_be_recorded_has_not_happened() {
     }
     let states = |drive: &Emulator| drive.report(ZoneId(0), 8).expect("a report");
     let before = states(&drive);
-    // As on a host whose file system copies what it overwrites: blocks of zones have room, the
+    // As on a host whose file system copies on overwrites: blocks of zones have room, the
     // table of zones has none.
     let header = Header::new(Uuid([5; 16]), geometry());
     disk.allocated.lock().clear();

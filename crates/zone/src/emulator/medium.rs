@@ -108,7 +108,8 @@ impl Medium {
         Ok(())
     }
 
-    /// Gives a zone's space back that nobody reads any more, where that may be done at any time.
+    /// Gives back the space of a zone that is no longer read, on media where that may be done at
+    /// any time.
     pub(super) fn give_up(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
         match self {
             Self::Memory(memory) => memory.erase(zone),

@@ -19,8 +19,8 @@ use terrace_env::{IoBuf, ZoneId};
 
 use super::destroyed;
 
-/// Bytes in a chunk: what a write after a snapshot copies at most twice, and the smallest
-/// allocation.
+/// Bytes in a chunk, which is the smallest allocation. A write after a snapshot copies at most two
+/// chunks.
 const CHUNK: usize = 16 << 10;
 
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub(super) struct MemoryMedium {
 }
 
 impl MemoryMedium {
-    /// Keeps what zones hold when they are erased, until they are erased again.
+    /// Keeps the bytes of erased zones until they are erased again.
     pub(super) fn remember(mut self) -> Self {
         self.earlier.get_or_insert_default();
         self
@@ -97,7 +97,7 @@ impl MemoryMedium {
         }
     }
 
-    /// Makes bytes read as destroyed ones; those behind the last byte that was ever written stay
+    /// Makes bytes read as destroyed ones; those after the last byte that was ever written stay
     /// zeros.
     pub(super) fn destroy(&mut self, zone: ZoneId, offset: u64, len: u64) {
         let Some(chunks) = self.zones.get_mut(&zone) else { return };
@@ -246,7 +246,7 @@ mod tests {
             }
             if round % 7 == 6 {
                 medium.destroy(ZONE, start as u64, (end - start) as u64);
-                // Nothing was written behind the medium's last chunk.
+                // Nothing was written after the medium's last chunk.
                 let written = medium.zones[&ZONE].len() * CHUNK;
                 let held = written.clamp(start, end) - start;
                 bytes.fill(0);

@@ -2,14 +2,14 @@
 //! file. It enforces the rules of [`Device`](crate::Device). A plain drive, or one of tracks, is
 //! one conventional zone; its image can also lie on a block device of the host.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | `device` | [`Emulator`]: the [`Device`](crate::Device), and further calls |
 //! | `core` | takes requests: tickets, observers, faults, times, counters |
 //! | `faults` | which faults the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
 //! | `cache`, `overwrite` | which changes are not durable yet |
-//! | `cut` | what a power cut makes of these changes |
+//! | `cut` | the fate of these changes in a power cut |
 //! | `medium` | the bytes, wherever they are kept |
 //! | `memory` | the bytes in memory |
 //! | `file`, `image` | the bytes in an image, and its format |
@@ -28,12 +28,12 @@
 //!   for it. A forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
 //! - Tracks that a write destroys read as [`destroyed()`] bytes, and a power cut can bring them
-//!   back as long as the write is volatile. What was never written keeps its zeros, and so do pages
-//!   of an image that hold zeros only.
-//! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
-//! - A power cut of the *host* leaves in an image what a power cut of the drive could leave; the
-//!   head of `file` has the exceptions. An image that is used [unsynced](Emulator::unsynced) may
-//!   then hold anything.
+//!   back as long as the write is volatile. Bytes that were never written keep their zeros, and so
+//!   do pages of an image that hold zeros only.
+//! - The end of the process that uses an image is no power cut: the image keeps volatile changes.
+//! - A power cut of the *host* leaves an image in a state that a power cut of the drive could
+//!   leave, too; the head of `file` has the exceptions. An image that is used
+//!   [unsynced](Emulator::unsynced) may then hold anything.
 //! - A [`FaultPlan`] says which requests and zones fail, and when; [`Emulator::set_zone_condition`]
 //!   fails a zone, [`Emulator::corrupt`] damages blocks.
 //!

@@ -1,4 +1,4 @@
-//! [`Overwrite`]: what a write in place has changed, as long as a power cut may take it back.
+//! [`Overwrite`]: the change of a write in place, as long as a power cut may take it back.
 //! [`Progress`] tells how far the write has come.
 //!
 //! A write to a conventional zone, a plain device or shingled tracks leaves overwrites for the
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Nobody has waited for it yet.
+    /// It was not waited for yet.
     InFlight { ticket: u64 },
     /// Complete, when this many flushes had been submitted.
     Complete { flushes: u64 },
@@ -41,9 +41,9 @@ impl Progress {
 #[derive(Clone, Debug)]
 pub(super) enum Old {
     Bytes(Arc<[u8]>),
-    /// So many bytes of shingled tracks that were never written, and read as zeros.
+    /// A number of bytes of shingled tracks that were never written, and read as zeros.
     Unwritten(u64),
-    /// So many bytes of shingled tracks that had been destroyed.
+    /// A number of bytes of shingled tracks that had been destroyed.
     Destroyed(u64),
 }
 
@@ -96,7 +96,7 @@ impl Overwrite {
         self.before.offset..self.before.offset + self.before.old.len()
     }
 
-    /// Its share of the drive's cache: the bytes written, and those kept of what was destroyed.
+    /// Its share of the drive's cache: the written bytes, and the destroyed ones that are kept.
     pub(super) fn cached(&self) -> u64 {
         match &self.before {
             Before { harm: true, old: Old::Unwritten(_) | Old::Destroyed(_), .. } => 0,

@@ -5,7 +5,7 @@
 //! power cut at that moment leaves it. A snapshot may be cut any number of times.
 //!
 //! A snapshot of a drive in memory shares its bytes with the drive. A snapshot of an image copies
-//! its conventional zones, and of the others what is written. The drive after a cut is in memory
+//! its conventional zones, and the written part of the others. The drive after a cut is in memory
 //! and powered on. It has no faults, no observer and no timing model.
 
 use terrace_env::IoBuf;
@@ -27,7 +27,7 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
-    /// The drive at this moment, with the request under way.
+    /// The drive at this moment, with the request in flight.
     pub fn snapshot(&self) -> Result<Snapshot, DeviceError> {
         let pending = Some(copy_of(self.request));
         Ok(Snapshot { drive: self.drive.fork()?, pending })
@@ -35,7 +35,7 @@ impl Event<'_> {
 }
 
 /// An emulated drive at some moment: its durable and its volatile state, and the request that was
-/// under way.
+/// in flight.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(super) drive: Drive,
@@ -45,7 +45,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The drive, powered on again, after the power was cut at this moment.
     ///
-    /// With [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] the request under way is torn like any
+    /// With [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] the request in flight is torn like any
     /// other that had not completed; with the other modes it was not carried out.
     #[must_use]
     pub fn cut(&self, cut: PowerCut, random: &mut Random) -> Emulator {

@@ -12,7 +12,7 @@
 //! # Same seed, same history
 //! A model gets the commands in the order of submission, at times that do not go back. It must
 //! answer from these alone, and from a seed of its own. A decision that is due at some time takes
-//! into account what was submitted before that time, and nothing later. It is not taken back.
+//! into account the commands submitted before that time, and no later ones. It is not taken back.
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ use super::faults::RequestKind;
 use crate::ZoneStatus;
 use crate::timing::Work;
 
-/// A request as a timing model sees it: what the drive has to do.
+/// A request as a timing model sees it: a task for the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Kind of the request.
     pub kind: RequestKind,
-    /// For whom.
+    /// The cause on whose behalf the request is made.
     pub cause: Cause,
     /// Where: for an append, where the bytes go.
     pub lba: Lba,
     /// Logical blocks that are moved; none for a flush and for operations on zones.
     pub blocks: u64,
-    /// The zone, and its status before; `None` for a flush, and for what is refused.
+    /// The zone, and its status before; `None` for a flush, and for a refused request.
     pub zone: Option<(ZoneId, ZoneStatus)>,
     /// A write without an address.
     pub append: bool,
@@ -80,16 +80,15 @@ pub trait Timing: Send {
     /// in memory.
     fn power_cut(&mut self, _now: Time) {}
 
-    /// Work of the drive's mechanism by `now`, by cause. Asking changes nothing: whatever is
-    /// decided by then would have been decided the same without. Models without a mechanism have
-    /// done nothing.
+    /// Work of the drive's mechanism by `now`, by cause. Asking changes no decision of the model.
+    /// Models without a mechanism have done nothing.
     fn work(&mut self, now: Time) -> Work {
         let _ = now;
         Work::default()
     }
 }
 
-/// Each request takes a random time of its own, whatever else is under way: for simulations that
+/// Each request takes a random time of its own, whatever else is in flight: for simulations that
 /// want actors to interleave in many ways, not for metrics.
 #[derive(Clone, Debug)]
 pub struct RandomLatency {

@@ -2,12 +2,13 @@
 //! kernel has no append on block nodes, but this node takes commands of NVMe as they are.
 //!
 //! There are two ways: an entry of `io_uring` with the command in it (`NVME_URING_CMD_IO`), many of
-//! which can be under way, and a call that blocks (`NVME_IOCTL_IO64_CMD`). Both need
+//! which can be in flight, and a call that blocks (`NVME_IOCTL_IO64_CMD`). Both need
 //! `CAP_SYS_ADMIN`, or Linux 6.2 or later and a drive that lists zone append in its log of commands
 //! supported and effects.
 //!
-//! The node stands beside the block node: nothing that keeps others out of the block node keeps
-//! them out of this one. It is opened when the block node is open and locked, and closed before it.
+//! The node is a second one next to the block node: the lock that keeps others out of the block
+//! node does not keep them out of this one. It is opened when the block node is open and locked,
+//! and closed before it.
 //!
 //! Unsafe code:
 //! - The call for an append gives the kernel the address and the length of a buffer that is
@@ -108,7 +109,7 @@ impl AppendNode {
         Ok(Self { file, namespace, block })
     }
 
-    /// The append of so many bytes to the zone that begins at a byte of the device.
+    /// The append of `len` bytes to the zone that begins at byte `zone_offset` of the device.
     pub(super) fn append(&self, zone_offset: u64, len: usize, fua: bool) -> Append {
         let blocks = u16::try_from(len / self.block as usize);
         let blocks = blocks.expect("no more than the limit, which the table has checked");
@@ -178,9 +179,9 @@ impl AppendNode {
 }
 
 /// The error for a status of NVMe: see `failure`. Numbers are those that the kernel's block layer
-/// uses, and what is not listed is `EIO`. Some differ. An append that does not fit in its zone is
+/// uses, and other statuses are `EIO`. Some differ. An append that does not fit in its zone is
 /// `EFBIG`, for which the block layer has no number: a report may still show room, because the
-/// appends that take it are under way. All errors of the path are `ENOLINK`, where the block layer
+/// appends that take it are in flight. All errors of the path are `ENOLINK`, where the block layer
 /// has it for one of them. And a command that the drive does not know, or finds wrong, is no fault
 /// of the medium: it is not `EIO`.
 pub(super) fn error(status: u32) -> io::Error {

@@ -1,12 +1,11 @@
-//! [`Appending`]: which zones have appends under way, and in which of them the zone table is out of
+//! [`Appending`]: which zones have appends in flight, and in which of them the zone table is out of
 //! step. It does no I/O and takes no lock.
 //!
-//! After an append has failed, the table is set to a report of the zone. While other appends are
-//! under way there, the report tells some of them and not others. So the zone stays *unsettled*
-//! until it was reported while no append to it was under way: from before the report to after it.
-//! Several threads may report one zone at once, and one of them may come back after the zone has
-//! been settled, forgotten and begun anew. So appends are numbered over all zones, without a
-//! restart.
+//! After an append has failed, the table is set to a report of the zone. While other appends are in
+//! flight there, the report shows some of them and not others. So the zone stays *unsettled* until
+//! it was reported while no append to it was in flight, from before the report to after it. Several
+//! threads may report one zone at once, and one of them may come back after the zone has been
+//! settled, forgotten and begun anew. So appends are numbered over all zones, without a restart.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use terrace_env::ZoneId;
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Appending {
-    /// Zones with appends under way, and unsettled ones.
+    /// Zones with appends in flight, and unsettled ones.
     zones: BTreeMap<ZoneId, Zone>,
     /// How many appends have begun, in all zones.
     begun: u64,
@@ -43,13 +42,13 @@ impl Appending {
 
     /// An append has ended.
     pub(super) fn end(&mut self, zone: ZoneId, has_failed: bool) {
-        let entry = self.zones.get_mut(&zone).expect("an append under way");
+        let entry = self.zones.get_mut(&zone).expect("an append in flight");
         entry.under_way -= 1;
         entry.is_unsettled |= has_failed;
         self.forget(zone);
     }
 
-    /// Whether a zone is unsettled and can be reported, because no append to it is under way.
+    /// Whether a zone is unsettled and can be reported, because no append to it is in flight.
     pub(super) fn pause(&self, zone: ZoneId) -> Option<Pause> {
         let entry = self.zones.get(&zone)?;
         (entry.under_way == 0 && entry.is_unsettled).then_some(Pause(entry.last))
@@ -84,7 +83,7 @@ mod tests {
         let mut appending = Appending::default();
         (0..3).for_each(|_| appending.begin(ZONE));
         appending.end(ZONE, true);
-        assert_eq!(appending.pause(ZONE), None, "two are under way");
+        assert_eq!(appending.pause(ZONE), None, "two are in flight");
         appending.end(ZONE, false);
         appending.end(ZONE, false);
         let pause = appending.pause(ZONE).unwrap();

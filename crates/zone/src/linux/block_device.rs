@@ -1,12 +1,12 @@
 //! [`BlockDevice`]: a block device of Linux. The head of [`linux`](super) has the rules by which
 //! requests are carried out.
 //!
-//! Here is what opens a device, and the calls of [`Device`]. Reads, writes, appends and flushes are
-//! carried on in `requests`, zone operations and reports in `zone_operations`.
+//! Here are the functions that open a device, and the calls of [`Device`]. Reads, writes, appends
+//! and flushes are carried on in `requests`, zone operations and reports in `zone_operations`.
 //!
 //! A zone table has the state of each zone. At the open limit the device may close another zone
 //! than the table expects. The numbers of open and of active zones are the same, and the device is
-//! asked when somebody wants a report.
+//! asked when a caller wants a report.
 //!
 //! # Threads
 //! Any number. The submission of a zone operation waits for the device, and with
@@ -36,7 +36,7 @@ use crate::{
 /// A block device of Linux, zoned or not.
 pub struct BlockDevice {
     pub(super) path: PathBuf,
-    /// Before the node, so that what it has open is closed before the node is unlocked.
+    /// Before the node, so that its open files are closed before the node is unlocked.
     pub(super) engine: Engine,
     pub(super) node: File,
     pub(super) geometry: Arc<Geometry>,
@@ -64,7 +64,7 @@ impl BlockDevice {
     ///
     /// # Errors
     /// [`NotABlockDevice`](DeviceError::NotABlockDevice) if something else is there,
-    /// [`InUse`](DeviceError::InUse) if it is mounted or somebody else uses it,
+    /// [`InUse`](DeviceError::InUse) if it is mounted or has another user,
     /// [`Geometry`](DeviceError::Geometry) if its zones have different capacities, and
     /// [`Host`](DeviceError::Host) if the kernel refuses.
     pub fn open(path: impl AsRef<Path>, access: Access) -> Result<Self, DeviceError> {
@@ -169,7 +169,7 @@ impl BlockDevice {
         self.engine.kind()
     }
 
-    /// The most reads, writes, appends and flushes that have been under way at once.
+    /// The most reads, writes, appends and flushes that have been in flight at once.
     #[must_use]
     pub fn depth_max(&self) -> usize {
         self.state.lock().under_way_max()

@@ -1,6 +1,6 @@
-//! [`foreign_content`]: what a device holds, where no write pointer tells: on a device without
-//! zones, and in conventional zones at its start. It knows the marks of usual file systems,
-//! partition tables and volumes. Anything else that is not blank counts as unknown data.
+//! [`foreign_content`]: tells the data of other programs where no write pointer shows them: on a
+//! device without zones, and in conventional zones at its start. It knows the marks of usual file
+//! systems, partition tables and volumes. Anything else that is not blank counts as unknown data.
 
 use terrace_env::{Cause, Lba, ZoneId};
 
@@ -11,7 +11,7 @@ const HEAD: u64 = 128 << 10;
 /// Bytes at the end: a second partition table, or the mark of a RAID.
 const TAIL: u64 = 64 << 10;
 
-/// A mark: where it lies, its bytes, and what it is the mark of.
+/// A mark: its place, its bytes, and the name of the thing that it marks.
 type Mark = (usize, &'static [u8], &'static str);
 
 const MARKS: &[Mark] = &[

@@ -1,7 +1,7 @@
 //! [`IoEngine`]: how the requests to a block device are carried out: by `io_uring`, or by calls
 //! that block.
 //!
-//! With `io_uring`, one thread can have many requests under way. Old kernels do not have it, some
+//! With `io_uring`, one thread can have many requests in flight. Old kernels do not have it, some
 //! containers forbid it, and the setting `kernel.io_uring_disabled` does so for users or for all.
 //! Then each request occupies the thread that submits it until it is done.
 

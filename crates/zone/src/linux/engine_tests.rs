@@ -1,5 +1,5 @@
-//! Tests of requests on both engines, over ordinary files: what is under way at once, order, errors
-//! and contents. Zone operations and reports need a device; they are tested in the guest.
+//! Tests of requests on both engines, over ordinary files: requests in flight at once, order,
+//! errors and contents. Zone operations and reports need a device; they are tested in the guest.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -148,7 +148,7 @@ fn each_zone_has_one_write_under_way_and_keeps_its_order() {
             assert_eq!(mark, 1000 + block / 4 * 4);
         }
         if engine == IoEngine::IoUring {
-            assert!(device.depth_max() <= 8, "one write under way a zone: {}", device.depth_max());
+            assert!(device.depth_max() <= 8, "one write in flight a zone: {}", device.depth_max());
         }
         let full = device.write(Lba(0), blocks_of(0, 1), false, Cause::Client);
         assert!(matches!(full, Err(DeviceError::ZoneFull { zone: ZoneId(0) })), "{full:?}");
@@ -217,7 +217,7 @@ fn writes_that_nobody_waits_for_are_done_when_the_device_is_dropped() {
     }
 }
 
-/// The kernel cancels what has not begun of a thread that ends.
+/// The kernel cancels the requests of an ended thread that have not begun.
 #[test]
 fn requests_complete_although_the_thread_that_submitted_them_has_ended() {
     for engine in engines() {
@@ -256,7 +256,7 @@ fn many_threads_wait_on_one_device() {
                         let mark = thread * 1000 + round;
                         let written = write(&*device, at, mark, 2, round.is_multiple_of(32));
                         let read = submit(&*device, Op::Read { lba: Lba(at), blocks: 2 });
-                        // All threads read one block that nobody writes.
+                        // All threads read one block that no thread writes.
                         let shared = submit(&*device, Op::Read { lba: Lba(511), blocks: 1 });
                         assert_eq!(read_marks(device.wait(read).unwrap()), [mark; 2]);
                         assert_eq!(read_marks(device.wait(shared).unwrap()), [511]);
@@ -272,7 +272,7 @@ fn many_threads_wait_on_one_device() {
     }
 }
 
-/// Random writes, reads, flushes and waits. Each request sees what was submitted before it, in
+/// Random writes, reads, flushes and waits. Each request sees all that were submitted before it, in
 /// whichever order the tickets are waited for.
 #[test]
 fn every_request_sees_those_that_were_submitted_before() {

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | `EOVERFLOW` | too many active zones |
 //! | `ETOOMANYREFS` | too many open zones |
-//! | `EFBIG` of an append | it does not fit, in the zone or behind the appends under way |
-//! | `EACCES` of an append | the program may not append: the message says what is missing |
+//! | `EFBIG` of an append | it does not fit, in the zone or after the appends in flight |
+//! | `EACCES` of an append | the program may not append: the message names the missing right |
 //! | `EIO`, `EREMOTEIO` | the device refused the command: the zone's report tells why |
 //! | `ENODATA`, `EILSEQ`, `EBADE`, `ETIMEDOUT` | the medium failed |
 //! | others | the host failed: the device or the way to it is gone, no memory, no permission |

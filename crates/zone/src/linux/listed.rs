@@ -1,4 +1,4 @@
-//! [`Listed`]: the block devices of this machine, as sysfs shows them, and who uses each.
+//! [`Listed`]: the block devices of this machine, as sysfs shows them, each with its users.
 //!
 //! Nothing is opened, except that the capacity of zones comes from a report of the device, and the
 //! lock of a running store is tried. Both need the right to read the device; without it they are
@@ -45,7 +45,7 @@ pub struct Listed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "by")]
 pub enum Usage {
-    /// Nobody, as far as can be seen.
+    /// No user that can be seen.
     Free,
     /// The kernel: it is mounted, swap space, or part of another device.
     Kernel(Vec<String>),
@@ -133,8 +133,8 @@ fn device_number(folder: &Path) -> Option<u64> {
     Some(rustix::fs::makedev(major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Uses that the kernel makes of a device or its partitions, in words. What cannot be read counts
-/// as no use: an open with `O_EXCL` is what decides.
+/// Uses that the kernel makes of a device or its partitions, in words. An unreadable entry counts
+/// as no use: an open with `O_EXCL` decides.
 pub(super) fn kernel_users(number: u64) -> Vec<String> {
     let folder = queue::folder(number);
     let mut parts = vec![(number, folder.clone())];

@@ -1,5 +1,5 @@
 //! Block devices of Linux, zoned or not, as [`Device`](crate::Device): ZNS SSDs, host-managed SMR
-//! disks, ordinary disks, and what the kernel emulates.
+//! disks, ordinary disks, and emulated ones of the kernel.
 //!
 //! | part | content |
 //! |---|---|
@@ -12,15 +12,15 @@
 //! | `engine_tests` | tests of both |
 //! | `ring` | commands by `io_uring`; unsafe code |
 //! | `queues` | the queues of a ring, with entries of two sizes; unsafe code |
-//! | `appending` | in which zones appends are under way |
+//! | `appending` | zones with appends in flight |
 //! | `append_node` | zone append by the character node of NVMe; unsafe code |
 //! | `node` | opens the device's node, and keeps other users out |
 //! | `shape` | the geometry, from the kernel's report and from `queue` |
 //! | `queue` | [`Queue`]: limits that sysfs shows |
 //! | `failure` | the error of a device for an error number of the kernel |
 //! | `unchecked` | requests that go to the kernel without a check, for comparisons |
-//! | `content` | [`foreign_content`]: what a device holds that is not a store |
-//! | `listed` | [`Listed`]: the block devices of this machine, and who uses them |
+//! | `content` | [`foreign_content`]: data on a device that are not a store |
+//! | `listed` | [`Listed`]: the block devices of this machine, and their users |
 //! | `ioctl` | the kernel's calls for zones; unsafe code |
 //!
 //! # How requests are carried out
@@ -32,16 +32,16 @@
 //!   enough that the kernel makes one command of it, so the order does not depend on an I/O
 //!   scheduler.
 //! - [`submit`](crate::Device::submit) hands a read, a write, an append or a flush to `io_uring`,
-//!   and does not wait. So one thread can have many under way. Where `io_uring` is not permitted,
-//!   the submission carries the request out, and several are under way only if several threads
+//!   and does not wait. So one thread can have many in flight. Where `io_uring` is not permitted,
+//!   the submission carries the request out, and several are in flight only if several threads
 //!   submit.
 //! - Requests wait for earlier ones to the same zone if they overlap, or if both change the same
-//!   sequential zone. So one write to a sequential zone is under way at a time, and the order does
-//!   not depend on the kernel. Writes to different zones, and reads, are under way together.
+//!   sequential zone. So one write to a sequential zone is in flight at a time, and the order does
+//!   not depend on the kernel. Writes to different zones, and reads, are in flight together.
 //! - A zone operation waits for earlier requests to its zone, and blocks until it is done.
-//! - A flush does not wait for writes under way. It covers those that have completed.
+//! - A flush does not wait for writes in flight. It covers those that have completed.
 //! - Zone append is offered where this program may open the character node of an NVMe namespace:
-//!   the kernel has it there only. Appends to one zone are under way together, and with no other
+//!   the kernel has it there only. Appends to one zone are in flight together, and with no other
 //!   request to the zone.
 //! - The kernel may refuse the appends of a program that has opened that node. It permits them with
 //!   `CAP_SYS_ADMIN`, and since Linux 6.2 also without it if the drive lists zone append among the
@@ -55,7 +55,7 @@
 //!   takes appends, and then no writes before its reset. (This is from the kernel's source; it was
 //!   not tried on such a kernel.)
 //! - After an error, and after each zone operation, the zone is reported anew, and the table takes
-//!   over what the device says. The table also takes over what a caller asks to have reported.
+//!   over that report. The table also takes over reports that a caller asks for.
 //! - A pointer is taken from empty, open and closed zones only. In others its value differs from
 //!   device to device.
 //!

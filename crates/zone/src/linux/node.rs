@@ -5,8 +5,8 @@
 //! - A writer locks the node, and readers share a lock.
 //! - An open tries again for a second. `udev` takes the lock for a moment after a writer has closed
 //!   the node, and the kernel may keep a node for a moment that was used by `io_uring`.
-//! - A reader, too, is refused if the device is mounted or used as swap: it would read what the
-//!   page cache has not written yet.
+//! - A reader, too, is refused if the device is mounted or used as swap: it would miss the data
+//!   that the page cache has not written yet.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};

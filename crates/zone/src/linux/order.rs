@@ -5,11 +5,11 @@
 //!
 //! - if their blocks overlap, unless both only read;
 //! - if both move the write pointer of a sequential zone, wherever their blocks lie, unless both
-//!   are appends: the device puts those one behind the other, in an order of its own.
+//!   are appends: the device puts those one after the other, in an order of its own.
 //!
-//! Where an append goes is not known before, so its blocks are those of the whole zone. All others
-//! are under way at the same time. Each request is compared with all requests to its zone that have
-//! not ended, when it is added and when it ends.
+//! The place of an append is not known before, so its blocks are those of the whole zone. Requests
+//! without a conflict are in flight at the same time. Each request is compared with all requests to
+//! its zone that have not ended, when it is added and when it ends.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Adds a request behind the earlier ones. Returns whether it may begin at once.
+    /// Adds a request after the earlier ones. Returns whether it may begin at once.
     pub(super) fn add(
         &mut self,
         id: u64,
@@ -83,7 +83,7 @@ impl Order {
     /// Takes a request out. Returns those that may begin now, in the order in which they came.
     pub(super) fn end(&mut self, id: u64, zone: ZoneId) -> Vec<u64> {
         let queue = self.zones.get_mut(&zone).expect("a zone with requests");
-        let at = queue.iter().position(|entry| entry.id == id).expect("a request under way");
+        let at = queue.iter().position(|entry| entry.id == id).expect("a request in flight");
         let ended = queue.remove(at).expect("an entry at its place");
         assert_eq!(ended.waits_for, 0, "request {id} ends before those it waits for");
         self.changes -= usize::from(ended.effect != Effect::Reads);

@@ -1,4 +1,4 @@
-//! [`Queue`]: what sysfs shows of a block device's limits, in `queue` of its folder. A value that
+//! [`Queue`]: a block device's limits, as sysfs shows them in `queue` of its folder. A value that
 //! the kernel does not have there is 0 or `None`; one that is no number is an error.
 
 use std::io;
@@ -82,8 +82,8 @@ impl Queue {
         })
     }
 
-    /// The longest zone append, in logical blocks: whole steps of so many. The kernel does not
-    /// split the command of a program, and each page of the buffer may be a piece of memory of it.
+    /// The longest zone append, in logical blocks: a multiple of `step`. The kernel does not split
+    /// the command of a program, and each page of the buffer may be a piece of memory of it.
     pub(super) fn append_blocks(&self, logical_block: u32, step: u64) -> Option<u32> {
         let bytes = self.append_max?.min(self.segments_max.saturating_mul(4096));
         // A command names the number of blocks with 16 bits.

@@ -57,7 +57,7 @@ impl Queues {
         Ok(keeps && operations.iter().all(|code| probe.is_supported(*code)))
     }
 
-    /// Hands to the kernel what was pushed, and waits for so many completions.
+    /// Hands the pushed entries to the kernel, and waits for a number of completions.
     pub(super) fn submit_and_wait(&self, completions: usize) -> io::Result<usize> {
         match self {
             Self::Usual(ring) => ring.submit_and_wait(completions),
@@ -83,7 +83,7 @@ impl Queues {
     ///
     /// # Safety
     /// There is no other user of the queue of submissions. The file and the memory that the entry
-    /// names stay until its completion, and nobody else uses the memory meanwhile.
+    /// names stay until its completion, and nothing else uses the memory meanwhile.
     ///
     /// # Panics
     /// If the queue is full, or a large entry is for queues of the usual size.

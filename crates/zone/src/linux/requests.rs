@@ -1,14 +1,14 @@
 //! Reads, writes, appends and flushes of a [`BlockDevice`], from their submission to their
 //! completion.
 //!
-//! 1. A request is put in [`Order`] behind the earlier requests to its zone. If it conflicts with
+//! 1. A request is put in [`Order`] after the earlier requests to its zone. If it conflicts with
 //!    one of them, it waits until that one has ended.
 //! 2. It begins: the zone table checks it, and a write is applied to the table, so that a request
 //!    to another zone finds the slot taken. Its first command goes to the engine.
-//! 3. When a command has completed, the [`Transfer`] tells what follows: the next command, the end,
-//!    or an error. After an error of a write or an append to a sequential zone, the zone is
-//!    reported, and the table is set to the report. While other appends are under way there, that
-//!    report tells some of them and not others, so the zone is reported once more when none is: see
+//! 3. When a command has completed, the [`Transfer`] tells the next step: a command, the end, or an
+//!    error. After an error of a write or an append to a sequential zone, the zone is reported, and
+//!    the table is set to the report. While other appends are in flight there, that report shows
+//!    some of them and not others, so the zone is reported once more when none is: see
 //!    [`Appending`].
 //! 4. It ends: its result is kept for its ticket, and the requests that waited for it begin.
 //!
@@ -20,8 +20,8 @@
 //! until a command has completed, and does step 3 and 4, also for others. There is one reaper at a
 //! time. Other threads wait for a condition. A reaper whose own request has ended wakes another
 //! thread that waits, which takes the role. A submission looks for completed commands, too, but
-//! does not wait for one. No thread of its own is needed: a request that nobody waits for is
-//! carried on by the next submission or wait, or when the device is dropped.
+//! does not wait for one. No thread of its own is needed: a request without a waiter is carried on
+//! by the next submission or wait, or when the device is dropped.
 //!
 //! A request can end while the reaper sleeps, because another thread has found it against the
 //! rules. If the reaper waits for this one, it learns of it when the next command completes.
@@ -55,7 +55,7 @@ pub(super) struct State {
     next_id: u64,
     /// Threads that wait for a request to end or, if it is a zone operation, to begin.
     waiting: BTreeMap<u64, Arc<Condvar>>,
-    /// Whether somebody has the role of the reaper.
+    /// Whether a thread has the role of the reaper.
     reaping: bool,
     /// Reads, writes, appends and flushes that have begun and not ended, and the most there have
     /// been.
@@ -112,7 +112,7 @@ impl State {
         self.next_id - 1
     }
 
-    /// Keeps the result of a request for who waits for it.
+    /// Keeps the result of a request for its waiter.
     pub(super) fn finish(&mut self, id: u64, result: Result<Completion, DeviceError>) {
         self.done.insert(id, result);
         self.wake(id);
@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// Wakes one of those who wait, so that there is a reaper if there is none.
+    /// Wakes one waiting thread if there is no reaper, so that it becomes the reaper.
     fn wake_a_reaper(&self) {
         if !self.reaping
             && let Some(condition) = self.waiting.values().next()
@@ -227,7 +227,8 @@ impl BlockDevice {
         id
     }
 
-    /// Hands commands to the engine. Blocking calls are carried out here, and what follows of them.
+    /// Hands commands to the engine. Blocking calls are carried out here, with the commands that
+    /// follow from them.
     fn carry_on(&self, mut issues: VecDeque<Issue>) {
         if issues.is_empty() {
             return;
@@ -411,7 +412,7 @@ impl BlockDevice {
 struct Reaper<'a>(&'a BlockDevice);
 
 impl<'a> Reaper<'a> {
-    /// Takes the role, unless somebody has it.
+    /// Takes the role, unless another thread has it.
     fn begin(device: &'a BlockDevice) -> Option<Self> {
         let mut state = device.state.lock();
         let free = !std::mem::replace(&mut state.reaping, true);

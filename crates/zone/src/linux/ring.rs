@@ -1,8 +1,8 @@
-//! [`Ring`]: commands to one file by `io_uring`. Many can be under way, whichever threads push
+//! [`Ring`]: commands to one file by `io_uring`. Many can be in flight, whichever threads push
 //! them.
 //!
-//! [`push`](Ring::push) takes a command with its buffer, [`submit`](Ring::submit) hands to the
-//! kernel what was pushed, and [`reap`](Ring::reap) gives back the commands that have completed,
+//! [`push`](Ring::push) takes a command with its buffer, [`submit`](Ring::submit) hands the pushed
+//! commands to the kernel, and [`reap`](Ring::reap) gives back the commands that have completed,
 //! with their buffers. A ring whose device has an [`AppendNode`] has large [`Queues`], and takes
 //! appends. At most [`ENTRIES`] commands are in the kernel; others wait in the ring for a
 //! completion. A ring that is dropped waits for the commands in the kernel.
@@ -23,7 +23,8 @@
 //!
 //! # Threads
 //! Any number. [`submit`](Ring::submit) and [`wait`](Ring::wait) call the kernel without a lock. A
-//! command whose thread has ended may be reported as cancelled, although nobody has cancelled it.
+//! command whose thread has ended may be reported as cancelled, although no thread has cancelled
+//! it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -95,8 +96,8 @@ impl Slots {
 }
 
 impl Ring {
-    /// A ring for a file. With a node for appends it takes appends, if the kernel has what they
-    /// need (since 5.19); [`appends`](Self::appends) tells.
+    /// A ring for a file. With a node for appends it takes appends, if the kernel can carry them
+    /// (since 5.19); [`appends`](Self::appends) tells.
     ///
     /// # Errors
     /// If the kernel has no rings, lacks one of the operations that are needed, or does not permit
@@ -158,7 +159,7 @@ impl Ring {
             slots.taken[at] = Some(Taken { id, buf, appended });
             // SAFETY: the caller has the lock of the slots: there is no other user of the queue.
             // The files are open, and the buffer is in its slot, until the completion. The entry
-            // names a part of the buffer, which nobody else uses meanwhile.
+            // names a part of the buffer, which has no other user meanwhile.
             unsafe { self.queues.push(entry) };
         }
     }
@@ -186,7 +187,7 @@ impl Ring {
         Entry::Usual(entry.flags(flags_of(command)).user_data(user_data))
     }
 
-    /// Hands to the kernel what was pushed. It does not wait for a completion.
+    /// Hands the pushed commands to the kernel. It does not wait for a completion.
     pub(super) fn submit(&self) {
         while !self.is_submitted() {
             self.enter(0);
@@ -199,15 +200,15 @@ impl Ring {
         unsafe { self.queues.is_submitted() }
     }
 
-    /// Returns when a command has completed that was not reaped, or at once if none is under way.
-    /// One caller at a time may wait, and nobody may reap meanwhile.
+    /// Returns when a command has completed that was not reaped, or at once if none is in flight.
+    /// One caller at a time may wait, and no thread may reap meanwhile.
     pub(super) fn wait(&self) {
         while self.is_busy() && !self.has_completions() {
             self.enter(1);
         }
     }
 
-    /// Calls the kernel, and waits for so many completions.
+    /// Calls the kernel, and waits for a number of completions.
     ///
     /// # Panics
     /// If the kernel refuses for another reason than a signal or a lack of memory. It has taken an
@@ -224,7 +225,7 @@ impl Ring {
         }
     }
 
-    /// Whether a command is under way, or waits for a slot.
+    /// Whether a command is in flight, or waits for a slot.
     pub(super) fn is_busy(&self) -> bool {
         let slots = self.slots.lock();
         slots.in_kernel() > 0 || !slots.backlog.is_empty()

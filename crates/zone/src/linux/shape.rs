@@ -10,7 +10,7 @@ use crate::{Geometry, GeometryError, Layout, ZoneReport, ZoneState, ZoneStatus};
 /// Kind of a zone in the kernel's report: conventional.
 const CONVENTIONAL: u8 = 1;
 
-/// The geometry of a device without zones. What is left behind the last physical block is not used.
+/// The geometry of a device without zones. A remainder after the last physical block is not used.
 pub(super) fn plain(queue: &Queue, bytes: u64) -> Result<Geometry, GeometryError> {
     let logical_block = queue.logical_block;
     // The unit of tearing; the engine's largest is a page.
@@ -29,7 +29,7 @@ pub(super) fn plain(queue: &Queue, bytes: u64) -> Result<Geometry, GeometryError
     Ok(geometry)
 }
 
-/// The geometry of a zoned device. What an append may carry is told only where there is append.
+/// The geometry of a zoned device. The limit of an append is set only where there is append.
 pub(super) fn zoned(queue: &Queue, zones: &[RawZone]) -> Result<Geometry, GeometryError> {
     let logical_block = queue.logical_block;
     let physical_block = queue.write_granularity.unwrap_or(queue.physical_block).max(logical_block);
@@ -75,7 +75,7 @@ pub(super) fn zoned(queue: &Queue, zones: &[RawZone]) -> Result<Geometry, Geomet
         zones: zone_count,
         last_zone_size: (last < sectors).then(|| blocks(last)),
         conventional,
-        // More open zones than active ones there cannot be, whatever the device says.
+        // There are never more open zones than active ones, whatever the device says.
         max_open: queue.max_open.map(|open| open.min(max_active.unwrap_or(open))),
         max_active,
         max_append: None,
@@ -112,8 +112,8 @@ pub(super) fn report(geometry: &Geometry, zone: ZoneId, raw: &RawZone) -> ZoneRe
     ZoneReport { zone, zone_type: geometry.zone_type(zone), state, start, capacity, write_pointer }
 }
 
-/// The status that the zone table keeps of a reported zone. What was written to a zone that is full
-/// or has failed is not known, and nothing needs it: such a zone takes no write.
+/// The status that the zone table keeps of a reported zone. The length written to a zone that is
+/// full or has failed is not known, and nothing needs it: such a zone takes no write.
 pub(super) fn status(report: &ZoneReport) -> ZoneStatus {
     let written = match report.state {
         ZoneState::Full | ZoneState::ReadOnly | ZoneState::Offline => report.capacity,

@@ -34,7 +34,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Whether it changes what is stored.
+    /// Whether it changes stored data.
     pub(super) fn changes(self) -> bool {
         matches!(self, Self::Write { .. } | Self::Append { .. })
     }
@@ -90,7 +90,7 @@ pub(super) struct Transfer {
     /// Whether a forced write is flushed at its end.
     syncs_late: bool,
     done: usize,
-    /// Whether the flush is what remains.
+    /// Whether only the flush remains.
     syncs: bool,
     may_wait: bool,
     again_tries: u32,
@@ -188,7 +188,7 @@ mod tests {
                 Step::Failed(error) => return (commands, format!("{:?}", error.kind())),
             }
         }
-        (commands, "under way".to_owned())
+        (commands, "in flight".to_owned())
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::Op;
 
 impl BlockDevice {
     /// Sends a request to the kernel as it is, in one call. A write must be short enough for one
-    /// command. Reads, appends and flushes are not sent: no table refuses what a kernel would not.
+    /// command. Reads, appends and flushes are not sent: no table refuses requests that a kernel
+    /// would not.
     ///
     /// # Errors
     /// The kernel's. A write of which only a part was done is

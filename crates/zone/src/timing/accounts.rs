@@ -2,15 +2,16 @@
 //! do not add up to each other:
 //!
 //! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests: before the drive
-//!   begins to serve them, and from then until they complete. The times of requests that are under
-//!   way together overlap. A request is added when its completion is decided, also if it is
+//!   begins to serve them, and from then until they complete. The times of requests that are in
+//!   flight together overlap. A request is added when its completion is decided, also if it is
 //!   refused.
 //! - [`Work`] is time of the mechanism: the head of a disk, or the dies of an SSD, summed over all
 //!   dies. A write that waits in a disk's cache is added when the head writes it, and work that
 //!   lies ahead of the head is left out. An SSD's work is added as soon as it is planned.
 //!
-//! Drives with a [translation layer](super::Translated) also count bytes: what the host wrote, and
-//! what the medium took, rewrites and cleaning included. They count the rewrites of bands, too.
+//! Drives with a [translation layer](super::Translated) also count bytes: those that the host
+//! wrote, and those that the medium took, rewrites and cleaning included. They count the rewrites
+//! of bands, too.
 //!
 //! New counters are zero. Plain values, without locks.
 
@@ -38,8 +39,8 @@ impl Work {
         self.transfer[cause as usize] += transfer;
     }
 
-    /// Takes back what was added of it and lies ahead. Where work for several causes lies ahead, it
-    /// is taken from the last of them, as far as that has any.
+    /// Takes back work that was added and lies in the future. Where work for several causes does,
+    /// it is taken from the last of them, as far as that one has any.
     pub(super) fn take_back(&mut self, cause: Cause, positioning: u64, transfer: u64) {
         for (total, ahead) in [(&mut self.positioning, positioning), (&mut self.transfer, transfer)]
         {
@@ -54,7 +55,7 @@ impl Work {
         self.medium_written[cause as usize] += medium.0;
     }
 
-    /// Counts a band that is written again, and what is written of it.
+    /// Counts a band that is written again, and the bytes written.
     pub(super) fn count_rewrite(&mut self, cause: Cause, bytes: ByteCount) {
         self.count(cause, ByteCount(0), bytes);
         (self.rewrites, self.rewritten) = (self.rewrites + 1, self.rewritten + bytes.0);

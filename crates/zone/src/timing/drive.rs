@@ -84,7 +84,7 @@ impl Drive {
         Self::parse(name, &text)
     }
 
-    /// Reads a drive file; `name` is what errors call it.
+    /// Reads a drive file; `name` is its name in errors.
     pub fn parse(name: &str, text: &str) -> Result<Self, DriveError> {
         let file = DriveFile::read(name, text)?;
         let geometry = file.full_geometry();
@@ -115,8 +115,8 @@ impl Drive {
         if self.file.disk.is_some() { Media::Disk } else { Media::Flash }
     }
 
-    /// How many parts of its mechanism work at once: one head, or so many dies. In a second, the
-    /// times in [`Work`](super::Work) add up to at most as many seconds.
+    /// How many parts of its mechanism work at once: one head, or the number of dies. In a second,
+    /// the times in [`Work`](super::Work) add up to at most as many seconds.
     #[must_use]
     pub fn mechanisms(&self) -> u64 {
         self.file.flash.as_ref().map_or(1, FlashParameters::dies)
@@ -188,7 +188,7 @@ impl Drive {
         })
     }
 
-    /// A disk, behind its translation layer if it has one.
+    /// A disk, under its translation layer if it has one.
     fn disk_timing(
         &self,
         disk: &DiskParameters,

@@ -1,6 +1,6 @@
 //! [`DriveFile`]: the form of a drive file, which is TOML: names, shape, parameters and published
 //! measurements of a drive. A file that is malformed, or has values that no drive can have, is
-//! refused when it is read, with its name, the place, and what was expected ([`DriveError`]).
+//! refused when it is read, with its name, the place, and the expectation ([`DriveError`]).
 
 use serde::Deserialize;
 
@@ -121,7 +121,7 @@ impl Shape {
 }
 
 impl DriveFile {
-    /// Reads a drive file; `name` is what errors call it.
+    /// Reads a drive file; `name` is its name in errors.
     pub(super) fn read(name: &str, text: &str) -> Result<Self, DriveError> {
         let file: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Drive`] | a drive of a published experiment: geometry, parameters, published measurements |
 //! | `drives/*.toml` | the drives that come with the project, each value with its source |
-//! | [`Published`] | what was measured of a drive, and how |
+//! | [`Published`] | measurements of a drive, and their methods |
 //! | [`Span`], [`Rate`], [`Size`] | values with units, as they are written in those files |
 //! | [`Scale`] | how much smaller than the real drive a modelled one is |
 //! | [`Disk`] | the model of a hard disk |
@@ -17,7 +17,8 @@
 //! [`Emulator::set_timing`](crate::Emulator::set_timing). It decides when requests complete, not
 //! what they do. The emulated drive must have the geometry that [`Drive::geometry_of`] gives for
 //! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a device
-//! without zones, of blocks of 4 KiB. `docs/drives.md` has the formulas, and what is not modelled.
+//! without zones, of blocks of 4 KiB. `docs/drives.md` has the formulas, and the parts that are not
+//! modelled.
 //!
 //! Times are whole nanoseconds. Where floating point is used, the operations are those that IEEE
 //! 754 rounds exactly, so that results do not depend on the machine.

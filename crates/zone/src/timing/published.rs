@@ -88,7 +88,7 @@ pub struct Job {
     pub pattern: Pattern,
     /// Bytes of a request; none for operations on zones.
     pub size: ByteCount,
-    /// Requests under way at once.
+    /// Requests in flight at once.
     pub depth: u32,
     /// Where.
     pub region: Region,
@@ -155,7 +155,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// A measurement that somebody has published of a drive.
+/// A published measurement of a drive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Line")]
 pub struct Published {

@@ -21,7 +21,7 @@ pub struct Span(pub u64);
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// The time that so many bytes take, in nanoseconds.
+    /// The time that `bytes` take, in nanoseconds.
     #[must_use]
     pub fn nanos(self, bytes: u64) -> u64 {
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.0.max(1));
@@ -40,8 +40,8 @@ pub struct Size(pub u64);
 pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// The publication or data sheet that gives it, or how it was derived from one. A value that
-    /// nobody has published begins with `assumed`.
+    /// The publication or data sheet that gives it, or how it was derived from one. The source of
+    /// an unpublished value begins with `assumed`.
     pub source: String,
 }
 

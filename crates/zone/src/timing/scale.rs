@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::quantity::ParseQuantityError;
 use super::{Rate, Span};
 
-/// Choice of what shrinks together with the sizes.
+/// Choice of the values that shrink together with the sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScaleMode {
@@ -25,7 +25,7 @@ pub enum ScaleMode {
     /// the data then takes an n-th of the time, positioning included: for write-bound experiments.
     #[default]
     Delays,
-    /// Bandwidths; delays stay, so small reads and syncs cost what they do on the large drive: for
+    /// Bandwidths; delays stay, so small reads and syncs cost the same as on the large drive: for
     /// experiments with point reads or syncs, whose values and blocks shrink instead of their
     /// number.
     Bandwidths,

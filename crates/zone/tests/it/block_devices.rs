@@ -82,7 +82,7 @@ fn one_thread_keeps_a_block_device_busy() {
         let op = Op::Write { lba, data, fua: at % 8 == 0 };
         tickets.push(device.submit(Request { op, cause: Cause::Client }));
     }
-    assert!(device.depth_max() > 8, "{} writes under way", device.depth_max());
+    assert!(device.depth_max() > 8, "{} writes in flight", device.depth_max());
     for ticket in tickets {
         device.wait(ticket).unwrap();
     }

@@ -137,6 +137,6 @@ fn a_drive_that_breaks_a_rule_is_found() {
         let broken = std::panic::catch_unwind(|| {
             conformance::run(&|geometry| Arc::new(Broken::new(geometry, rule)));
         });
-        assert!(broken.is_err(), "rule {rule} was broken and nobody noticed");
+        assert!(broken.is_err(), "rule {rule} was broken and no check noticed");
     }
 }

@@ -1,5 +1,5 @@
 //! Random requests to a drive in memory. After each, the power is cut in a copy, and an oracle that
-//! knows what each block may hold reads the copy.
+//! knows the possible contents of each block reads the copy.
 //!
 //! All requests have been waited for. The oracle does not tell a destroyed block of shingled tracks
 //! from one that was never written. It must find out a drive that lies about flushes or forced
@@ -21,7 +21,7 @@ struct Zone {
     reset: bool,
     finished: bool,
     may_be_finished: bool,
-    /// Of a conventional zone, what each block may hold; the newest last.
+    /// The possible contents of each block of a conventional zone; the newest last.
     versions: Vec<Vec<u8>>,
 }
 
@@ -94,7 +94,7 @@ impl Zone {
     }
 }
 
-/// Lie to the oracle about what the drive was asked to do. The oracle must notice it.
+/// Lie to the oracle about a request to the drive. The oracle must notice it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     SkippedFlush,
@@ -173,8 +173,8 @@ fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
                 return 0;
             }
             let block = after.read(Lba(report.start.0 + block), 1, CAUSE).unwrap();
-            // No write of the test leaves a block of several bytes: what was destroyed is 0 here,
-            // as what was never written is.
+            // A write of the test fills a block with one byte. A destroyed block counts as 0 here,
+            // as one that was never written does.
             if block.iter().all(|byte| *byte == block[0]) { block[0] } else { 0 }
         };
         assert!(!report.state.is_open());

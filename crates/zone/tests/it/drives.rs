@@ -1,5 +1,5 @@
-//! The models of real drives behind the emulator: what a host sees of head, platters, caches and
-//! dies.
+//! The models of real drives, attached to the emulator: the times that head, platters, caches and
+//! dies show to a host.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Images: what survives the process, how much space they take, what is found in damaged ones, and
-//! that those of earlier versions open.
+//! Images: their state after the end of the process, their space on the host, the errors of damaged
+//! ones; images of earlier versions open.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -230,7 +230,7 @@ fn damage_to_header_and_zone_table_is_found_wherever_it_is() {
         bad(&good[..len], &format!("{len} bytes"));
     }
     bad(&[&good[..], &[0]].concat(), "a byte too many");
-    // The padding of the table belongs to nobody.
+    // The padding of the table has no meaning.
     let mut harmless = good.clone();
     harmless[table] ^= 1;
     fs::write(&path, harmless).unwrap();

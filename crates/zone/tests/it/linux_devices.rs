@@ -234,7 +234,7 @@ fn a_zone_that_fails_is_told_by_the_error() {
     }
 }
 
-/// The character node of NVMe offers appends, to one zone under way together.
+/// The character node of NVMe offers appends, several in flight to one zone.
 #[test]
 #[ignore = "needs block devices, whose data are lost"]
 fn appends_of_several_writers_fill_a_zone() {
@@ -273,8 +273,8 @@ fn appends_of_several_writers_fill_a_zone() {
             });
             let writers: Vec<_> = writers.collect();
             let placed: Vec<(u64, Lba)> = writers.into_iter().flat_map(|it| it.join()).collect();
-            println!("{}, {engine}: {} under way", path.display(), device.depth_max());
-            // How many are under way together depends on how busy the host is.
+            println!("{}, {engine}: {} in flight", path.display(), device.depth_max());
+            // The number in flight together depends on the load of the host.
             assert!(engine == IoEngine::Blocking || device.depth_max() > 1);
             assert_eq!(device.report(zone, 1).unwrap()[0].state, ZoneState::Full);
             let read = device.read(start, blocks as u32, CAUSE).unwrap();

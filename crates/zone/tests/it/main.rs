@@ -1,4 +1,5 @@
-//! Tests of devices, of the emulator and of the timing models, by what the crate shows to others.
+//! Tests of devices, of the emulator and of the timing models, over the public interface of the
+//! crate.
 
 mod block_devices;
 mod conformance;

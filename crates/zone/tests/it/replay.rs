@@ -44,7 +44,7 @@ pub(crate) enum Model {
     NullBlk,
 }
 
-/// Answer of a device to a request that broke a rule and that nobody checked before.
+/// Answer of a device to a request that breaks a rule and comes without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Refused,
@@ -55,7 +55,7 @@ enum Verdict {
 /// Requests of a replay on a block device: enough to meet every rule.
 pub(crate) const GUEST_STEPS: u32 = 2000;
 
-/// How often what came up.
+/// Number of occurrences of each event, by its name.
 pub(crate) type Tally = BTreeMap<String, u64>;
 
 /// The longest write that is sent without a check, in bytes: the kernel makes one command of it.
@@ -64,7 +64,7 @@ const RAW_MAX: u64 = 64 << 10;
 type Raw<'a> = &'a dyn Fn(&Op) -> io::Result<()>;
 type Fail<'a> = &'a dyn Fn(ZoneId, ZoneState);
 
-/// Two devices of one shape, and what is known of them.
+/// Two devices of one shape, and their common state so far.
 pub(crate) struct Replay<'a> {
     emulator: &'a dyn Device,
     device: &'a dyn Device,
@@ -129,7 +129,7 @@ impl<'a> Replay<'a> {
         self
     }
 
-    /// Carries out so many requests; an error tells the first difference.
+    /// Carries out `steps` requests; an error tells the first difference.
     pub(crate) fn run(mut self, steps: u32) -> Result<Tally, String> {
         self.compare_reports(None)?;
         let (mut mood, opening) = (0, self.opening());
@@ -407,7 +407,7 @@ fn error_name(error: &DeviceError) -> String {
     format!("{error:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
 }
 
-/// Checks that a replay has met what it is for.
+/// Checks that a replay has met the events that it is made for.
 pub(crate) fn assert_met(tally: &Tally, geometry: &Geometry) {
     let mut wanted = vec![
         "write done",

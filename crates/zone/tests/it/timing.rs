@@ -89,7 +89,7 @@ fn random_latencies_stay_in_their_range_and_repeat_with_their_seed() {
     assert_ne!(draw(1), draw(2));
 }
 
-/// Four actors fill a zone each, again and again, and read back what they wrote.
+/// Four actors fill a zone each, again and again, and read it back.
 fn share(drive: &Arc<Emulator>) {
     let actors = [0, 1, 2, 3].map(|zone| {
         let drive = drive.clone();

@@ -1,5 +1,5 @@
-//! Tests of shingled tracks: what is destroyed stays destroyed, and power cuts bring back only what
-//! the rules allow. The conformance suite says what a write destroys.
+//! Tests of shingled tracks: destroyed bytes stay destroyed, and power cuts bring back only bytes
+//! that the rules allow. The conformance suite says which tracks a write destroys.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -15,8 +15,8 @@ use super::super::host_file::HostFile;
 
 pub(super) const PAGE: usize = 4096;
 
-/// A file that knows what has been synced. Each page of 4096 bytes that was not is, after a power
-/// cut, in one of the states that it has been in since.
+/// A file that knows its synced state. After a power cut, each page of 4096 bytes is in one of the
+/// states that it has had since the last sync.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) now: Mutex<Vec<u8>>,

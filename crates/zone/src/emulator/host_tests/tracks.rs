@@ -86,7 +86,7 @@ fn cut_tracks(seed: u64, forgets_harm: bool) {
                 *states = vec![held];
             }
         }
-        // Now and then the work goes on from what the cut has left.
+        // Now and then the work goes on from the state that the cut has left.
         if step % 20 == 19 {
             (disk, drive) = (found, after);
         }
@@ -96,7 +96,7 @@ fn cut_tracks(seed: u64, forgets_harm: bool) {
 #[test]
 fn a_power_cut_of_the_host_leaves_each_block_of_tracks_as_it_was_or_became() {
     terrace_env::test_seeds(40).for_each(|seed| cut_tracks(seed, false));
-    // One that forgets what a write destroys is found out.
+    // A drive that forgets the destroyed bytes of a write is found out.
     let wrong = |seed| std::panic::catch_unwind(|| cut_tracks(seed, true)).is_err();
     assert!((0..3).all(wrong));
 }

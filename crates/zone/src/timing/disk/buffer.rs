@@ -179,7 +179,7 @@ impl WriteBuffer {
         taken
     }
 
-    /// Drops what lies in `start..end` and nobody waits for: the zone there was reset.
+    /// Drops the ranges in `start..end` without waiters: the zone there was reset.
     pub(super) fn discard(&mut self, start: u64, end: u64) {
         let inside = self.ranges.range(start..end);
         let idle = inside.filter(|(_, range)| range.waiters.is_empty() && range.end <= end);

@@ -1,4 +1,4 @@
-//! Calls on a [`Disk`] for a translation layer, beside those of
+//! Calls on a [`Disk`] for a translation layer, in addition to those of
 //! [`Timing`](crate::emulator::Timing): to let time pass and get answers; reads and writes of its
 //! own, for which the controller takes no time; transfers from and to the host; and work of the
 //! head that the layer has timed itself.
@@ -61,16 +61,15 @@ impl Disk {
         self.advance(now);
     }
 
-    /// Time when the controller has understood a command and so many bytes have come or gone over
-    /// the cable.
+    /// Time at which the controller has understood a command and moved `bytes` over the cable.
     pub(in crate::timing) fn take_in(&mut self, now: u64, bytes: u64) -> u64 {
         let visible = self.controller_free.max(now) + self.settings.command_overhead;
         self.controller_free = visible;
         self.cable(visible, bytes)
     }
 
-    /// Gives the head something to do next that takes so long, besides the transfer of a range that
-    /// the host sends, and leaves it behind that; gives the end.
+    /// Makes the head work next for `cost` and the transfer of a range that the host sends, and
+    /// leaves it at the end of that range; returns the end in time.
     pub(in crate::timing) fn occupy(
         &mut self,
         now: u64,
@@ -121,7 +120,7 @@ mod tests {
                 Progress::Undecided { ask } => progress = disk.poll(ask, 0),
             }
         };
-        // While nobody asks, the head reads on.
+        // While the host asks for nothing, the head reads on.
         now += 1_000_000_000;
         let bytes = 16 * 4096;
         disk.read_inside(now, 1, bytes..2 * bytes, Cause::Reclaim);

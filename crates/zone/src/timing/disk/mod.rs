@@ -9,7 +9,7 @@
 //! | `buffer` | blocks that were written and are not on the medium yet |
 //! | `queue` | the commands that wait |
 //! | `model` | joins them: chooses the next action of the head |
-//! | `inside` | what a translation layer asks of the disk |
+//! | `inside` | calls of a translation layer on the disk |
 //!
 //! Offsets on the disk are in bytes, times in nanoseconds. The times of calls must not go back.
 

@@ -20,7 +20,7 @@
 //! 7. Operations on zones take the controller, not the head. A reset drops the dirty ranges that
 //!    lie wholly in the zone, except those for which a forced write waits.
 //!
-//! The model chooses an action when the head is free, from what has been submitted by then: see
+//! The model chooses an action when the head is free, from the commands submitted by then: see
 //! [`Timing`]. The work of an idle disk is caught up with at the next call.
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub struct Disk {
     written: u64,
     pub(super) decided: BTreeMap<u64, Progress>,
     work: Work,
-    /// For whom the head has worked last, or does now, and how much of that is transfer.
+    /// The cause of the head's last or present work, and the part of it that is transfer.
     last: (Cause, u64),
 }
 
@@ -240,7 +240,7 @@ impl Disk {
         }
         let there = |start: &u64| self.buffer.range(*start).born <= now;
         let mut starts: Vec<u64> = self.buffer.forced().filter(there).collect();
-        // A flush wants what it covers, and nothing else before.
+        // A flush wants the writes that it covers, and nothing else before.
         let flush = self.queue.flushes.front().map_or(0, |flush| flush.limit);
         let forced = starts.len();
         starts.extend(self.buffer.by_age(flush, window));

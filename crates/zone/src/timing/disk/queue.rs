@@ -2,7 +2,7 @@
 //! write cache, and flushes for the cache to reach the medium.
 //!
 //! Each kind is kept in the order of submission. [`Queue::eligible`] gives the reads that the drive
-//! may choose among: as many as its queue is deep, and none that came after a flush that still
+//! may choose among: up to the depth of its queue, and none that came after a flush that still
 //! waits.
 
 use std::collections::VecDeque;

@@ -12,8 +12,8 @@
 //! holds all of it.
 //!
 //! A write drops the segments that it overlaps. If it overlaps bytes that the head has read on its
-//! way and the cache still holds, these are dropped and the head stops. If it overlaps only what
-//! the head has not come to, the head stops before it.
+//! way and the cache still holds, these are dropped and the head stops. If it overlaps only bytes
+//! that the head has not come to, the head stops before it.
 
 use super::surface::Surface;
 
@@ -90,7 +90,7 @@ impl Segments {
     }
 
     /// The host has taken `start..end` out of a cache. If that is what the head reads ahead, and
-    /// the head is still reading, it may go on for a segment's size behind `end`.
+    /// the head is still reading, it may go on for a segment's size beyond `end`.
     pub(super) fn taken(&mut self, surface: &Surface, now: u64, start: u64, end: u64) {
         let Some(ahead) = &mut self.ahead else { return };
         let reached = ahead.reached(surface, now);

@@ -107,7 +107,7 @@ impl Surface {
         zone.first_byte + (track - zone.first_track) * zone.track_bytes
     }
 
-    /// The byte on the platters behind an address.
+    /// The byte on the platters for an address.
     pub(super) fn physical(&self, address: u64) -> u64 {
         let (len, at) = self.conventional;
         match address.checked_sub(len) {

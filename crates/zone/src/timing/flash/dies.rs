@@ -2,10 +2,10 @@
 //!
 //! - A channel carries one transfer at a time, in the order of the calls. Die `d` is on channel `d`
 //!   modulo the number of channels.
-//! - Programs and erases of a die queue behind each other, and behind the reads that it has taken.
-//!   Reads queue among themselves and go before programs: a read waits for the end of the program
-//!   under way, or until that is suspended, and pushes back the programs that have not ended.
-//! - Of the programs of a die only the end of the last one is kept. So the one under way is assumed
+//! - Programs and erases of a die run one after the other, and after the reads that it has taken.
+//!   Reads queue among themselves and go before programs: a read waits for the end of the running
+//!   program, or until that is suspended, and pushes back the programs that have not ended.
+//! - Of the programs of a die only the end of the last one is kept. So the running one is assumed
 //!   to take as long as any program, also if it is an erase.
 //! - A die keeps the page that it read last until it is given a program or an erase. Reads of this
 //!   page need no second read operation.
@@ -82,7 +82,7 @@ impl Dies {
         self.occupy(die, moved, nanos)
     }
 
-    /// Keeps a die busy for so long, after what it has to program already.
+    /// Keeps a die busy for `nanos`, after all that it has to program already.
     pub(super) fn occupy(&mut self, die: usize, now: u64, nanos: u64) -> u64 {
         let state = &mut self.dies[die];
         state.page = None;
@@ -95,7 +95,7 @@ impl Dies {
         self.dies.iter().map(|die| die.programs_end).max().unwrap_or(0)
     }
 
-    /// The power fails: nothing is under way any more.
+    /// The power fails: nothing runs any more.
     pub(super) fn stop(&mut self, now: u64) {
         for die in &mut self.dies {
             *die = Die { reads_end: now, programs_end: now, page: None };

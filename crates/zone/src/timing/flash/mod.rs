@@ -1,10 +1,10 @@
-//! The timing model of an SSD: dies behind channels, a controller, a link to the host and a write
+//! The timing model of an SSD: dies on channels, a controller, a link to the host and a write
 //! buffer. It is made for ZNS SSDs.
 //!
 //! | part | content |
 //! |---|---|
 //! | `parameters` | the parameters in a drive file |
-//! | `dies` | what each die and channel is busy with |
+//! | `dies` | the work of each die and channel |
 //! | `model` | joins them: when the commands of a ZNS SSD complete |
 //! | `plain` | the same for an SSD without zones, which is written anywhere |
 //!

@@ -12,9 +12,8 @@
 //!   and has not gone to its die come from the buffer, over the link alone.
 //! - *Reset.* Its time grows with the bytes written. Resets go one after the other. They delay
 //!   other commands later: each die erases its blocks before the next program of the zone on it.
-//! - *Finish.* It takes a fixed time, and the time to program what is not written of the zone.
-//!   Finishes go one after the other. Programming what is not written does not delay other
-//!   commands.
+//! - *Finish.* It takes a fixed time, and the time to program the unwritten part of the zone.
+//!   Finishes go one after the other. To program the unwritten part does not delay other commands.
 //! - *Flush.* If the buffer survives power cuts, it takes a fixed time. Otherwise units that are
 //!   not full are programmed as they are, and the flush waits for all programs, too.
 //! - *Open, close, refused commands.* They take a fixed time each, and wait for nothing.
@@ -117,7 +116,7 @@ impl Flash {
         group * width + (unit as usize + zone) % width
     }
 
-    /// Lets what has been programmed by `now` leave the buffer.
+    /// Lets bytes that have been programmed by `now` leave the buffer.
     fn drain(&mut self, now: u64) {
         while let Some(Reverse((at, bytes))) = self.leaving.peek().copied()
             && at <= now
@@ -127,8 +126,8 @@ impl Flash {
         }
     }
 
-    /// Waits from `now` on until the buffer has room for so many bytes. Units that are not full
-    /// stay where they are, so the buffer is overdrawn rather than waited for in vain.
+    /// Waits from `now` on until the buffer has room for `bytes`. Units that are not full are never
+    /// programmed by waiting, so the buffer is overdrawn when only such units are left.
     fn wait_for_room(&mut self, now: u64, bytes: u64) -> u64 {
         self.drain(now);
         let mut at = self.admitted.max(now);
@@ -317,8 +316,7 @@ impl Timing for Flash {
         }
     }
 
-    /// Reaches a little beyond `now`: what the dies will do with requests that were taken in is
-    /// known then.
+    /// Reaches a little beyond `now`: the work of the dies on accepted requests is known ahead.
     fn work(&mut self, _: Time) -> Work {
         self.work.clone()
     }

@@ -33,7 +33,7 @@ pub(in crate::timing) struct FlashParameters {
     program: Sourced<Span>,
     /// An erase, before the first program of a zone that was written before.
     erase: Sourced<Span>,
-    /// A read waits at most so long for a program or erase under way, which then is suspended.
+    /// The longest wait of a read for a running program or erase, which then is suspended.
     suspend: Sourced<Span>,
     /// Bandwidth of a channel.
     channel_rate: Sourced<Rate>,
@@ -65,10 +65,10 @@ pub(in crate::timing) struct FlashParameters {
     implicit_open: Sourced<Span>,
     /// A reset of an empty zone.
     reset: Sourced<Span>,
-    /// Additional time of a reset for a fully written zone; for others in proportion to what is
-    /// written.
+    /// Additional time of a reset for a fully written zone; for others in proportion to the written
+    /// part.
     reset_written: Sourced<Span>,
-    /// A finish, besides programming what is left of the zone.
+    /// A finish, without the time to program the unwritten part of the zone.
     finish: Sourced<Span>,
 }
 

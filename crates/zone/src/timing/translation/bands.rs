@@ -44,7 +44,7 @@ pub(super) struct Moved {
 #[derive(Clone, Debug)]
 pub(super) struct Bands {
     band: u64,
-    /// The end of what was ever written of a band, by band. No band is written when the model is
+    /// The highest written address of a band, by band. No band is written when the model is
     /// set: a device that was in use counts as new.
     written: BTreeMap<u64, u64>,
     /// Open bursts, by band.
@@ -71,7 +71,8 @@ impl Bands {
         self.written.get(&band).copied().unwrap_or(band * self.band)
     }
 
-    /// Whether a write needs no burst: nothing behind its start is written, and the band has none.
+    /// Whether a write needs no burst: nothing after its start is written, and the band has no
+    /// burst.
     pub(super) fn appends(&self, piece: &Range<u64>) -> bool {
         let band = piece.start / self.band;
         piece.start >= self.written(band) && !self.open.contains_key(&band)

@@ -1,5 +1,5 @@
 //! [`MediaCache`]: the persistent cache of a drive with a translation layer: a log on the disk,
-//! with a map of what is in it. It keeps places, no bytes and no times.
+//! with a map of its entries. It keeps places, no bytes and no times.
 //!
 //! Entries follow one another; at its end the log begins again at the start. There is room as long
 //! as the valid bytes fit, wherever they lie: bytes that are overwritten or cleaned are free again.
@@ -72,7 +72,7 @@ impl MediaCache {
         (range.end <= *end).then(|| at + range.start - start)
     }
 
-    /// Forgets what it holds of a range: newer bytes are elsewhere.
+    /// Forgets its entries of a range: newer bytes are elsewhere.
     pub(super) fn drop_range(&mut self, range: Range<u64>) {
         let first =
             self.entries.range(..range.start).next_back().map_or(range.start, |(at, _)| *at);

@@ -3,21 +3,22 @@
 //!
 //! A band is written front to back. To change bytes in it, the drive reads the band, changes it,
 //! and writes it again. [`Translated`] wraps the model of a [`Disk`](super::Disk), whose head does
-//! this work beside the host's requests. The layer decides about time alone; bytes are where the
+//! this work next to the host's requests. The layer decides about time alone; bytes are where the
 //! host put them.
 //!
 //! # Fixed bands
-//! 1. A write that begins at or behind the end of what was written of its band, and finds no burst
+//! 1. A write that begins at or after the highest written byte of its band, and finds no burst
 //!    there, *appends*: it goes to the disk as it is. Gaps stay.
 //! 2. Another write goes to the drive's buffer. It opens a *burst* of its band, or joins it, and
 //!    completes when the buffer has it. A read that a burst holds whole is served from the buffer.
 //! 3. A burst ends when more than `open_bands` bands have one (then the least recently written one
 //!    ends), when its band was not written for `burst_idle`, or when the buffer needs room. The
 //!    band is then rewritten: it is read, unless all of it has changed, and written. With `rewrite
-//!    = "band"` this is everything that was written of the band; with `"tail"` it is what lies from
+//!    = "band"` this is everything that was written of the band; with `"tail"` it is the part from
 //!    the first changed byte on.
 //! 4. A flush or a forced write does not end a burst: the buffer counts as safe.
-//! 5. The drive does not know of deletions: what was once written of a band is rewritten, too.
+//! 5. The drive does not know of deletions: once written, a part of a band is always rewritten,
+//!    too.
 //!
 //! # Persistent cache
 //! Some drives have a log at the outer diameter (Aghayev and Desnoyers, "Skylight", FAST '15). It

@@ -1,4 +1,4 @@
-//! [`Translated`]: the timing model of a disk behind a translation layer. The head of the
+//! [`Translated`]: the timing model of a disk under a translation layer. The head of the
 //! [module](super) has the rules.
 //!
 //! The layer has events of its own: a step of a rewrite ends, a burst was not written for
@@ -6,7 +6,7 @@
 //! are due by then, in the order of their times. So it does not matter how often the model is
 //! asked.
 //!
-//! Writes that find no room wait in the order in which they came; later writes wait behind them.
+//! Writes that find no room wait in the order in which they came; later writes wait after them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -101,7 +101,7 @@ impl Translated {
         start..start + command.blocks * self.logical_block
     }
 
-    /// Where bytes of the drive lie on the disk: behind the cache.
+    /// The place of the drive's bytes on the disk: after the cache.
     fn home(&self, range: &Range<u64>) -> Range<u64> {
         let shift = self.settings.cache.map_or(0, |cache| cache.size);
         range.start + shift..range.end + shift
@@ -112,7 +112,7 @@ impl Translated {
         Command { lba: Lba(byte / self.logical_block), ..*command }
     }
 
-    /// Carries out what falls due by `now`.
+    /// Carries out the work that falls due by `now`.
     fn advance(&mut self, now: u64) {
         while let Some(at) = self.next().filter(|at| *at <= now) {
             self.clock = at;
@@ -310,7 +310,7 @@ impl Translated {
     }
 }
 
-/// The ticket of the layer's writes for which nobody waits.
+/// The ticket of the layer's writes, which have no waiter.
 const NOBODY: u64 = u64::MAX - 1;
 
 impl Timing for Translated {

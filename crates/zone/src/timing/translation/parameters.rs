@@ -43,9 +43,9 @@ pub(in crate::timing) struct TranslationParameters {
 struct CacheParameters {
     /// Bytes of the cache, at the outer diameter.
     size: Sourced<Size>,
-    /// Writes of a stream go to their bands from so many bytes of it on.
+    /// Length of a stream from which on its writes go to their bands.
     bypass: Sourced<Size>,
-    /// Time of the head for an entry, besides the transfer of its bytes.
+    /// Time of the head for an entry, without the transfer of its bytes.
     entry: Sourced<Span>,
     /// A band is cleaned when the host has asked nothing for so long.
     idle: Sourced<Span>,

@@ -34,7 +34,7 @@ pub(super) struct Job {
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rewriter {
-    /// The job in front is under way if `step` is.
+    /// The job in front is running if `step` is not `None`.
     jobs: VecDeque<Job>,
     /// Ranges that are left to be read for the job in front.
     reads: VecDeque<Range<u64>>,

@@ -13,7 +13,7 @@ const STREAMS_MAX: usize = 8;
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
-    /// The end and the length of each, the one last written behind.
+    /// The end and the length of each; the last written one is last.
     recent: VecDeque<(u64, u64)>,
 }
 

@@ -1,5 +1,5 @@
-//! Tests of translation layers: when bands are rewritten or cleaned, what is written to the medium,
-//! and how much time it takes.
+//! Tests of translation layers: when bands are rewritten or cleaned, and the bytes and the time
+//! that the medium takes for it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn a_table_in_a_written_band_costs_one_rewrite_however_it_is_written() {
         host.write(0, 80 * MIB, MIB);
         host.write(8 * MIB, TABLE, request);
         host.write(20 * MIB, TABLE, request);
-        // A read of what is in the buffer takes no head.
+        // A read from the buffer takes no head.
         assert!(host.ask(RequestKind::Read, 9 * MIB, BLOCK) < Duration::from_millis(1));
         assert_eq!(host.written(), (88, 80), "the burst is open");
         let begin = host.now;
@@ -248,7 +248,7 @@ fn random_writes_go_to_the_cache_and_wait_for_cleaning_when_it_is_full() {
     rate(&mut host, 10_000);
     let full = rate(&mut host, 2000);
     assert!(full < 0.95 * room, "{full} writes a second");
-    // What is cached reads back from there, in the time of a read.
+    // Cached bytes are read from the cache, in the time of a read.
     assert!(host.ask(RequestKind::Read, 77 * BLOCK, BLOCK) < Duration::from_secs(1));
     let before = host.written();
     host.rest(600);

@@ -116,7 +116,7 @@ impl DeviceLayer for Liar {
     }
 }
 
-/// Each lie, other limits, and a device that takes whatever is not checked, must be found.
+/// Each lie, other limits, and a device that takes requests without a check, must be found.
 #[test]
 fn a_replay_finds_devices_that_differ() {
     let geometry = geometries::odd();
