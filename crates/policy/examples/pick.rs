@@ -69,8 +69,8 @@ fn count(plan: &Plan) -> usize {
     }
 }
 
-/// A tree of so many tables, each level ten times as large as the one above. `deep`: level 0 is not
-/// due, and of the last two levels the upper is twice as large as it may be.
+/// A tree of `tables` tables, each level ten times as large as the one above. `deep`: level 0 is
+/// not due, and of the last two levels the upper is twice as large as it may be.
 fn tree(tables: u64, deep: bool) -> TreeView {
     let mut sizes = Vec::new();
     let mut left = tables;
@@ -119,7 +119,7 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Tables one behind the other in zones, as they were written, a zone to a level.
+/// Tables one after the other in zones, as they were written, each zone of one level.
 #[derive(Debug)]
 struct Packed(ZonesView);
 

@@ -4,7 +4,7 @@
 //! compaction is to consume. The zone of tails is the *T-zone*.
 //!
 //! 1. A tail is a file of the stream [`TAIL_STREAM`]. It goes to the partly written zone with the
-//!    least room of those in which the last file was a tail, of whatever level.
+//!    least room of those in which the last file was a tail, of any level.
 //! 2. If there is no such zone, [`LevelSeparated`] places the tail: in a free zone if one can be
 //!    opened without finishing another.
 //! 3. [`LevelSeparated`] places every other file.

@@ -4,9 +4,9 @@
 //! A claim is a rectangle: a range of keys, and a range of ages (levels and runs). The range of
 //! keys goes from the first key of all parts that the plan takes to the last. The ages go from the
 //! newest place that the plan takes from or writes to, to the oldest. Two claims meet if they share
-//! both a key and an age. Example: beside a merge of level 0 into level 1, another plan may merge
-//! tables of level 2 into level 3. A second merge of level 0 into level 1 may go beside it if all
-//! its keys lie before, or behind, all keys of the first.
+//! both a key and an age. Example: during a merge of level 0 into level 1, another plan may merge
+//! tables of level 2 into level 3. A second merge of level 0 into level 1 may run at the same time
+//! if all its keys lie before, or after, all keys of the first.
 //!
 //! Why this is enough, even if the plans commit piece by piece (in *instalments*), in any order:
 //! - Two such plans share no input, and their outputs are not in each other's way.
@@ -19,7 +19,7 @@
 //! Data that comes into the tree at a deeper place than on top claims its keys from the top to its
 //! place: [`Claim::of_intake`].
 //!
-//! [`Claims`] are those of all plans that are under way. They tell a decider which plans may begin,
+//! [`Claims`] are those of all running plans. They tell a decider which plans may begin,
 //! which runs are taken from, and how many bytes leave a level.
 
 use std::fmt;
@@ -86,7 +86,7 @@ impl Claim {
         Self { span, newest, oldest: to, leaving: Vec::new(), sources: Vec::new() }
     }
 
-    /// Whether plans of both may not be under way at once.
+    /// Whether plans of both may not run at once.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         let ages =
@@ -101,7 +101,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// The claims of all plans that are under way.
+/// The claims of all running plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims(Vec<Claim>);
 
@@ -112,7 +112,7 @@ impl Claims {
         Self(claims)
     }
 
-    /// Whether no plan is under way.
+    /// Whether no plan is running.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -130,7 +130,7 @@ impl Claims {
         Claim::of(plan).is_some_and(|claim| self.met_by(&claim).is_none())
     }
 
-    /// Whether keys of this span at this place may be taken out, beside all plans.
+    /// Whether keys of this span at this place may be taken out while all these plans run.
     #[must_use]
     pub fn allow_taking(&self, place: Place, span: &Span) -> bool {
         let age = place.age();
@@ -145,7 +145,7 @@ impl Claims {
         self.0.iter().any(|claim| claim.sources.contains(&run))
     }
 
-    /// How many bytes of a level leave it with the plans that are under way.
+    /// How many bytes of a level leave it with the running plans.
     #[must_use]
     pub fn leaving(&self, tree: &TreeView, level: usize) -> ByteCount {
         let of_level = |(place, _): &&(Place, Part)| usize::from(place.level) == level;

@@ -27,20 +27,20 @@ use crate::tree::{Span, TreeView};
 /// How much a compaction is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// Only what keeps the tree in shape.
+    /// Only compactions that keep the tree in shape.
     Shape,
-    /// Nobody writes: also what makes reads cheaper, where it costs little.
+    /// Writers are idle: also compactions that make reads cheaper at little cost.
     Rest,
-    /// Space is short: whatever may drop overwritten or deleted entries, the plan that moves fewest
-    /// bytes first.
+    /// Space is short: all plans that may drop overwritten or deleted entries, the one that moves
+    /// fewest bytes first.
     Space,
-    /// Eager compaction, for comparisons: whatever may drop such entries, the newest first. No
-    /// shortage asks for it.
+    /// Eager compaction, for comparisons: all plans that may drop such entries, the newest first.
+    /// No shortage asks for it.
     All,
 }
 
-/// How far the tree is behind with its shape, as writers are concerned: 0 in shape, growing as debt
-/// grows. By pressure alone, writers are held back in proportion to what is above
+/// How far the tree is out of shape, as far as writers are concerned: 0 in shape, growing as debt
+/// grows. By pressure alone, writers are held back in proportion to its excess over
 /// [`START`](Self::START), and never stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Pressure(pub f64);
@@ -95,11 +95,11 @@ pub struct Choice {
 pub const MOVES_TOGETHER: usize = 64;
 
 /// A way to keep a tree in shape. Pure: the same arguments give the same choice. Where zones matter
-/// to it, it was made with a [`ZonesSource`](crate::ZonesSource), and is pure in what that gives as
-/// well.
+/// to it, it was made with a [`ZonesSource`](crate::ZonesSource), whose values are then arguments,
+/// too.
 ///
 /// Every decider accepts every legal tree, and state that it does not understand is no state. It
-/// first drains what breaks its layout, so that a store can be opened under another decider.
+/// first drains levels that break its layout, so that a store can be opened under another decider.
 pub trait Compaction: Send + Sync + Debug {
     /// The name in options, reports, goldens and the store's annotation.
     fn name(&self) -> &'static str;
@@ -136,9 +136,9 @@ pub trait Compaction: Send + Sync + Debug {
         false
     }
 
-    /// After how many point reads that searched a table of so many bytes in vain, and had to search
-    /// another one, the table is worth a merge ([`pick_after_seeks`](Self::pick_after_seeks));
-    /// `None`: it never is.
+    /// The number of point reads that search a table of this size without success, and have to
+    /// search another one, after which the table is worth a merge
+    /// ([`pick_after_seeks`](Self::pick_after_seeks)); `None`: it never is.
     fn seeks_allowed(&self, _size: ByteCount) -> Option<u64> {
         None
     }
@@ -151,20 +151,20 @@ pub trait Compaction: Send + Sync + Debug {
 
     /// A merge that leaves readers fewer runs for few bytes, in a row whose tables may overlap in
     /// every level; `None`: there is none. [`LoadAware`](crate::LoadAware) asks its row for it, in
-    /// place of what is due within a level.
+    /// place of merges that are due within a level.
     fn for_readers(&self, _tree: &TreeView, _state: &[u8]) -> Option<Choice> {
         None
     }
 
-    /// The most plans that may be under way at once.
+    /// The most plans that may run at once.
     fn jobs_max(&self) -> usize {
         1
     }
 
-    /// Another plan, to be carried out beside those that are under way; `None` when nothing is due,
-    /// or nothing that is due is free of their claims. `state` is what the last plan that was
-    /// chosen leaves, whether it has been carried out or not. Asked only where several plans may be
-    /// under way.
+    /// Another plan, to be carried out next to the running ones; `None` when nothing is due, or
+    /// nothing that is due is free of their claims. `state` is the state after the last chosen
+    /// plan, whether that has been carried out or not. Asked only where several plans may run at
+    /// once.
     fn pick_beside(&self, _tree: &TreeView, _claims: &Claims, _state: &[u8]) -> Option<Choice> {
         None
     }
@@ -204,27 +204,27 @@ pub trait Compaction: Send + Sync + Debug {
         ByteCount(0)
     }
 
-    /// Whether what a merge writes to a destination has to lie in key order, also across tables. A
-    /// merge is then written by one worker, and its tables for a destination follow each other in a
-    /// zone; otherwise several workers write at once, each to a zone of its own.
+    /// Whether the bytes that a merge writes to a destination have to lie in key order, also across
+    /// tables. A merge is then written by one worker, and its tables for a destination follow each
+    /// other in a zone; otherwise several workers write at once, each to a zone of its own.
     fn writes_in_order(&self) -> bool {
         false
     }
 
     /// Whether a merge that writes a [set](crate::SetView) reads inputs of a run by one request, if
-    /// they lie one behind the other on the device, as far as memory allows. Otherwise it reads
-    /// each table for itself, in pieces, as it comes to it.
+    /// they lie one after the other on the device, as far as memory allows. Otherwise it reads each
+    /// table for itself, in pieces, as it comes to it.
     fn reads_sets(&self) -> bool {
         false
     }
 
-    /// Whether tables of a level behind level 0 may overlap in its layout, so that merges within
-    /// such a level are for readers alone. Otherwise they drain another layout.
+    /// Whether tables of a level deeper than level 0 may overlap in its layout, so that merges
+    /// within such a level are for readers alone. Otherwise they drain another layout.
     fn allows_overlaps(&self) -> bool {
         false
     }
 
-    /// How far the tree is behind.
+    /// How far the tree is out of shape.
     fn pressure(&self, tree: &TreeView) -> Pressure;
 
     /// How writers are let in.

@@ -3,10 +3,10 @@
 //!
 //! 1. [`Greedy`] says when reclaim is due, and which zones give enough.
 //! 2. Of these, the victim is the zone with the largest `(1 - u) * age / (1 + u)`. `u` is the live
-//!    share of the zone. `1 - u` is what comes free: the zone's gain in the view. `1 + u` is what
-//!    is read and written for it. The age comes from the levels of the zone's tables ([`ZoneAge`]).
-//!    Reason: deep tables live long, so waiting for their death is useless; tables of level 0 die
-//!    soon anyway.
+//!    share of the zone. `1 - u` is the freed share: the zone's gain in the view. `1 + u` is the
+//!    share that is read and written for it. The age comes from the levels of the zone's tables
+//!    ([`ZoneAge`]). Reason: deep tables live long, so waiting for their death is useless; tables
+//!    of level 0 die soon anyway.
 //! 3. Among equals, the zone with the fewest live bytes is taken.
 //!
 //! # Where the paper is silent
@@ -43,7 +43,7 @@ pub enum ZoneAge {
 /// Takes the zone of the largest benefit over cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CostBenefit {
-    /// When it is time, and what is worth its copying.
+    /// When reclaim is due, and which zones are worth the copying.
     limits: Greedy,
     age: ZoneAge,
     sight: Sight,

@@ -4,11 +4,11 @@
 //! | fit | the blocks are cut from |
 //! |---|---|
 //! | [`Best`](Fit::Best) | the shortest free run that holds them |
-//! | [`Next`](Fit::Next) | the first that holds them behind the run given out last, going round |
+//! | [`Next`](Fit::Next) | the first that holds them after the run given out last, going round |
 //! | [`First`](Fit::First) | the first that holds them from the start of the device |
 //!
 //! SEALDB's list of free space by size is a best fit (MSST '18, section III-B): the largest free
-//! run, which usually lies behind all data, is cut last.
+//! run, which usually lies after all data, is cut last.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub enum Fit {
     /// The shortest run that is long enough.
     #[default]
     Best,
-    /// The first behind the last one.
+    /// The first after the last one.
     Next,
     /// The first of the device.
     First,

@@ -10,8 +10,8 @@
 //! levels are all window: in the paper 0 and 1. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
-//! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
-//!    the next level, i.
+//! 1. Active compaction: tables of a level, level 0 in the paper, merge with the tables that they
+//!    overlap in the next level, i.
 //! 2. The merged data is divided by the tables of level i + 1 ([`division`]). Data in the ranges of
 //!    tables out of its window stays in level i. Data in the range of no table may be written to
 //!    level i + 1 as it is. Data in the ranges of the window's tables goes on.
@@ -23,7 +23,7 @@
 //! All steps of a gear compaction are one plan, made before anything is read: see [`cascade`].
 //!
 //! # Variants
-//! The paper, the authors' code and what works differ. So there are three variants
+//! The paper, the authors' code and a working form differ. So there are three variants
 //! ([`GearVariant`]), each with its rules in a module: [`algorithm1`], [`code`] and [`repaired`].
 //!
 //! | | `algorithm1` | `code` | `repaired` |
@@ -31,15 +31,16 @@
 //! | begins in | level 0 | level of the highest score | level 0; a level above its bound |
 //! | levels that are all window | 0, 1 | 0, 1, 2 | 0, 1; those up to 1/k of their limit |
 //! | other windows | zones: 1/k of the limit | 1/k of the zones | tables: 1/k of the level |
-//! | level i is full | counting what comes | before the merge | counting what comes |
+//! | level i is full | with the merge's bytes | before the merge | with the merge's bytes |
 //! | level i + 1 holds | 1/k of its limit | 1/k of level i's limit | anything |
 //! | zones go down unread | no | three quarters written | full |
 //!
-//! A level behind level 0 that has several runs is first merged into one. [`Leveled`] chooses what
-//! does not belong to gear compaction: manual compactions, all compactions while space is short,
-//! and, except for `algorithm1`, those of tables with many tombstones, and of level 0 at rest.
+//! A level deeper than level 0 that has several runs is first merged into one. [`Leveled`] chooses
+//! the compactions that are not gear compactions: manual compactions, all compactions while space
+//! is short, and, except for `algorithm1`, those of tables with many tombstones, and of level 0 at
+//! rest.
 //!
-//! One plan is under way at a time, and one worker writes it.
+//! One plan runs at a time, and one worker writes it.
 
 mod algorithm1;
 mod cascade;
@@ -70,7 +71,7 @@ use crate::zones::ZonesSource;
 /// A variant of gear compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GearVariant {
-    /// The paper's, with what is missing there: no level grows without bound, and zones empty.
+    /// The paper's, with repairs: no level grows without bound, and zones become empty.
     #[default]
     Repaired,
     /// The authors' code, as far as it is known.

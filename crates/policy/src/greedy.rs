@@ -12,7 +12,7 @@
 //!    percent. A zone that is not full may have the fewest live bytes and give next to nothing; it
 //!    must not keep the others from being emptied.
 //! 4. Live data is placed under reclaim's own stream, so that data of several victims shares zones:
-//!    what has survived its neighbours tends to live longer.
+//!    data that has survived its neighbours tends to live longer.
 
 use std::cmp::Reverse;
 

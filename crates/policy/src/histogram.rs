@@ -134,7 +134,7 @@ impl HistogramBuilder {
         self.packed = self.keys.iter().map(|key| LENGTH_BYTES + key.len()).sum();
     }
 
-    /// The histogram of what has been added.
+    /// The histogram of all added keys.
     #[must_use]
     pub fn finish(&self) -> Histogram {
         Histogram::new(self.keys.iter().map(|key| &key[..]))

@@ -4,7 +4,7 @@
 //!
 //! Data may go to a place below level 0 if no segment overlaps its keys in the levels above that
 //! place, nor in the run of the place, nor in newer runs of its level. (A *segment* is a table with
-//! the range of its keys that counts.) Example: a sequential load, whose keys lie behind all
+//! the range of its keys that counts.) Example: a sequential load, whose keys come after all
 //! others, need not be written to level 0 first.
 //!
 //! [`deepest_free`] is the default place of an ingest, [`leveldb_flush`] the place of a flush in
@@ -23,7 +23,7 @@ pub const FLUSH_STREAM: u16 = 2;
 /// Where a range of a flushed memtable goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlushRoute {
-    /// The first key behind the range; `None`: to the end. Routes are in key order.
+    /// The first key after the range; `None`: to the end. Routes are in key order.
     pub end: Option<Key>,
     /// The run that gets it. `None`: on top, which is a run of level 0 that is newer than all.
     pub to: Option<Place>,
@@ -96,7 +96,7 @@ pub fn deepest_free(tree: &TreeView, span: &Span) -> Option<Place> {
 
 /// Where leveled compaction, as LevelDB does it, lets a flush go (`db/version_set.cc`,
 /// `PickLevelForMemTableOutput`): down to `deepest` at most, past levels without anything of its
-/// range, as long as the level behind holds at most `overlap_max` bytes of the range.
+/// range, as long as the level after that holds at most `overlap_max` bytes of the range.
 #[must_use]
 pub(crate) fn leveldb_flush(
     tree: &TreeView,

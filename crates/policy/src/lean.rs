@@ -1,18 +1,18 @@
-//! Lean reclaim: bounds the garbage on a drive that is getting full, and moves what is old. It is
+//! Lean reclaim: bounds the garbage on a drive that is getting full, and moves old data. It is
 //! meant for engines that know nothing of zones.
 //!
-//! *Garbage* is what zones in use hold beside live bytes: dead bytes, and room.
+//! *Garbage* is all of the zones in use but live bytes: dead bytes, and room.
 //!
 //! 1. Reclaim is due if space is wanted or too few zones are spare ([`Greedy`]). It is also due if
 //!    fewer than `free_min` percent of the zones are free and more than `garbage_max` percent of
-//!    the bytes in use are garbage. While more zones are free, garbage is in nobody's way, and some
+//!    the bytes in use are garbage. While more zones are free, garbage does no harm, and some
 //!    copies that are put off need not be made at all.
 //! 2. A victim must give `gain_min` percent of a zone, or what [`Greedy`] asks for while a writer
 //!    waits.
 //! 3. The victim is the zone with the largest benefit over cost, `(1 - u) * age / (1 + u)`, of
 //!    those in [`FewestLive`](crate::Sight::FewestLive). `u` is the live share of the zone. `1 - u`
-//!    comes free, and `1 + u` is read and written for it. The age is what was written to the drive
-//!    since the youngest byte of the zone was (Rosenblum and Ousterhout, "The Design and
+//!    comes free, and `1 + u` is read and written for it. The age is the number of bytes written to
+//!    the drive since the youngest byte of the zone was (Rosenblum and Ousterhout, "The Design and
 //!    Implementation of a Log-Structured File System", SOSP '91, section 3.6). Data that has lived
 //!    long goes on living, whereas a young zone may soon come free by itself.
 //! 4. Among equals, the zone with the fewest live bytes is taken.
@@ -43,7 +43,7 @@ impl Default for Lean {
 }
 
 impl Lean {
-    /// When reclaim must work, and what is worth its copying.
+    /// When reclaim must work, and which zones are worth the copying.
     const LIMITS: Greedy = Greedy { free_min: 0, gain_min: 25 };
 
     fn has_much_garbage(&self, supply: &Supply) -> bool {

@@ -2,10 +2,10 @@
 //!
 //! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
 //!    inputs of a merge are newest first, each run once, and their parts are in key order. Its
-//!    routes cover all keys in order; the routes of a set have one destination. What the plan takes
-//!    goes to levels below [`LEVELS_MAX`].
-//! 2. What a plan puts into a run overlaps neither segments that stay there nor other parts that
-//!    come there, except for parts that are merged with each other.
+//!    routes cover all keys in order; the routes of a set have one destination. Its parts go to
+//!    levels below [`LEVELS_MAX`].
+//! 2. Parts that a plan puts into a run overlap neither segments that stay there nor other parts
+//!    that come there, except for parts that are merged with each other.
 //! 3. The order of age is kept. If a part is newer than a segment that stays in the tree and
 //!    overlaps it, it is newer afterwards, and the other way round. The same holds for two parts
 //!    that are not merged with each other. Parts that are dropped are not compared. Example: a part
@@ -16,7 +16,7 @@
 //! The check compares ranges of keys, not single keys. So it may refuse a plan that would do no
 //! harm.
 //!
-//! It does not check that nobody can see a part that the plan drops, nor that outputs of a merge
+//! It does not check that no reader can see a part that the plan drops, nor that outputs of a merge
 //! end before segments that stay in their run ([cut](crate::Cut::keys)).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ pub enum Illegal {
         from: Place,
     },
     /// A merge's inputs are not in the order of their age, each run once.
-    #[error("expected inputs from the newest to the oldest, found {place} behind an older one")]
+    #[error("expected inputs from the newest to the oldest, found {place} after an older one")]
     InputOrder {
         /// The input that comes too late.
         place: Place,
@@ -81,7 +81,7 @@ pub enum Illegal {
         /// The run.
         to: Place,
     },
-    /// New data may not go below what is older.
+    /// New data may not go below older data.
     #[error("new data of {span:?} to {to} would meet {other}, or go below it")]
     Intake {
         /// The keys of the data.
@@ -116,7 +116,7 @@ struct Piece {
 type Pieces = BTreeMap<Place, Vec<Piece>>;
 
 impl Plan {
-    /// Whether the plan may be carried out on this tree; what is dropped by it is taken to be
+    /// Whether the plan may be carried out on this tree; entries that it drops are taken to be
     /// invisible.
     pub fn check(&self, tree: &TreeView) -> Result<(), Illegal> {
         let mut pieces = Pieces::new();
@@ -240,7 +240,7 @@ fn check_destination(tree: &TreeView, piece: &Piece) -> Result<(), Illegal> {
     Ok(())
 }
 
-/// Rules 2 and 3, against what stays.
+/// Rules 2 and 3, against the segments that stay.
 fn check_against_rest(
     tree: &TreeView,
     pieces: &Pieces,

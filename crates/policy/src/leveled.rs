@@ -1,16 +1,16 @@
 //! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
 //!
 //! Level 0 holds several runs, such as one for each flush. Each further level holds one run. The
-//! target size of level 1 is an option; each level behind has `factor` times the target of the
-//! level above. What is marked *option* is off by default ([`LeveledOptions`]); in brackets stands
-//! the system that has it. "Ten tables" is the option `overlap_tables`.
+//! target size of level 1 is an option; each deeper level has `factor` times the target of the
+//! level above. Steps marked *option* are off by default ([`LeveledOptions`]); in brackets stands
+//! the system that has them. "Ten tables" is the option `overlap_tables`.
 //!
 //! 1. *Level.* The score of a level is its size over its target, for level 0 its runs over their
 //!    limit. The level with the highest score of at least 1 is compacted into the next one. The
 //!    last level has no score.
 //! 2. *Inputs.* Of level 0: the oldest run, and all runs whose range of keys overlaps the range of
-//!    what is taken already. Of another level: the first table at or behind the level's pointer.
-//!    The pointer then moves behind what is taken; behind the last table it begins with the first
+//!    the runs taken already. Of another level: the first table at or after the level's pointer.
+//!    The pointer then moves past the taken tables; after the last table it begins with the first
 //!    again. *Option* (LevelDB: up to 25 tables): the compaction grows by neighbours that overlap
 //!    nothing more in the next level.
 //! 3. *Merge or move.* The inputs merge with the tables of the next level in their range of keys.
@@ -18,14 +18,14 @@
 //!    [`whole_inputs`](LeveledOptions::whole_inputs). If the inputs are of one run and the next
 //!    level has no table there, they move by metadata alone, unless more than a quarter of the
 //!    entries of one of them are tombstones. *Option* (LevelDB): they are merged, too, if they
-//!    overlap more than ten tables' bytes of the level behind the next.
+//!    overlap more than ten tables' bytes of the level after the next.
 //! 4. *Outputs* end at the table size, and where they would overlap more than ten tables' bytes of
-//!    the level behind theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
+//!    the level after theirs. *Options*: see [`LeveledOptions::carry_overlap`] (LevelDB),
 //!    [`aligned_from`](LeveledOptions::aligned_from), and [`sets`](LeveledOptions::sets) (SEALDB).
 //! 5. *Tombstones.* If no level is due, a table of whose entries at least half are tombstones goes
 //!    down; from level 0 its run, with all that overlap it. The last level stays as it is.
 //! 6. *Flush. Option* (LevelDB: down to level 2): a flush goes below level 0 if its keys overlap
-//!    nothing on the way, and at most ten tables' bytes of the level behind its place.
+//!    nothing on the way, and at most ten tables' bytes of the level after its place.
 //! 7. *At rest.* Asked at rest, and if nothing else is due: the oldest run of level 0, with all
 //!    that overlap it, is merged into level 1, if the tables there in their range of keys have at
 //!    most four times their own bytes. This spares reads.
@@ -33,17 +33,17 @@
 //!    entries a 16th are tombstones; then, of the deepest level with tables that overlap one below,
 //!    the table that meets fewest bytes in the next level for its own; then level 0; then a table
 //!    with any tombstone. The order from the bottom up gives each byte a level with room.
-//! 9. *Reads. Option* (LevelDB: a read for every 16 KiB): a table that so many point reads have
-//!    searched in vain goes down, if nothing else is due; from level 0 its run, with all that
-//!    overlap it. Scans count by their bytes.
+//! 9. *Reads. Option* (LevelDB: a read for every 16 KiB): a table goes down after that number of
+//!    point reads have searched it without success, if nothing else is due; from level 0 its run,
+//!    with all that overlap it. Scans count by their bytes.
 //!
 //! LevelDB has no steps 5, 7 and 8, and moves tables whatever their tombstones. In step 9 it allows
 //! a table of less than 1.6 MB a hundred reads, and also counts those that a filter spared.
 //!
 //! Several compactions: another one is chosen by steps 1 to 4, among what the claims of the others
-//! allow. Scores count without what already leaves the level.
+//! allow. Scores do not count bytes that already leave the level.
 //!
-//! Other layouts are drained before all steps, by one plan at a time: in the deepest level behind
+//! Other layouts are drained before all steps, by one plan at a time: in the deepest level below
 //! level 0 with several runs, the oldest run but one is merged into the oldest, table by table.
 //!
 //! The state is the [pointers](crate::pointers).
@@ -94,7 +94,7 @@ impl Leveled {
         self.options.levels.max(tree.levels.len()) - 1
     }
 
-    /// The bytes that a level behind level 0 may hold.
+    /// The bytes that a level below level 0 may hold.
     pub(crate) fn target(&self, level: usize) -> f64 {
         let grown = f64::from(self.options.factor).powi(level as i32 - 1);
         self.options.level1_size.0 as f64 * grown
@@ -118,7 +118,7 @@ impl Leveled {
         best.map(|(level, _)| level)
     }
 
-    /// Step 2 for level 0: a run and whatever overlaps it, newest first, and their range.
+    /// Step 2 for level 0: a run and all that overlap it, newest first, and their range.
     pub(crate) fn level0_due<'a>(
         &self,
         tree: &'a TreeView,
@@ -161,8 +161,8 @@ impl Leveled {
         levels.find_map(|level| Some((level, holds(tree.runs(level).first()?)?)))
     }
 
-    /// Step 9: the tables of a level that go down because point reads searched `table` in vain, and
-    /// the pointers then.
+    /// Step 9: the tables of a level that go down because point reads searched `table` without
+    /// success, and the pointers then.
     pub(crate) fn after_seeks<'a>(
         &self,
         tree: &'a TreeView,
@@ -180,12 +180,12 @@ impl Leveled {
         self.place_of(tree, table).filter(|(level, _)| *level == 0).map(|(_, run)| run)
     }
 
-    /// The compaction that brings a level behind level 0 with several runs nearer to one.
+    /// The compaction that brings a level below level 0 with several runs nearer to one.
     pub(crate) fn drain_runs(&self, tree: &TreeView) -> Option<Plan> {
         Some(self.drain(tree, &self.pointers(tree, &[]))?.plan)
     }
 
-    /// The score of a level without what leaves it with the plans that are under way.
+    /// The score of a level without the bytes that leave it with the running plans.
     fn score_beside(&self, tree: &TreeView, claims: &Claims, level: usize) -> f64 {
         if level > 0 {
             let left = self.score(tree, level) * self.target(level);
@@ -195,8 +195,8 @@ impl Leveled {
         tree.runs(0).iter().filter(is_free).count() as f64 / self.options.level0_runs as f64
     }
 
-    /// The plan of a level that is too large, beside the plans that are under way: of level 0 what
-    /// is due there, of any other level the first segment from its turn on that is free.
+    /// The plan of a level that is too large, while other plans run: of level 0 its due runs, of
+    /// any other level the first segment from its turn on that is free.
     fn turn_beside(
         &self,
         tree: &TreeView,
@@ -280,9 +280,9 @@ impl Leveled {
         self.merge_into(tree, vec![source], level + 1, state.encode())
     }
 
-    /// Step 2, growth: a segment and its neighbours that lie within what it meets in the next
-    /// level, if these meet nothing more there and all together are small enough (LevelDB's
-    /// `SetupOtherInputs`).
+    /// Step 2, growth: a segment and those neighbours that lie within the keys of the tables that
+    /// it meets in the next level, if these meet nothing more there and all together are small
+    /// enough (LevelDB's `SetupOtherInputs`).
     fn grown<'a>(
         &self,
         tree: &'a TreeView,
@@ -307,7 +307,7 @@ impl Leveled {
         if next.overlapping(&range).len() > met.len() || bytes >= most { alone } else { grown }
     }
 
-    /// Drains levels behind level 0 that have several runs.
+    /// Drains levels below level 0 that have several runs.
     fn drain(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         let deepest = (1..tree.levels.len()).rev().find(|&level| tree.runs(level).len() > 1)?;
         let runs = tree.runs(deepest);
@@ -418,9 +418,9 @@ impl Compaction for Leveled {
         let runs = tree.runs(0).len() as f64;
         let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
         let level0 = Pressure::of(runs, slow, stop);
-        // Levels behind are as far over their targets as level 0 is over its limit while writers
-        // write as fast as compaction can take it. A level that is further over than that - a
-        // store opened with smaller levels - is no reason to go slower.
+        // Deeper levels are as far over their targets as level 0 is over its limit while writers
+        // write as fast as compaction can take it. A level that is further over than that - a store
+        // opened with smaller levels - is no reason to go slower.
         let unit = self.options.level0_runs as f64;
         let scores = (1..self.last(tree)).map(|level| self.score(tree, level));
         let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);

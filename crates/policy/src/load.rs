@@ -1,10 +1,10 @@
-//! [`Load`]: what has been asked of a store lately, and what a seek costs its medium, as a decider
-//! sees it. The engine counts it. A decider that heeds it
+//! [`Load`]: the recent requests to a store, and the cost of a seek on its medium, as a decider
+//! sees them. The engine counts it. A decider that heeds it
 //! ([`Compaction::heeds_load`](crate::Compaction::heeds_load)) reads no clock, and stays pure.
 
 use terrace_env::ByteCount;
 
-/// Counts of what clients have asked for lately. "Lately" ends now, and its beginning is the
+/// Counts of the recent requests of clients. "Recent" ends now, and its beginning is the
 /// counter's choice; all counts are of the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
@@ -18,7 +18,7 @@ pub struct Load {
 
 impl Load {
     /// Bytes that the medium could have moved, for each byte that was written, while scans went to
-    /// one run of the tree: what one run more costs, in the unit in which rewriting costs. 0
+    /// one run of the tree: the cost of one run more, in the unit of the cost of rewriting. 0
     /// without scans; infinite without writes.
     #[must_use]
     pub fn seeks_per_byte(&self) -> f64 {

@@ -27,41 +27,42 @@
 //!    `rewrite_max`, and at most `r S / 2`, or if it drops many tombstones.
 //! 4. *Slices*, if nothing else pays, where tables overlap in every level
 //!    ([`Compaction::for_readers`]): in a range of keys, the newer runs of a level become one, as
-//!    long as that rewrites few older bytes. So the load pays for what its scans will meet.
+//!    long as that rewrites few older bytes. So the load pays for the runs that its scans will
+//!    meet.
 //!
 //! Manual compactions are the row's.
 //!
 //! # Two rules that do not weigh
 //! - [`LoadRule::Eager`] is the thesis's checker as it works at low rates, for any row and for
-//!   comparisons: whatever the row would do for space is carried out at once.
+//!   comparisons: all that the row would do for space is carried out at once.
 //! - [`LoadRule::Idle`] is a checker that heeds writers (thesis, section 5.3: merges are more
-//!   aggressive when there are fewer writes). While anybody writes, it carries out what the row has
-//!   due. At rest, it also carries out whatever the row would do for space, so that the next burst
-//!   finds empty buffers. A merge at rest ends early when a write comes.
+//!   aggressive when there are fewer writes). While clients write, it carries out compactions that
+//!   the row has due. At rest, it also carries out all that the row would do for space, so that the
+//!   next burst finds empty buffers. A merge at rest ends early when a write comes.
 //!
-//! # What it costs
+//! # Cost
 //! - *Bytes written.* A byte goes down a level by a merge that writes `1 + M / N` bytes for it. By
-//!   rules 2 and 3 these are at most `1 + rewrite_max`. Behind `l` levels, `l (1 + rewrite_max)`
-//!   are written for one; those that always pay, and slices, come on top. A merge waits until the
-//!   levels above hold `1 / rewrite_max` of what it meets. Urgent merges can cost more: as much as
-//!   under a full load. Eager: each memtable of `F` bytes is merged with all `D` bytes of the
-//!   store, so that `D / F` are written for one.
+//!   rules 2 and 3 these are at most `1 + rewrite_max`. After `l` levels, `l (1 + rewrite_max)` are
+//!   written for one; merges that always pay, and slices, come on top. A merge waits until the
+//!   levels above hold `1 / rewrite_max` of the bytes that it meets. Urgent merges can cost more:
+//!   as much as under a full load. Eager: each memtable of `F` bytes is merged with all `D` bytes
+//!   of the store, so that `D / F` are written for one.
 //! - *Bytes written by slices.* For each byte at most `(1 + q) log(D / F) / log(1 + q)`, in a level
 //!   of `D` bytes that gets `F` bytes at a time, with `q = 8` (`smrdb/slice.rs`). In
 //!   `arrivals/low-rates` that is 19.5 if four memtables come at a time, and 25 if each comes
 //!   alone. Measured are 9.2 and 11.9 there, those of level 0 among them.
-//! - *Runs.* Level 0 may come to hold two runs less than where writers are held back. Levels behind
-//!   are one run each where the row has it so. By slices, a key lies in `1 + log(D / F) /
-//!   log(1 + q)` runs of a level of overlapping tables at most.
+//! - *Runs.* Level 0 may come to hold two runs less than the number at which writers are held back.
+//!   Deeper levels are one run each where the row has it so. By slices, a key lies in `1 + log(D /
+//!   F) / log(1 + q)` runs of a level of overlapping tables at most.
 //! - *The rule of scans.* Let new bytes come in runs of `F`, and be merged every `k` runs. For each
 //!   byte that is written, scans spend `S k / 2` on the runs that wait, and the merge `M / (k F)`
 //!   on old bytes. The sum is least at `k² = 2 M / (S F)`. A merge of `r = k` runs, `N = k F`, has
-//!   waited so long when `M / N = r S / 2`, which is rule 3. (LevelDB exchanges seeks for bytes in
-//!   the same way: `allowed_seeks`, `db/version_edit.h`.)
+//!   waited that long when `M / N = r S / 2`, which is rule 3. (LevelDB exchanges seeks for bytes
+//!   in the same way: `allowed_seeks`, `db/version_edit.h`.)
 //!
 //! # Not done here
-//! Scans that find everything in memory count like those that seek. How long a merge takes, and
-//! what waits for it, is not reckoned.
+//! Scans that find everything in memory count like those that seek. The time of a merge, and the
+//! operations that wait for it, are not reckoned.
 //!
 //! The decider has no state of its own: the state is the row's. Threads: as with any decider.
 
@@ -79,8 +80,8 @@ use crate::plan::{Place, Plan};
 use crate::tree::{RunId, RunView, Span, TreeView};
 use gain::{Gain, drops_tombstones, is_within_a_level};
 
-/// So many flushes before writers would be held back, nothing is held back any more: the merge that
-/// they wait for takes a while.
+/// Number of flushes before writers would be held back at which no compaction is held back any
+/// more: the merge that they wait for takes a while.
 const FLUSHES_AHEAD: u64 = 2;
 
 /// When compactions of a row are carried out.
@@ -112,7 +113,7 @@ pub struct LoadAware {
 }
 
 impl LoadAware {
-    /// Around a row's decider, in a store of so many bytes. `rewrite_max`: the most older bytes
+    /// Around a row's decider, in a store of `capacity` bytes. `rewrite_max`: the most older bytes
     /// that a merge may rewrite for each newer one.
     #[must_use]
     pub fn new(

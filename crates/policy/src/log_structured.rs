@@ -1,4 +1,4 @@
-//! [`LogStructured`]: places tables of all levels one behind the other in zones, in the order in
+//! [`LogStructured`]: places tables of all levels one after the other in zones, in the order in
 //! which they come, like an LSM-tree on a log-structured file system (GearDB, section 2.3 and
 //! figure 2).
 //!
@@ -6,7 +6,7 @@
 //!    the least room. The families are: tables of any level and stream; what reclaim has moved; and
 //!    for each stream its files without a level (logs, client files).
 //! 2. Else a free zone, if it can be opened without finishing another zone.
-//! 3. Else the partly written zone with the most room, of whatever family.
+//! 3. Else the partly written zone with the most room, of any family.
 //! 4. Else a free zone for which another one has to be finished.
 //!
 //! The view has no zones that a writer holds. So files that are written at once go to different

@@ -6,7 +6,7 @@
 //!    quarter of the space in use is dead or was never written: after many deletes, for example.
 //! 2. The victim is that of [`Greedy`].
 //!
-//! Why: a compaction rewrites a zone of old tables soon, whatever reclaim does. If reclaim empties
+//! Why: a compaction rewrites a zone of old tables soon in any case. If reclaim empties
 //! the zone first, its live bytes are written twice. And both use the same drive, so compaction
 //! gives zones back later, and more reclaim is due.
 //!

@@ -65,7 +65,7 @@ pub struct PlacementRequest<'a> {
 /// Where to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Behind what is written in this zone of [`SpaceView::partly`].
+    /// After the written part of this zone of [`SpaceView::partly`].
     Append(ZoneId),
     /// Open a free zone.
     OpenNew,
@@ -76,8 +76,8 @@ pub trait Placement: Send + Sync + Debug {
     /// The name in options, reports and goldens.
     fn name(&self) -> &'static str;
 
-    /// Chooses out of the view, or `None` when it is better not to write at all than to take what
-    /// is left; an empty view leaves no other answer.
+    /// Chooses out of the view, or `None` when it is better not to write at all than to take one of
+    /// the remaining places; an empty view leaves no other answer.
     fn place(
         &self,
         view: &SpaceView<'_>,

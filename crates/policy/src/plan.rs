@@ -7,7 +7,7 @@
 //!
 //! Parts may come from several levels and runs, and go to several. A plan must keep the order of
 //! age: of two entries of one key, the newer one must be found first afterwards, too.
-//! [`Plan::check`](Plan::check) refuses a plan that breaks this; it takes what is dropped to be
+//! [`Plan::check`](Plan::check) refuses a plan that breaks this; it takes dropped entries to be
 //! invisible.
 //!
 //! The *destination* of a route is its level, run and stream. One table at a time is written to
@@ -16,8 +16,8 @@
 //! a run must not overlap. The engine may end tables earlier, and may carry out a large merge in
 //! *instalments*, in key order, each with its own commit.
 //!
-//! A plan may ask that the tables of a merge be a *set*: written one behind the other, in key
-//! order, where there is enough free space. Each table remembers its set ([`SetView`]).
+//! A plan may ask that the tables of a merge be a *set*: written one after the other, in key order,
+//! where there is enough free space. Each table remembers its set ([`SetView`]).
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -79,7 +79,7 @@ pub struct Input {
 /// of an output reads every grandparent that the output overlaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grandparent {
-    /// The key behind it.
+    /// The first key after it.
     pub end: Key,
     /// Bytes that reading the parts costs.
     pub size: ByteCount,
@@ -122,7 +122,7 @@ impl Cut {
 /// Where a range of the merged keys goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The first key behind the range; `None`: to the end. Routes are in key order.
+    /// The first key after the range; `None`: to the end. Routes are in key order.
     pub end: Option<Key>,
     /// The run that gets it.
     pub to: Place,
@@ -153,7 +153,7 @@ pub struct Move {
     pub part: Part,
     /// Where it is.
     pub from: Place,
-    /// Where it goes. `None`: nowhere, because nobody can see anything of it any more.
+    /// Where it goes. `None`: nowhere, because no reader can see anything of it any more.
     pub to: Option<Place>,
 }
 

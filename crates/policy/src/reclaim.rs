@@ -24,7 +24,7 @@ pub const RECLAIM_STREAM: u16 = u16::MAX;
 
 /// New data should find spare zones: this share of all,
 const SPARE_SHARE: u32 = 64;
-/// and at most this many: so much is written while a zone is emptied.
+/// and at most this many: that is written while a zone is emptied.
 const SPARE_MAX: u32 = 8;
 
 /// How many zones are free.
@@ -36,7 +36,7 @@ pub struct Supply {
     pub free: u32,
     /// Free zones that new data may take: those not kept for more urgent ranks.
     pub spare: u32,
-    /// Whether somebody waits for space.
+    /// Whether a writer waits for space.
     pub wanted: bool,
     /// Bytes of the zones that are not free.
     pub in_use: ByteCount,
@@ -45,16 +45,16 @@ pub struct Supply {
 }
 
 impl Supply {
-    /// New data should find so many spare zones: a share of all, but no more than are written
-    /// while a zone is emptied.
+    /// The number of spare zones that new data should find: a share of all, but no more than are
+    /// written while a zone is emptied.
     #[must_use]
     pub fn spare_min(&self) -> u32 {
         (self.zones / SPARE_SHARE).clamp(1, SPARE_MAX)
     }
 }
 
-/// A zone that nobody writes to and that holds something dead; or, if none does while somebody
-/// waits, one with room that was never written.
+/// A zone without a writer that holds dead bytes; or, if there is none while a writer waits for
+/// space, one with room that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidateZone {
     /// The zone.
@@ -72,8 +72,8 @@ pub struct CandidateZone {
     /// The levels that tables had when they were deleted, since the zone was last empty or the
     /// store was mounted, added up.
     pub levels_dead: u64,
-    /// How much was written to the drive since the youngest of its bytes were. Of bytes from before
-    /// the mount, what was written since.
+    /// Bytes written to the drive since the youngest byte of the zone was. For bytes from before
+    /// the mount, those written since the mount.
     pub age: ByteCount,
 }
 
@@ -91,8 +91,7 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// Which ones are shown of so many candidates in the order of live bytes: whether the `at`-th
-    /// is.
+    /// Whether the `at`-th of `of` candidates, in the order of live bytes, is shown.
     #[must_use]
     pub fn shows(self, at: usize, of: usize) -> bool {
         let most = ReclaimView::CANDIDATES_MAX;
@@ -139,8 +138,8 @@ pub trait Reclaim: Send + Sync + Debug {
         Sight::FewestLive
     }
 
-    /// Whether it is time to reclaim. Where somebody waits for space it must be: nobody else gives
-    /// them any.
+    /// Whether it is time to reclaim. While a writer waits for space it must be: only reclaim gives
+    /// it any.
     fn is_due(&self, supply: &Supply) -> bool;
 
     /// Chooses a victim among the candidates, or `None` when none is worth its copying.

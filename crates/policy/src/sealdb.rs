@@ -6,8 +6,8 @@
 //!    at once (III-A).
 //! 2. A table of a level from 1 on, the *victim*, is merged with the tables that it overlaps in the
 //!    next level. At the pointer, the merge may grow by neighbours of the victim. The outputs are a
-//!    *set*: they are to be written one behind the other, so that the next merge of these keys
-//!    finds its tables in one run of blocks (III-A). The merge reads them by one request, as far as
+//!    *set*: they are to be written one after the other, so that the next merge of these keys finds
+//!    its tables in one run of blocks (III-A). The merge reads them by one request, as far as
 //!    memory allows ([`Compaction::reads_sets`]).
 //! 3. Tables that a merge has taken are dead, and their blocks are free at once. That part of their
 //!    set is dead, too ("marked", III-C). Each table names its set and the set's size, so that the
@@ -47,18 +47,18 @@
 //! # Bound
 //! With `bounded`, a merge at the pointer that writes a set also takes the tables of the next level
 //! that lie next before its keys, if at most `rest_max` percent is left of their sets, and as long
-//! as they are together not larger than what the merge takes of that level anyway. Then most dead
-//! bytes are in the sets at each pointer, and in sets of which more is left, which the next sweep
-//! of the pointer takes.
+//! as they are together not larger than the tables that the merge takes of that level anyway. Then
+//! most dead bytes are in the sets at each pointer, and in sets of which more is left, which the
+//! next sweep of the pointer takes.
 //!
 //! These are a few sets for each level, so their share gets smaller as the store grows. On a store
 //! of 1,250 tables, less than 8 % of the live bytes are dead in sets on average, and less than 15 %
 //! at worst (`tests/it/sealdb_loads.rs`). The bound holds while levels are compacted: no merge is
-//! begun for what is dead in sets.
+//! begun because of dead bytes in sets.
 //!
-//! State: that of [`Leveled`]. A victim out of turn moves no pointer. Plans beside others
-//! ([`Compaction::pick_beside`]) go by pointer, whatever `victim` says. Manual compactions are
-//! those of [`Leveled`].
+//! State: that of [`Leveled`]. A victim out of turn moves no pointer. Plans that run next to others
+//! ([`Compaction::pick_beside`]) go by pointer, for any `victim`. Manual compactions are those of
+//! [`Leveled`].
 
 use std::collections::BTreeMap;
 
@@ -81,8 +81,8 @@ pub enum Victim {
     /// The first one of the level's set with the most dead tables; at the pointer if no set of the
     /// level has a dead one. The paper's.
     Set,
-    /// The one at the pointer. With it, the merge takes what lies next before its keys in the next
-    /// level and is left of mostly dead sets.
+    /// The one at the pointer. With it, the merge takes the remaining tables of mostly dead sets
+    /// that lie next before its keys in the next level.
     #[default]
     Bounded,
 }
@@ -130,7 +130,7 @@ impl Sealdb {
         }
     }
 
-    /// The choice, if it writes a set, with what is left of sets next before its keys.
+    /// The choice, if it writes a set, with the remaining tables of sets next before its keys.
     fn with_rests(&self, tree: &TreeView, choice: Choice) -> Choice {
         let Choice { plan: Plan::Merge(mut merge), state } = choice else { return choice };
         if let Some(route) = merge.routes.first_mut().filter(|_| merge.set)

@@ -1,11 +1,11 @@
-//! Sets in a tree: how much is left of each, its first table in a level, and where the keys of the
-//! next one end. A set is the tables of one merge that were written one behind the other
+//! Sets in a tree: the remainder of each, its first table in a level, and the end of the keys of
+//! the next set. A set is the tables of one merge that were written one after the other
 //! ([`SetView`]).
 //!
-//! [`rests`] finds the sets by the tables that are left of them, in whatever levels these are. A
-//! set belongs to the uppermost level that has a table of it. Each table remembers the size and the
-//! number of tables that its set had when it was written. What was deleted of a set follows from
-//! them. A set without tables is not found.
+//! [`rests`] finds the sets by the tables that are left of them, in any level. A set belongs to the
+//! uppermost level that has a table of it. Each table remembers the size and the number of tables
+//! that its set had when it was written. The deleted part of a set follows from them. A set without
+//! tables is not found.
 
 use terrace_env::ByteCount;
 
@@ -71,8 +71,8 @@ pub(crate) fn first_of(tree: &TreeView, level: usize, set: SetView) -> Option<&S
     tree.runs(level).first()?.segments.iter().find(|segment| segment.set == Some(set))
 }
 
-/// The first key of the table behind these in their run, which come one behind the other: where the
-/// set that a merge of them writes ends.
+/// The first key of the table after these in their run, in which they are neighbours: a merge of
+/// them writes a set that ends there.
 pub(crate) fn end_of_set(tree: &TreeView, from: Place, tables: &[&SegmentView]) -> Option<Key> {
     let run = tree.runs(from.level.into()).iter().find(|run| run.id == from.run)?;
     let end = &tables.last()?.span.end;

@@ -1,5 +1,5 @@
-//! Sliced compaction: tiers over one leveled last level, which goes on in small steps behind a
-//! pointer that sweeps the keys. Our own design.
+//! Sliced compaction: tiers over one leveled last level, into which the tiers go down in small
+//! steps, at a pointer that sweeps the keys. Our own design.
 //!
 //! A *tier* is a level above the last one. It holds runs as they came, newest first.
 //!
@@ -7,13 +7,13 @@
 //!    newest, of the next tier: in steps of about a slice, if it is large ([`TierStep`]).
 //! 2. Into the last level go *slices*. A slice is a range of keys that begins at the pointer. All
 //!    runs of the deepest tiers are merged there with the tables of the last level, and the pointer
-//!    goes on to the end of the slice ([`Slice`]). So many tiers take part that they hold nine
-//!    tenths of the bytes of all; and those above whose runs have pieces in a slice that are worth
-//!    a request.
+//!    goes on to the end of the slice ([`Slice`]). The deepest tiers that together hold nine tenths
+//!    of the bytes of all tiers take part; and those above whose runs have pieces in a slice that
+//!    are worth a request.
 //! 3. A slice is due when the tiers together have at least `share` percent of the bytes of the last
 //!    level; when the deepest has at least `tier_most` runs; or when few zones are free. See
 //!    [`Debts`].
-//! 4. Of what is due, the level that is furthest over its limit is next; of equals the upper one.
+//! 4. Of the levels that are due, the one furthest over its limit is next; of equals the upper one.
 //!    Writers are slowed by the same measure.
 //! 5. If nothing of this is due, a tier that has a segment of mostly tombstones goes down, the
 //!    uppermost first. Of the deepest one, the slice with that segment goes down.
@@ -35,26 +35,27 @@
 //!
 //! > `(t - 1) + 1/(2f) + n`
 //!
-//! bytes for one: each merge of tiers writes it once, and the sweep the last level and what is new.
-//! Overwritten entries meet in the tiers, and slices take some bytes before they are in the deepest
-//! tier, so it is a little less. At `f = 1/4` and with three tiers it is 4, and 5 if all keys are
-//! new.
+//! bytes for one: each merge of tiers writes it once, and the sweep writes the last level and the
+//! new keys. Overwritten entries meet in the tiers, and slices take some bytes before they are in
+//! the deepest tier, so it is a little less. At `f = 1/4` and with three tiers it is 4, and 5 if
+//! all keys are new.
 //!
-//! On a drive that is nearly full, `f` is what the live data leaves: with a share `l` of the space
-//! live and `r` of it in reserve, `f = (1 - l - r) / l`.
+//! On a drive that is nearly full, `f` is the space that the live data leaves: with a share `l` of
+//! the space live and `r` of it in reserve, `f = (1 - l - r) / l`.
 //!
 //! # Zones
 //! Tables of the last level lie in zones in key order, and die in that order. So a zone of theirs
-//! is dead as a whole a little behind the pointer. A run of a tier lies in zones in key order too,
-//! and dies behind the pointer, or as a whole. Where tables of a run are smaller than a zone, the
-//! runs that share it are of nearly the same age. So the sweep is the collector: where free zones
-//! run short, slices go on early, and writers are slowed before the last one is taken.
+//! is dead as a whole soon after the pointer has passed. A run of a tier lies in zones in key order
+//! too, and dies after the pointer, or as a whole. Where tables of a run are smaller than a zone,
+//! the runs that share it are of nearly the same age. So the sweep is the collector: where free
+//! zones run short, slices go on early, and writers are slowed before the last one is taken.
 //!
 //! It does not free zones that hold other files, nor those that readers hold.
 //!
 //! # Others
-//! One plan is under way at a time: a disk would go back and forth between two. Other layouts are
-//! drained first, as by [`Tiered`]. The state is the pointer, and which merges of tiers have begun.
+//! One plan runs at a time: a disk would go back and forth between two. Other layouts are
+//! drained first, as by [`Tiered`]. The state is the pointer, and the list of begun merges of
+//! tiers.
 
 mod debts;
 mod slice;
@@ -84,12 +85,13 @@ pub struct SlicedOptions {
     pub tiers: TieredOptions,
     /// How large the tiers grow together, in percent of the last level.
     pub share: u64,
-    /// From how many runs on the deepest tier is due, whatever its size.
+    /// Number of runs at which the deepest tier is due, at any size.
     pub tier_most: usize,
     /// About how many bytes a slice takes.
     pub slice: ByteCount,
-    /// The capacity of a zone; 0 where there are none. So many bytes of the last level that meet
-    /// nothing are rewritten with a slice at most, so that a zone is not kept by a few tables.
+    /// The capacity of a zone; 0 where there are none. It is also the most bytes of the last level
+    /// that meet nothing and are rewritten with a slice all the same, so that a zone is not kept by
+    /// a few tables.
     pub zone_capacity: ByteCount,
     /// The size of a memtable.
     pub memtable_size: ByteCount,
@@ -103,7 +105,7 @@ pub struct Sliced {
     zones: Arc<dyn ZonesSource>,
 }
 
-/// Whether the pointer goes on behind a slice.
+/// Whether the pointer goes on after a slice.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sweep {
     GoesOn,

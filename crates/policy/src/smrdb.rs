@@ -10,9 +10,9 @@
 //! 1. Take runs of level 0: the oldest one, and then newer ones that overlap it, up to
 //!    `level0_slow`. Pass over a newer run if it overlaps an older one that was passed over, so
 //!    that the older one does not come to lie above it.
-//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap what was taken.
-//!    If there is none, and only one run was taken, its bands move to level 1 by metadata alone,
-//!    unless at least half of the entries of one of them are tombstones.
+//! 2. From level 0 to level 1, the candidates are the bands of level 1 that overlap the taken
+//!    bands. If there is none, and only one run was taken, its bands move to level 1 by metadata
+//!    alone, unless at least half of the entries of one of them are tombstones.
 //! 3. Within level 1, the candidates are the band that overlaps the most others, and those others.
 //!    A band that lies under no newer one is left out.
 //! 4. Prune the candidates to the least sequential one ([`sequentiality`]), and add all newer bands
@@ -34,10 +34,10 @@
 //! anything newer, and later merges take any that they meet. So each merge within level 1 uses up
 //! at least one band that was there before the first of them.
 //!
-//! # Where the thesis is silent, and what is not there
+//! # Gaps in the thesis, and parts not taken over
 //! - The threshold of step 1: it is `level0_slow`, because more runs are there only while writers
 //!   are held back.
-//! - The trigger of level 1, `overlap_bands`. With random writes, what is written depends on the
+//! - The trigger of level 1, `overlap_bands`. With random writes, the bytes written depend on the
 //!   trigger as a share of the `n` bands of the level: with a fixed trigger about `2 + 0.43 n /
 //!   overlap_bands` bytes for one, with 140 bands as with 500 (golden `metrics-bands.txt`). With a
 //!   fixed number, large stores rewrite more and more; with a fixed share, their reads meet more
@@ -50,7 +50,7 @@
 //!   the space of deleted data comes back though nothing new is written.
 //! - Overwritten entries lie in older bands until these are merged. Where tables take more than 40
 //!   % of the store, fewer overlaps than `overlap_bands` start a compaction within level 1, and
-//!   from 65 % on any overlap does. Otherwise a store would be full of what is overwritten.
+//!   from 65 % on any overlap does. Otherwise a store would be full of overwritten entries.
 //! - When space is short and nothing of this is due, level 0 is compacted as long as it holds
 //!   anything, and then level 1 until no bands overlap.
 //! - A manual compaction merges each group of overlapping bands that reaches into the range, from
@@ -60,7 +60,7 @@
 //!
 //! Load-aware, level 1 is merged in [slices](mod@slice) instead of by step 3.
 //!
-//! One plan is under way at a time. There is no state.
+//! One plan runs at a time. There is no state.
 
 mod bands;
 mod sequentiality;
@@ -86,7 +86,7 @@ const HISTOGRAM_MAX: ByteCount = ByteCount::kib(4);
 /// for level 0 and for the outputs of a merge.
 const FULL: (f64, f64) = (0.4, 0.65);
 
-/// So many bands at most change their run with one commit, which writes their annotations anew.
+/// The most bands that change their run with one commit, which writes their annotations anew.
 const MOVES_MAX: usize = 64;
 
 /// The parameters of compaction of overlapping bands.

@@ -3,31 +3,31 @@
 //! ZNS SSD", HotStorage '22). `CP(i)` is the pointer of level `i`.
 //!
 //! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In another level `i`,
-//!    the first table at or behind `CP(i)` is taken, going round.
+//!    the first table at or after `CP(i)` is taken, going round.
 //! 2. Of level `i+1`, the tables from `CP(i)` up to the next `CP(i)` take part. Those that overlap
 //!    tables of step 1 or 3 are merged with them. The others are *carried along*: read and written
 //!    anew, so that no long-lived table is left in a zone that otherwise dies. Exceptions are
 //!    below.
-//! 3. Further tables of level `i` join, up to a limit, while they improve the ratio of what comes
-//!    from level `i` to what comes from level `i+1`.
+//! 3. Further tables of level `i` join, up to a limit, while they improve the ratio of the bytes
+//!    from level `i` to those from level `i+1`.
 //! 4. The next `CP(i)` is the smaller of two keys: the first key of the next table of level `i`,
-//!    and that of the next one of level `i+1`. If there is neither, it is the end of what was
-//!    taken.
+//!    and that of the next one of level `i+1`. If there is neither, it is the end of the taken
+//!    tables.
 //! 5. Outputs end where those of [`Leveled`] end, and also at `CP(i)`, at `CP(i+1)` and at the next
-//!    `CP(i)`. What lies behind the next `CP(i)` is the *tail*, which the next compaction of level
+//!    `CP(i)`. The keys after the next `CP(i)` are the *tail*, which the next compaction of level
 //!    `i` usually consumes. So it goes to zones of its own stream, the T-zone (without `tzone`: to
 //!    the level's stream).
 //! 6. One worker writes the merge, unless `in_order` is off. So a zone holds one interval of keys,
-//!    and dies whole behind the pointer, except for what is said below.
+//!    and dies whole after the pointer, with the exceptions below.
 //!
 //! # Where the slides are silent
 //! - If level `i+1` has no table in their range of keys, tables move down by metadata alone. But if
 //!   more than a quarter of the entries of one of them are tombstones, they are written anew
 //!   instead. Nothing is carried along with either.
-//! - What is carried along before the first table that is merged, or behind the last one, is
+//! - The tables carried along before the first table that is merged, or after the last one, are
 //!   smaller than a zone. A larger part fills zones of its own, and copying it at each round costs
 //!   more than it gains. On a device without zones, there is none of either.
-//! - Before the first overlap, tables are carried along only behind the last one that is newer than
+//! - Before the first overlap, tables are carried along only after the last one that is newer than
 //!   the first input of level `i`. Otherwise a compaction that ended early would have its outputs
 //!   written again and again.
 //! - With the last table of level `i`, the rest of level `i+1` is carried along if it is smaller
@@ -37,7 +37,7 @@
 //!   lack of space. They carry nothing along, and may leave holes in zones. Their outputs end at
 //!   the pointers as well.
 //!
-//! One plan is under way at a time. The state is the pointers.
+//! One plan runs at a time. The state is the pointers.
 
 use std::ops::Range;
 use std::sync::Arc;

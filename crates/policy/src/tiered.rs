@@ -9,8 +9,8 @@
 //! 3. If no two tables of the runs overlap, and step 2 finds none to merge them with, the runs go
 //!    down by metadata alone, unless at least half of the entries of one of their segments are
 //!    tombstones.
-//! 4. If no level is due, a level above the last that has a segment of so many tombstones goes
-//!    down, the uppermost first.
+//! 4. If no level is due, a level above the last that has a segment with that share of tombstones
+//!    goes down, the uppermost first.
 //! 5. If space is short and nothing of this is due, the deepest level above the last one that holds
 //!    anything goes down.
 //!
@@ -20,24 +20,24 @@
 //! that comes:
 //!
 //! 6. *Join.* If scans ask for the merge, the newest runs of the deepest tier become one run with
-//!    what comes, each as long as it is no larger than all that is newer in the merge. (Size-tiered
-//!    compaction: Cassandra and RocksDB merge runs of similar size as well.)
-//! 7. *Slice.* In one range of keys, the rest of the tier and what comes go to the last level. The
-//!    range ends between tables of the last level. It is due where the tier would come to hold
-//!    `runs` runs otherwise. If scans ask for the merge, it is also due where the last level has at
-//!    most `R` times the bytes of what meets it.
+//!    the runs that come, each as long as it is no larger than all newer ones in the merge.
+//!    (Size-tiered compaction: Cassandra and RocksDB merge runs of similar size as well.)
+//! 7. *Slice.* In one range of keys, the rest of the tier and the runs that come go to the last
+//!    level. The range ends between tables of the last level. It is due where the tier would come
+//!    to hold `runs` runs otherwise. If scans ask for the merge, it is also due where the last
+//!    level has at most `R` times the bytes that meet it.
 //! 8. *Pace.* If scans do not ask, no more of the rest goes out of the tier than comes into it,
 //!    but for the first table of the last level.
-//! 9. *Room.* Where the tier would come to hold so many runs that writers are held back, its newest
-//!    runs join as well, whatever their size.
-//! 10. The tier goes down as a whole where it has so many runs all the same, where step 4 asks for
-//!     it, for lack of space and in manual compactions.
+//! 9. *Room.* Where the tier would come to hold the number of runs at which writers are held back,
+//!    its newest runs join as well, at any size.
+//! 10. The tier goes down as a whole where it has that number of runs all the same, where step 4
+//!     asks for it, for lack of space and in manual compactions.
 //!
 //! Why: the deepest tier as a whole meets the whole store. With a last level of `D` bytes this is
 //! one merge of more than `D`, even if only a hundredth of `D` was written since the last one. A
 //! slice is paid by the bytes that come at that time.
 //!
-//! What it costs, with `t` levels above the last one: such a merge writes `1 + R` bytes at most for
+//! Cost, with `t` levels above the last one: such a merge writes `1 + R` bytes at most for
 //! one that comes, and `t - 2` merges have brought it there, each of which wrote it once. So
 //! compaction writes `t - 1 + R` bytes for one at most, in any order of writes and scans, but for
 //! step 10. Without slices it is `t + D / T` on average, with `T` bytes in the tier when it goes
@@ -50,7 +50,7 @@
 //! Without writes there is no merge that could take anything along, however many scans there are.
 //!
 //! # Others
-//! Several compactions: beside others, the uppermost level with at least `runs` runs that their
+//! Several compactions: while others run, the uppermost level with at least `runs` runs that their
 //! claims allow goes down. A manual compaction takes the uppermost level that has keys of the
 //! range, until they are in one run.
 //!
@@ -84,7 +84,7 @@ pub struct TieredOptions {
     pub levels: usize,
     /// The size of a table.
     pub table_size: ByteCount,
-    /// How many compactions may be under way at once.
+    /// How many compactions may run at once.
     pub jobs: usize,
     /// The most older bytes that a merge into the deepest tier takes along for each newer one; 0:
     /// none, and the deepest tier goes down as a whole.
@@ -176,7 +176,7 @@ impl Tiered {
         self.down(tree, level, Reason::Nothing)
     }
 
-    /// Steps 6 to 9: a merge into the deepest tier, with what it takes along.
+    /// Steps 6 to 9: a merge into the deepest tier, with the older data that it takes along.
     fn with_older(
         &self,
         tree: &TreeView,
@@ -219,7 +219,7 @@ impl Tiered {
         self.merge(tree, vec![(last, newer)], last, oldest.id)
     }
 
-    /// Runs into a run of `level`, with what they overlap there.
+    /// Runs into a run of `level`, with the segments that they overlap there.
     fn merge(
         &self,
         tree: &TreeView,
@@ -257,7 +257,7 @@ impl Tiered {
         Some(Choice { plan, state: Vec::new() })
     }
 
-    /// How far the levels above this one are behind.
+    /// How far the levels above this one are out of shape.
     pub(crate) fn pressure_above(&self, tree: &TreeView, level: usize) -> Pressure {
         let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
         let level0 = Pressure::of(tree.runs(0).len() as f64, slow, stop);

@@ -27,7 +27,7 @@ pub type Key = Arc<[u8]>;
 pub struct Span {
     /// The first key in the range.
     pub start: Key,
-    /// The first key behind the range.
+    /// The first key after the range.
     pub end: Key,
 }
 
@@ -153,7 +153,7 @@ impl SegmentView {
     }
 }
 
-/// Set: tables that one merge wrote one behind the other ([`Merge::set`](crate::Merge::set)), as it
+/// Set: tables that one merge wrote one after the other ([`Merge::set`](crate::Merge::set)), as it
 /// was when it was written. The tables that are left of it are those in the tree that name it; the
 /// rest of its bytes is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -236,7 +236,7 @@ impl TreeView {
         self.levels.get(level).map_or(&[], |level| &level.runs)
     }
 
-    /// Whether a level behind `level` holds anything of the range.
+    /// Whether a level deeper than `level` holds anything of the range.
     #[must_use]
     pub fn overlaps_below(&self, level: usize, span: &Span) -> bool {
         self.levels.iter().skip(level + 1).any(|deeper| deeper.overlaps(span))

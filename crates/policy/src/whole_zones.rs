@@ -5,12 +5,12 @@
 //! 1. A table of level 0 goes on where others of its level and stream ended, from zone to zone.
 //!    Tables of level 0 that share a zone often die nearly together. If level 0 lies *apart*, each
 //!    of them opens a free zone instead, as in the paper.
-//! 2. Another table goes to the zone with the least room that holds the rest of it, behind tables
-//!    of its own stream and level. So small tables share a zone, and each of them is whole in it.
+//! 2. Another table goes to the zone with the least room that holds the rest of it, after tables of
+//!    its own stream and level. So small tables share a zone, and each of them is whole in it.
 //! 3. If there is no such zone, or the size of the rest is not known, the table opens a free zone,
 //!    even if another zone has to be finished for that.
-//! 4. A table that became larger than announced puts the rest behind others of its stream and
-//!    level, if a zone of theirs has room.
+//! 4. A table that became larger than announced puts the rest after others of its stream and level,
+//!    if a zone of theirs has room.
 //! 5. If no free zone may be opened, a table takes any room, first in a zone of its own level, then
 //!    where there is most.
 //!

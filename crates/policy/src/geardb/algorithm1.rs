@@ -2,16 +2,16 @@
 //!
 //! 1. A compaction begins when level 0 has `level0_runs` runs. The oldest run, and those that
 //!    overlap it, merge with the tables of level 1 in their range of keys. Level 1 is all window.
-//! 2. Level i + 1 joins if level i reaches its limit with what the merge brings, and level i + 1
-//!    has 1/k of its own limit, which is the size of its window (equation 2).
-//! 3. A window is whole zones in rotation, as many as hold 1/k of the level's limit. The next zones
+//! 2. Level i + 1 joins if level i reaches its limit with the bytes that the merge brings, and
+//!    level i + 1 has 1/k of its own limit, which is the size of its window (equation 2).
+//! 3. A window is whole zones in rotation, enough to hold 1/k of the level's limit. The next zones
 //!    follow when it is empty.
 //! 4. The merged data is divided as printed: [`Gaps::Printed`].
 //!
 //! # Outcome
 //! - As long as level 2 is empty, it has no window and does not join, so these compactions put
-//!   nothing there. Level 1 then grows with the store, and a compaction rewrites what it overlaps
-//!   there.
+//!   nothing there. Level 1 then grows with the store, and a compaction rewrites the tables that it
+//!   overlaps there.
 //! - In a store that another variant has filled, compactions do reach deeper levels. But data
 //!   collects above the first level that has less than 1/k of its limit. It also collects above a
 //!   level whose window is left with tables that no input overlaps, because such a window is not

@@ -1,9 +1,9 @@
 //! [`Cascade`]: a gear compaction over several levels, planned as one merge (section 3.3, algorithm
 //! 1).
 //!
-//! The paper merges level by level, and keeps in memory what goes on. But which keys end at which
-//! level follows from what is known of the tables: their ranges, sizes and zones. So here the whole
-//! cascade is planned before anything is read.
+//! The paper merges level by level, and keeps in memory the data that goes on. But which keys end
+//! at which level follows from known properties of the tables: their ranges, sizes and zones. So
+//! here the whole cascade is planned before anything is read.
 //!
 //! A cascade holds *pieces*: the ranges of keys of the data that has come down to its present
 //! level. No table that stays in this level lies in a piece. A step down divides each piece by the
@@ -91,8 +91,8 @@ impl<'a> Cascade<'a> {
         ByteCount(self.inputs.iter().map(|(_, tables)| of_run(tables)).sum())
     }
 
-    /// About the bytes that would end at its level if it went no further, beside what stays there
-    /// anyway.
+    /// About the bytes that would end at its level if it went no further, without those that stay
+    /// there anyway.
     pub(super) fn bytes(&self) -> ByteCount {
         ByteCount(self.pieces.iter().map(|piece| self.bytes_in(piece).0).sum())
     }
@@ -198,7 +198,7 @@ impl<'a> Cascade<'a> {
                 routes.push(Route { end: None, to, stream, cut: Cut::at(table_size) });
             }
             let between = |end: &Key| Span { start: end.clone(), end: span.start.clone() };
-            // No table reaches over one that stays where it is, or over what is left of one.
+            // No table reaches over one that stays where it is, or over the remainder of one.
             if let Some(end) = ends.insert(*level, &span.end)
                 && self.keeps(*level, &between(end))
             {

@@ -16,12 +16,12 @@
 //!    level goes down unread if no table of the level that begins in it overlaps the next level, no
 //!    table of another level begins in it, and at most a quarter of it is unwritten. Then there is
 //!    no merge.
-//! 6. If no level is due, a table that point reads have searched in vain is taken as by step 1, as
-//!    in LevelDB ([`LeveledOptions::seek_cost`]).
+//! 6. If no level is due, a table that point reads have searched without success is taken as by
+//!    step 1, as in LevelDB ([`LeveledOptions::seek_cost`]).
 //!
 //! # Not known of the code, and chosen here
 //! - A level without a table has no range, so nothing is dumped into it.
-//! - Outputs are cut where they overlap `overlap_tables` tables of the level behind, counted as
+//! - Outputs are cut where they overlap `overlap_tables` tables of the next level, counted as
 //!   LevelDB counts.
 //! - A table in no known zone is a zone of its own, and does not go down by step 5.
 //!
@@ -43,7 +43,7 @@ use crate::tree::{Span, TreeView};
 /// The last level that is all window.
 const ALL_WINDOW: usize = 2;
 
-/// So much of a zone may be unwritten when it goes down: one part in this many.
+/// The part of a zone that may be unwritten when it goes down is one in this many.
 const UNWRITTEN_SHARE: u64 = 4;
 
 impl Gear {
@@ -93,7 +93,7 @@ impl Gear {
         self.cut_like_leveldb(tree, cascade.plan(self.table_size()))
     }
 
-    /// Step 2: whether the level behind `level` takes part.
+    /// Step 2: whether the level after `level` takes part.
     fn code_joins(&self, tree: &TreeView, level: usize) -> bool {
         let limit = self.leveled.target(level);
         let least = limit / f64::from(self.options.windows);

@@ -31,7 +31,7 @@ pub(super) struct Rule<'a> {
     pub(super) bytes: &'a dyn Fn(&Span) -> ByteCount,
     /// Less than this makes no table.
     pub(super) table_size: ByteCount,
-    /// Which ranges are gaps, and what becomes of them.
+    /// Which ranges are gaps, and the fate of each.
     pub(super) gaps: Gaps,
 }
 
@@ -89,7 +89,7 @@ fn is_of(window: &Window<'_>, segment: &SegmentView) -> bool {
     window.tables.get(at).is_some_and(|table| table.span.start == segment.span.start)
 }
 
-/// A range without tables; `around`: whether those before and behind it are of the window.
+/// A range without tables; `around`: whether the ranges before and after it are of the window.
 fn gap(
     fates: &mut Vec<(Span, Fate)>,
     start: &Key,

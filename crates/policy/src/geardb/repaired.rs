@@ -1,5 +1,5 @@
-//! Gear compaction as the paper means it, with what is missing there. [`GearRepairs`] has the
-//! constants.
+//! Gear compaction as the paper means it, with the parts that are missing there. [`GearRepairs`]
+//! has the constants.
 //!
 //! - A gear compaction begins in level 0, with step 1 of the [module](super), or in the window of a
 //!   level above its bound (below). Then it begins with step 2, and that level is i.
@@ -10,7 +10,7 @@
 //!   ([`Gear::zone_down`]). A table in no known zone goes down likewise. So tables of a sequential
 //!   load go down without being rewritten.
 //!
-//! # What is repaired
+//! # Repairs
 //! - By algorithm 1 as printed, a level without a full window does not join, and the level above
 //!   grows without bound. Here a level of at most 1/k of its limit is all window.
 //! - The last tables of a window may overlap no input, so that their zones do not become empty.
@@ -23,11 +23,11 @@
 //!   down with their zone are not counted.
 //! - Data may be left in zones that are mostly dead, such as those whose window was replaced. If
 //!   nothing else is due, and a level lies in more zones than its tables, its window and an
-//!   allowance need, a compaction may rewrite what one of these zones holds of the level, the
-//!   emptiest first ([`Gear::gather`] and [`Sight::has_merged`] have the conditions).
+//!   allowance need, a compaction may rewrite the level's part of one of these zones, the emptiest
+//!   first ([`Gear::gather`] and [`Sight::has_merged`] have the conditions).
 //! - A window is 1/k of the level's bytes, not of its limit (unless `window_of_limit` says so):
 //!   otherwise it would be most of a level that is far below its limit. It is whole zones, and of
-//!   the last zone as many tables as are missing.
+//!   the last zone the tables that make up the rest.
 
 use terrace_env::ByteCount;
 
@@ -40,13 +40,13 @@ use super::{Gear, goes};
 use crate::plan::Plan;
 use crate::tree::{SegmentView, Span};
 
-/// A level may occupy so many zones more than for its tables, its window and a part of its tables:
-/// the one being written, one that was being written when the store was closed, and the rest of the
-/// window's last one.
+/// Zones that a level may occupy in addition to those for its tables, its window and a part of its
+/// tables: the one being written, one that was being written when the store was closed, and the
+/// rest of the window's last one.
 const SPREAD_ZONES: u64 = 3;
 
 /// Constants of the repairs. None is in the paper, except for [`window_of_limit`], its equation 2.
-/// `geardb/repairs` of the lab draws what each of them does.
+/// `geardb/repairs` of the lab draws the effect of each.
 ///
 /// [`window_of_limit`]: Self::window_of_limit
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +63,11 @@ pub struct GearRepairs {
     /// A zone's remaining data is gathered if it is no more than this, in percent of the zone. 0:
     /// never. Range: 0 to 100.
     pub gathered: u8,
-    /// A level may occupy zones for more than its tables and its window: for one part in so many of
-    /// its tables, and for three zones. Range: 1 to 1000.
+    /// A level may occupy zones for more than its tables and its window: for one in `spread` of its
+    /// tables, and for three zones. Range: 1 to 1000.
     pub spread: u16,
-    /// Further zones join a window of which no more than one part in so many is left. Range: 1 to
-    /// 1000.
+    /// Further zones join a window of which no more than one part in `nearly_empty` is left. Range:
+    /// 1 to 1000.
     pub nearly_empty: u16,
     /// Whether a window is 1/k of its level's limit, and not of the level's bytes.
     pub window_of_limit: bool,

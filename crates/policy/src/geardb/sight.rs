@@ -1,5 +1,5 @@
-//! [`Sight`]: what one choice of gear compaction looks at: the tree, the zones of its tables, and
-//! the state.
+//! [`Sight`]: the arguments of one choice of gear compaction: the tree, the zones of its tables,
+//! and the state.
 //!
 //! The zones of a level are asked for once per choice, when the choice first needs them. Reclaim
 //! may move tables meanwhile, so the zones of two levels may be of different moments.

@@ -59,12 +59,12 @@ pub(super) struct GearState {
     pub(super) settled: FileId,
     /// By level.
     pub(super) turns: Vec<Turn>,
-    /// Pointers of the compactions that begin behind level 0 in the authors' code.
+    /// Pointers of the compactions that begin deeper than level 0 in the authors' code.
     pub(super) pointers: Vec<u8>,
 }
 
 impl GearState {
-    /// The state of so many levels.
+    /// The state of `levels` levels.
     pub(super) fn decode(bytes: &[u8], levels: usize) -> Self {
         let mut state = Self::try_decode(bytes).unwrap_or_default();
         state.turns.resize(levels, Turn::default());

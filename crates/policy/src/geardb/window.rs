@@ -5,10 +5,10 @@
 //!    ([`Window::of_oldest`]) or how many bytes of tables ([`Window::turn_on`]), and whether it
 //!    takes the last zone whole or in part.
 //! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again.
-//!    What is written during a round waits for the next one. If too few zones are left in a round,
+//!    Zones written during a round wait for the next one. If too few zones are left in a round,
 //!    others join, oldest first. [`Window::of_oldest`] knows no rounds.
-//! 3. When all its tables are compacted, a zone that it had whole holds little of the level that is
-//!    live: ends of tables that begin in another zone, and what was written or moved there since.
+//! 3. When all its tables are compacted, a zone that it had whole holds few live bytes of the
+//!    level: ends of tables that begin in another zone, and data written or moved there since.
 //!
 //! A group is remembered by the zones and ids of its tables: see [`state`](super::state).
 
@@ -24,7 +24,7 @@ use crate::zones::ZonesView;
 /// How much a window takes of the zone that makes it large enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastZone {
-    /// As many tables as are missing.
+    /// The tables that make up the rest.
     Part,
     /// All of it.
     Whole,
@@ -68,7 +68,7 @@ impl<'a> Window<'a> {
         ByteCount(self.tables.iter().map(|table| table.size.0).sum())
     }
 
-    /// Whether so little is left that the next zones should join: one part in so many.
+    /// Whether so little is left that the next zones should join: one in `part`.
     pub(super) fn is_nearly_empty(&self, wanted: ByteCount, part: u16) -> bool {
         self.size().0 <= wanted.0 / u64::from(part)
     }
@@ -89,7 +89,7 @@ impl<'a> Window<'a> {
         layout.zones.iter().filter(holds).count()
     }
 
-    /// The oldest zones of a level, so many and whole, as the window from now on.
+    /// The `count` oldest zones of a level, whole, as the window from now on.
     pub(super) fn of_oldest(layout: &Layout<'a>, count: usize, turn: &mut Turn) -> Self {
         let mut window = Self::none();
         turn.window.clear();

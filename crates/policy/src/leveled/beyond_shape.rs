@@ -1,5 +1,4 @@
-//! Steps 5, 7 and 8 of [leveled compaction](super): what is compacted though no level is over its
-//! target.
+//! Steps 5, 7 and 8 of [leveled compaction](super): compactions while no level is over its target.
 //!
 //! - Tables of whose entries at least half are tombstones go down.
 //! - At rest, level 0 is merged where that is cheap.
@@ -14,8 +13,9 @@ use crate::plan::Plan;
 use crate::pointers::Pointers;
 use crate::tree::{SegmentView, Span, TreeView};
 
-/// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
-/// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
+/// At rest, level 0 is merged if it meets at most this many times its own bytes in level 1: the
+/// merge then writes five bytes for one, and level 0 would be merged at that price or a lower one
+/// later.
 const REST_RATIO: u64 = 4;
 
 /// If space is short, tables go first that have a tombstone in 16 entries, or more of them.
@@ -64,8 +64,8 @@ impl Leveled {
         })
     }
 
-    /// Step 7: the tables of level 0, if they are not small beside those that they overlap in level
-    /// 1.
+    /// Step 7: the tables of level 0, if they are not small compared with those that they overlap
+    /// in level 1.
     fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
         let bytes: u64 = runs.iter().map(|run| run.size().0).sum();
@@ -75,7 +75,7 @@ impl Leveled {
         is_worth_it.then(|| self.level0_oldest(tree, state)).flatten()
     }
 
-    /// Of the deepest level behind level 0 with segments that lie over others, the one that meets
+    /// Of the deepest level below level 0 with segments that lie over others, the one that meets
     /// fewest bytes in the next level for its own.
     fn cheapest_covering(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         (1..self.last(tree)).rev().find_map(|level| {

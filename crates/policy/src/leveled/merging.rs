@@ -97,7 +97,7 @@ impl Leveled {
         Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set }), state }
     }
 
-    /// How many bytes of the level behind its own an output may overlap.
+    /// How many bytes of the level after its own an output may overlap.
     pub(super) fn overlap_max(&self) -> ByteCount {
         ByteCount(self.options.table_size.0 * u64::from(self.options.overlap_tables))
     }

@@ -1,24 +1,25 @@
 //! The parameters of leveled compaction, and the rules for slowing writers ([`Throttle`]).
 //!
-//! [`LeveledOptions`] says what each parameter does. By default, the limits and the factor are
+//! [`LeveledOptions`] tells the effect of each parameter. By default, the limits and the factor are
 //! LevelDB's, with tables of 16 MiB and a level 1 of 64 MiB. Writers are slowed by
-//! [`Throttle::Paced`] by default, and what [`Leveled`](super::Leveled) marks as an option is off.
+//! [`Throttle::Paced`] by default, and steps that [`Leveled`](super::Leveled) marks as options are
+//! off.
 
 use terrace_env::ByteCount;
 
 use crate::compaction::{MOVES_TOGETHER, Pressure, WriteRule};
 
-/// How writers are slowed when compactions are behind.
+/// How writers are slowed when compactions are late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Throttle {
-    /// Early and a little, in proportion to how far the tree is behind; never stopped.
+    /// Early and a little, in proportion to the pressure; never stopped.
     #[default]
     Paced,
     /// By the runs of level 0 alone, as LevelDB does it: a millisecond a write from `level0_slow`
     /// runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their targets.
     Leveldb,
     /// Never, however many runs level 0 has: it takes the bursts. Every read looks into all of
-    /// them, and what waits in level 0 takes space.
+    /// them, and tables that wait in level 0 take space.
     Off,
 }
 
@@ -26,7 +27,7 @@ impl Throttle {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Paced, Self::Leveldb, Self::Off];
 
-    /// The rule at so many runs in level 0.
+    /// The rule at `runs` runs in level 0.
     pub(crate) fn rule(
         self,
         runs: usize,
@@ -63,43 +64,43 @@ pub struct LeveledOptions {
     pub table_size: ByteCount,
     /// How many levels there are, level 0 included; a tree that has more keeps them.
     pub levels: usize,
-    /// How many tables' worth of the level behind its own an output may overlap.
+    /// How many tables' worth of the level after its own an output may overlap.
     pub overlap_tables: u32,
-    /// Whether an output that ends at its size leaves what it overlaps of that level to the count
-    /// of the next output, see [`Cut::carry_overlap`](crate::Cut::carry_overlap).
+    /// Whether an output that ends at its size leaves its overlap with that level to the count of
+    /// the next output, see [`Cut::carry_overlap`](crate::Cut::carry_overlap).
     pub carry_overlap: bool,
-    /// From which part of its size on, in percent, an output ends where a table of the level behind
+    /// From which part of its size on, in percent, an output ends where a table of the level after
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
     /// How many tables' worth a compaction may take when it grows: 0: it does not.
     pub growth: u32,
-    /// Whether a table is moved only if it overlaps no more of the level behind its new one than an
+    /// Whether a table is moved only if it overlaps no more of the level after its new one than an
     /// output may.
     pub check_moves: bool,
     /// How many successive moves are one commit, see
     /// [`Compaction::moves_together`](crate::Compaction::moves_together).
     pub moves_together: usize,
-    /// Bytes of a table for each point read that may search it in vain, see
+    /// Bytes of a table for each point read that may search it without success, see
     /// [`Compaction::seeks_allowed`](crate::Compaction::seeks_allowed); 0: no read has anything
     /// merged.
     pub seek_cost: ByteCount,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
     /// top.
     pub flush_level: usize,
-    /// How many compactions may be under way at once.
+    /// How many compactions may run at once.
     pub jobs: usize,
-    /// Whether what a merge writes below level 1 is a [set](crate::Merge::set).
+    /// Whether the tables that a merge writes below level 1 are a [set](crate::Merge::set).
     pub sets: bool,
     /// Whether a merge that writes a set takes whole tables of the next level, as LevelDB does.
     /// Else it takes all that lies before the next table of its own level, and no more.
     pub whole_inputs: bool,
-    /// Whether a merge reads inputs that lie one behind the other by one request, where merges
+    /// Whether a merge reads inputs that lie one after the other by one request, where merges
     /// write sets; see [`Compaction::reads_sets`](crate::Compaction::reads_sets).
     pub set_reads: bool,
 }
 
 impl Default for LeveledOptions {
-    /// LevelDB's numbers at 16 MiB a table; see the [module](self) for what differs.
+    /// LevelDB's numbers at 16 MiB a table; the [module](self) has the differences.
     fn default() -> Self {
         Self {
             level0_runs: 4,

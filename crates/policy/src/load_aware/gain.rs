@@ -1,5 +1,5 @@
 //! [`Gain`]: how many newer bytes a merge brings deeper, how many older ones it rewrites for that,
-//! and how many runs it does away with. Beside it: whether a merge stays within a level, and
+//! and how many runs it does away with. It also tells whether a merge stays within a level, and
 //! whether it drops many tombstones.
 //!
 //! The newer bytes are those of the levels above the deepest one that the merge reads; where it
@@ -51,7 +51,7 @@ fn segments<'a>(tree: &'a TreeView, input: &'a Input) -> impl Iterator<Item = &'
     })
 }
 
-/// Whether what a merge reads stays in its level.
+/// Whether all inputs of a merge stay in their level.
 pub(super) fn is_within_a_level(merge: &Merge) -> bool {
     let to = merge.routes.iter().map(|route| route.to.level);
     let mut levels = to.chain(merge.inputs.iter().map(|input| input.place.level));

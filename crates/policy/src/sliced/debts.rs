@@ -105,7 +105,7 @@ impl Debts {
         due.into_iter().map(|(level, _)| level).collect()
     }
 
-    /// How far writers are slowed by what slices have to do.
+    /// How far writers are slowed by the debts of slices.
     pub(super) fn pressure(&self) -> Pressure {
         let of = |debt, most: f64| Pressure::of(debt, SLOW, STOP).0.min(most);
         let of_runs = of(self.runs, Pressure::MATCH.0);
@@ -126,7 +126,7 @@ impl Band {
     fn of(options: &SlicedOptions, zones: u32) -> Self {
         let zone = options.zone_capacity.0.max(1);
         let filled = |bytes: ByteCount| bytes.0.div_ceil(zone) as f64;
-        // The flush and the log each set aside what a memtable fills, and a zone more.
+        // The flush and the log each set aside the zones that a memtable fills, and one more.
         let least = 2.0 * (filled(options.memtable_size) + 1.0);
         // The slice that is being merged does, too. Two more zones leave time to slow writers.
         let band = filled(options.slice) + 1.0 + 2.0;

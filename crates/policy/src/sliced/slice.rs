@@ -1,7 +1,7 @@
 //! [`Slice`]: a range of keys of the deepest tier and of the last level, which is merged at once.
 //! See step 2 of [sliced compaction](super).
 //!
-//! 1. A slice begins at the first key at or behind the pointer that a run of the tier holds, going
+//! 1. A slice begins at the first key at or after the pointer that a run of the tier holds, going
 //!    round. If that lies within a table of the last level, it begins where this table does.
 //! 2. It begins at the pointer nevertheless, if less than a zone of the last level lies between and
 //!    the slice has anything to merge. So a zone is not kept by tables that the sweep has passed
@@ -42,7 +42,7 @@ pub(super) struct SliceLimits {
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Slice<'a> {
-    /// The key behind it; `None`: to the end.
+    /// The first key after it; `None`: to the end.
     pub(super) end: Option<Key>,
     /// Segments of the tier that reach into it, by run.
     upper: Vec<(Place, Segments<'a>)>,

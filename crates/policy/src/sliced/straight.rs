@@ -5,8 +5,8 @@
 //!   level at once, in tables on its stream ([`flush_routes`]). If the engine cannot take them
 //!   there now, because a merge is in flight, they go on top in these tables.
 //! - *A tier* that is due first gives up its segments that meet nothing older, if they have at
-//!   least half of its bytes ([`moves`]). With fewer, what stays of the tier would keep the zones
-//!   of all.
+//!   least half of its bytes ([`moves`]). With fewer, the segments that stay of the tier would keep
+//!   the zones of all.
 //!
 //! So a load in key order is written once, and one that is in order but for a few entries has only
 //! these merged. Ranges between older keys are not looked for in a memtable, only in tables.

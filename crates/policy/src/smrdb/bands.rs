@@ -87,7 +87,7 @@ impl<'a> Level<'a> {
     pub(super) fn place_for(&self, hull: &Span, taken: &Taken<'_>) -> Place {
         let stays = |(at, run): (usize, &RunView)| {
             let goes = taken.get(at).map_or(0, Vec::len);
-            // What is taken overlaps the hull.
+            // The taken segments overlap the hull.
             run.overlapping(hull).len() > goes
         };
         let newest = self.runs.iter().enumerate().position(stays);

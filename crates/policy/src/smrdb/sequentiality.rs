@@ -15,7 +15,7 @@
 //! A band without a histogram, such as one of another system, is one part. All bands of all levels
 //! count, also those of level 0.
 //!
-//! What histograms gain depends on the load. The golden `metrics-bands.txt` has replays of 500
+//! The gain of histograms depends on the load. The golden `metrics-bands.txt` has replays of 500
 //! bands with and without them:
 //!
 //! | load | bytes written for one, with and without | tables to a key, with and without |
@@ -38,10 +38,10 @@ use std::ops::Range;
 
 use crate::tree::{SegmentView, TreeView};
 
-/// A sort of so many keys takes some tens of milliseconds, a merge of bands seconds.
+/// The most keys that are sorted: that takes some tens of milliseconds, a merge of bands seconds.
 const BOUNDARIES_MAX: usize = 1 << 16;
 
-/// A key at which bytes lie: behind it, or, for the end of a segment, in front of it.
+/// A key at which bytes lie: after it, or, for the end of a segment, before it.
 type Point<'a> = (&'a [u8], Side);
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,11 +13,11 @@
 //! Bands that reach out of a slice are trimmed. As slices follow each other in key order, a band is
 //! soon merged as a whole.
 //!
-//! What it costs, with `q` for [`OLDER_MAX`]: when no slice is left, each run has more than `q`
+//! Cost, with `q` for [`OLDER_MAX`]: when no slice is left, each run has more than `q`
 //! times the bytes of all newer ones, wherever they overlap, as far as slices are no smaller. So in
 //! a level of `D` bytes, which gets `F` at a time, a key lies in `1 + log(D / F) / log(1 + q)`
-//! runs at most. A byte comes to an older run as many times less one, and with each at most `1 + q`
-//! bytes are written for it.
+//! runs at most. A byte comes to an older run one time less than that, and each time at most `1 +
+//! q` bytes are written for it.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ use terrace_env::ByteCount;
 use super::bands::Level;
 use crate::tree::{Key, RunView, Span};
 
-/// Few, because level 0 waits for the slice that is under way: 16 bands of 256 MiB take a disk 40
+/// Few, because level 0 waits for the running slice: 16 bands of 256 MiB take a disk 40
 /// seconds, and meanwhile level 0 fills with memtables of 4 MiB. Not fewer, because bands are
-/// trimmed at both ends of a slice. `docs/lab/arrivals.md` has what 2, 4, 8 and 16 cost.
+/// trimmed at both ends of a slice. `docs/lab/arrivals.md` has the costs of 2, 4, 8 and 16.
 const SLICE_TABLES: u64 = 4;
 
 /// The most older bytes that are merged with a newer one: more than in a leveled row, because level
-/// 0 comes in whole memtables. `docs/lab/arrivals.md` has what it costs in `arrivals/low-rates`.
+/// 0 comes in whole memtables. `docs/lab/arrivals.md` has its cost in `arrivals/low-rates`.
 const OLDER_MAX: u64 = 8;
 
 /// A slice that is to be merged.
@@ -89,7 +89,7 @@ fn first_overlap(runs: &[RunView], from: &Key) -> Option<Key> {
     newer.iter().filter_map(of).min()
 }
 
-/// The first end of a band up to which so many bytes lie, or else the last end. `ends`: those of
+/// The first end of a band up to which `most` bytes lie, or else the last end. `ends`: those of
 /// all bands, in order.
 fn end(runs: &[RunView], ends: &[&Key], start: &Key, most: u64) -> Option<Key> {
     let ends = &ends[ends.partition_point(|end| *end <= start)..];
@@ -137,7 +137,7 @@ mod tests {
         Slice::first(&Level { number: 1, runs: &runs }, ByteCount(table_size))
     }
 
-    /// A slice of so many runs.
+    /// A slice of `runs` runs.
     fn of(keys: &str, runs: usize) -> Option<Slice> {
         Some(Slice { span: Span::new(&keys.as_bytes()[..1], &keys.as_bytes()[1..]), runs })
     }

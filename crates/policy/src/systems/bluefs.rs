@@ -57,7 +57,7 @@ pub(super) const PARTS: RowParts = RowParts {
 
 /// The paper's tables and zones.
 const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(256);
-/// Where zones are small, a table owns as many as make up this.
+/// Where zones are small, a table owns several, which make up this size.
 const TABLE_SIZE_GOOD: ByteCount = ByteCount::mib(16);
 
 /// Level 1 is as large as level 0 when it is compacted, as RocksDB's guide advises.
@@ -66,8 +66,8 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
     Arc::new(Leveled::new(system.leveled(store, ByteCount(level0))))
 }
 
-/// As many zones as make a table of a good size, or, where zones are too large for the store, an
-/// even part of one.
+/// The zones that make a table of a good size, or, where zones are too large for the store, an even
+/// part of one.
 pub(super) fn table_size(store: &StoreShape) -> ByteCount {
     let Some(zone) = store.zone_capacity.filter(|zone| zone.0 > 0) else {
         return store.memtable_size.min(TABLE_SIZE_GOOD);

@@ -12,13 +12,13 @@
 //! # Variants
 //! The head of [`Gear`]'s module has the differences between the variants ([`GearVariant`]):
 //!
-//! - `variant=repaired` is the row's own: the paper, with what is missing there.
+//! - `variant=repaired` is the row's own: the paper, with repairs.
 //! - `variant=code` is the authors' code. Its tables are as large as a memtable, but at most 4 MiB.
-//!   Its compactions grow as LevelDB's do (`growth`), and tables that reads search in vain are
-//!   merged (`seek_cost`). The other variants have nothing merged for reads.
+//!   Its compactions grow as LevelDB's do (`growth`), and tables that reads search without success
+//!   are merged (`seek_cost`). The other variants have nothing merged for reads.
 //! - `variant=algorithm-1` is algorithm 1 as printed. As long as level 2 is empty, its compactions
-//!   go no deeper than level 1, and each rewrites what it overlaps there. So this variant is for
-//!   small stores, and for stores that another variant has filled.
+//!   go no deeper than level 1, and each rewrites the tables that it overlaps there. So this
+//!   variant is for small stores, and for stores that another variant has filled.
 //!
 //! The last two also slow writers and commit moves as LevelDB does (`throttle=leveldb`,
 //! `moves_together=1`). Parameters that are given replace these values.

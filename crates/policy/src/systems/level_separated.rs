@@ -10,8 +10,8 @@
 //!
 //! # Where the slides are silent
 //! - Several workers may write a large merge: then several zones of its level are open.
-//! - Data that the collector moves goes to zones of its own, of whatever level it is, as long as
-//!   there are such zones.
+//! - Data that the collector moves goes to zones of its own, for all levels alike, as long as there
+//!   are such zones.
 //! - A table that moves down by metadata alone stays in its zone, which then holds tables of two
 //!   levels.
 

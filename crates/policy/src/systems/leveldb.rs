@@ -27,7 +27,7 @@ pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 const GROWTH: u16 = 25;
 const FLUSH_LEVEL: u8 = 2;
 
-/// The bytes whose compaction costs LevelDB as much as a read that searched a table in vain
+/// The bytes whose compaction costs LevelDB as much as a read that searched a table without success
 /// (`db/version_set.cc`, `VersionSet::Builder::Apply`).
 pub(super) const SEEK_COST: ByteCount = ByteCount::kib(16);
 

@@ -3,9 +3,9 @@
 //!
 //! 1. Compaction and placement are those of `leveldb-greedy`.
 //! 2. The collector is due as in `leveldb-greedy`. Of the zones that give enough (`gain_min`), it
-//!    empties the one of the largest benefit over cost: the benefit is what comes free, weighted
-//!    with the age of the zone; the cost is reading the zone and writing what is live in it. See
-//!    [`CostBenefit`], also for what the paper leaves open.
+//!    empties the one of the largest benefit over cost: the benefit is the freed bytes, weighted
+//!    with the age of the zone; the cost is reading the zone and writing its live bytes. See
+//!    [`CostBenefit`], also for the points that the paper leaves open.
 
 use std::sync::Arc;
 

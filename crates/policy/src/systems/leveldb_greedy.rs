@@ -4,7 +4,7 @@
 //! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled). [`leveldb`] has its parameters.
 //!    Writers are slowed by the runs of level 0 alone, so under a heavy load deeper levels grow
 //!    beyond their targets, as in LevelDB.
-//! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
+//! 2. Tables of all levels are written to the open zone, one after the other (figure 2). See
 //!    [`LogStructured`].
 //! 3. The collector is due when less than 20 % of the zones are free, when few are spare
 //!    ([`Supply::spare_min`](crate::Supply::spare_min)), or when space is wanted, for example by a

@@ -1,13 +1,13 @@
 //! `leveldb-sets`: LevelDB whose merges write sets, the second of three systems in figure 14 of
 //! SEALDB (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic Recording Drives with
-//! Dynamic Band", MSST '18). Between `leveldb-disk` and `sealdb`, it shows what sets bring by
+//! Dynamic Band", MSST '18). Between `leveldb-disk` and `sealdb`, it shows the gain of sets by
 //! themselves.
 //!
 //! 1. Compaction is LevelDB's, see [`Leveled`] and [`leveldb`].
-//! 2. What a merge writes into level 2 or a deeper level is a set (section III-A): its tables are
-//!    to be written one behind the other ([`Merge::set`](crate::Merge::set)). There are no sets in
-//!    levels 0 and 1.
-//! 3. A merge reads tables that lie one behind the other by one request (`set_reads`).
+//! 2. The tables that a merge writes into level 2 or a deeper level are a set (section III-A): they
+//!    are to be written one after the other ([`Merge::set`](crate::Merge::set)). There are no sets
+//!    in levels 0 and 1.
+//! 3. A merge reads tables that lie one after the other by one request (`set_reads`).
 //! 4. Placement and collector are those of `leveldb-disk`.
 //!
 //! The paper does not say whether LevelDB with sets prefers sets with dead tables as victims. Here

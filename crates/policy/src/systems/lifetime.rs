@@ -5,8 +5,8 @@
 //!    in the order in which they were written. See [`Sweep`] for the steps, and for compactions
 //!    that ignore the pointer.
 //! 2. Each level has its own open zone, which merges fill with one interval of keys after the
-//!    other. What the next compaction will consume goes to the T-zone. See [`ByLifetime`].
-//! 3. Most zones die whole behind the pointer, so there is no regular collector. When space is
+//!    other. Tables that the next compaction will consume go to the T-zone. See [`ByLifetime`].
+//! 3. Most zones die whole after the pointer, so there is no regular collector. When space is
 //!    wanted, the zone with the fewest live bytes is emptied ([`LastResort`]).
 //!
 //! Dead data stays in a zone until the pointer has passed all tables of the zone. In replays of

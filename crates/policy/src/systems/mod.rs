@@ -1,5 +1,5 @@
-//! The systems: each is a row of deciders (where tables go, what is merged, how space comes back)
-//! and their parameters.
+//! The systems: each is a row of deciders (where tables go, which tables are merged, how space
+//! comes back) and their parameters.
 //!
 //! | file | content |
 //! |---|---|

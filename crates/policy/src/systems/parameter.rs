@@ -68,7 +68,7 @@ impl Parameter {
         }
     }
 
-    /// Reads it; `None` for what it cannot be.
+    /// Reads a value; `None` for one that the parameter cannot have.
     pub(super) fn read(&self, system: &mut System, text: &str) -> Option<()> {
         let value = match self.kind {
             Kind::Number | Kind::Percent => text.parse().ok()?,

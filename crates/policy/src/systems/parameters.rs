@@ -1,9 +1,9 @@
 //! The parameters that systems have, each with its range and the reason for the range.
 //!
 //! The field of [`System`](super::System) that a parameter sets tells its effect. The row of a
-//! system, one file for each in this folder, says which parameters the system has, beside the two
-//! of all systems: `first_keys`, `load` and `rewrite_max`. Those of gear compaction alone are in
-//! [`gear_parameters`](super::gear_parameters).
+//! system, one file for each in this folder, says which parameters the system has, in addition to
+//! those of all systems: `first_keys`, `load` and `rewrite_max`. Those of gear compaction alone are
+//! in [`gear_parameters`](super::gear_parameters).
 
 use terrace_env::{ByteCount, Limit};
 
@@ -490,7 +490,7 @@ pub(super) const ZONE_AGE: Parameter = Parameter {
     get: |system| AGES.iter().position(|age| *age == system.zone_age).map(|at| at as u64),
 };
 
-/// The range of what is on or off.
+/// The range of a switch.
 const fn switch(option: &'static str) -> Limit<u64> {
     Limit { option, least: 0, most: 1, reason: "it is a switch" }
 }

@@ -1,4 +1,4 @@
-//! [`RowParts`]: what a system consists of: its name and summary, its parameters and their values,
+//! [`RowParts`]: the parts of a system: its name and summary, its parameters and their values,
 //! how full its stores may be, and functions that make its deciders and the size of its tables.
 //!
 //! The functions must be pure: the same system and store give the same deciders, because a store
@@ -39,13 +39,13 @@ pub(super) struct RowParts {
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     pub(super) live_max: u64,
-    /// How many tables lie one behind the other on a device without zones, on average and at least,
+    /// How many tables lie one after the other on a device without zones, on average and at least,
     /// when data has been overwritten for long: those that come free together.
     pub(super) tables_together: u64,
     /// The system with the parameters that are the row's own.
     pub(super) own: System,
-    /// The parameters that it has besides [`OF_ALL_ROWS`], in lists. Others are neither read nor
-    /// written.
+    /// The parameters that it has in addition to [`OF_ALL_ROWS`], in lists. Others are neither read
+    /// nor written.
     pub(super) parameters: &'static [&'static [Parameter]],
     /// Where files go.
     pub(super) placement: fn(&System) -> Arc<dyn Placement>,

@@ -19,7 +19,7 @@ pub enum Row {
     LeveldbCostBenefit,
     /// A zone holds tables of one level, and a collector empties the emptiest.
     LevelSeparated,
-    /// Levels are swept in key order, and zones die whole behind the sweep.
+    /// Levels are swept in key order, and zones die whole after the sweep.
     Lifetime,
     /// Levels collect runs, and the last one is a single run.
     Tiered,
@@ -35,7 +35,7 @@ pub enum Row {
     SmrdbLeveled,
     /// Leveled by sets, for raw shingled tracks.
     Sealdb,
-    /// Tiers over one run, into which the deepest tier goes down in slices behind a sweep.
+    /// Tiers over one run, into which the deepest tier goes down in slices, by a sweep.
     Sliced,
 }
 

@@ -2,13 +2,13 @@
 //! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
 //!
 //! 1. Compaction is LevelDB's, with two exceptions: a merge that writes a set ends where the next
-//!    victim begins (`whole_inputs` off), and it may take along what is left of mostly dead sets
-//!    next before its keys (`victim=bounded`, `rest_max`). What a merge writes into level 2 or a
-//!    deeper level is a set, and a merge reads tables that lie one behind the other by one request
-//!    (`set_reads`). [`Sealdb`] says what the paper leaves open, and what is done about it.
-//!    Tables and levels have LevelDB's sizes (section IV; [`leveldb`]).
-//! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard behind a
-//!    set where a write would destroy what lies there. The parameter `fit` says into which free run
+//!    victim begins (`whole_inputs` off), and it may take along the remaining tables of mostly dead
+//!    sets next before its keys (`victim=bounded`, `rest_max`). The tables that a merge writes into
+//!    level 2 or a deeper level are a set, and a merge reads tables that lie one after the other by
+//!    one request (`set_reads`). [`Sealdb`] tells the points that the paper leaves open, and their
+//!    solutions here. Tables and levels have LevelDB's sizes (section IV; [`leveldb`]).
+//! 2. The dynamic bands (section III-B) are made by the file system, which keeps a guard after a
+//!    set where a write would destroy the data there. The parameter `fit` says into which free run
 //!    a set goes. There is nothing to collect on such a device.
 //! 3. On an ordinary disk, or one that hides fixed bands, the row is "LevelDB with sets" of figure
 //!    14, with the two exceptions of point 1; `leveldb-sets` is without them.
@@ -19,7 +19,7 @@
 //!
 //! # Why the next fit
 //! The paper searches its list of free runs by size, which is a best fit. By the best fit, a hole
-//! is filled as soon as a set fits in. What remains of the hole is little more than a guard: a
+//! is filled as soon as a set fits in. The remainder of the hole is little more than a guard: a
 //! fragment. By the next fit, a hole waits until the writer comes round, and by then neighbouring
 //! holes have often become one. The table shows fragments in percent of the occupied space, and
 //! bytes written for one byte of users, at scale 1/32:

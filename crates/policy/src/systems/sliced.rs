@@ -2,9 +2,9 @@
 //!
 //! 1. Levels collect runs. A level with `tier_runs` runs or more goes down as a whole, and becomes
 //!    one run of the next level. Of the deepest of these *tiers*, slices go down into the last
-//!    level, behind a pointer that sweeps the keys. See [`Sliced`].
+//!    level, at a pointer that sweeps the keys. See [`Sliced`].
 //! 2. Each level has its own open zones, see [`LevelSeparated`]. Zones of the last level and of
-//!    large runs die whole behind the pointer, those of small runs with the next merge of their
+//!    large runs die whole after the pointer, those of small runs with the next merge of their
 //!    tier.
 //! 3. The tiers together hold `tier_share` percent of the last level, or less where fewer zones are
 //!    free. The number of levels is the smallest at which that is at most twice `tier_runs` runs of
@@ -49,7 +49,7 @@ pub(super) const PARTS: RowParts = RowParts {
 /// Runs of a tier. More would be fewer rewrites and more runs to read.
 const TIER_RUNS: u16 = 8;
 
-/// Where there are no zones, a slice is so many tables.
+/// The number of tables in a slice where there are no zones.
 const TABLES_OF_A_SLICE: u64 = 16;
 
 const fn own() -> System {

@@ -5,8 +5,8 @@
 //! 1. A table is a band, with its filter and its index inside (section 3.2.2). The thesis has a
 //!    disk of bands with a random-access region. Here that is a zoned device: a band is a zone, and
 //!    the region is its conventional zones, of which the superblock takes the
-//!    first; the journal lies in bands. [`WholeZones`] says what is done with tables that are
-//!    smaller than a band.
+//!    first; the journal lies in bands. [`WholeZones`] has the rule for tables that are smaller
+//!    than a band.
 //! 2. Level 0 holds flushed tables, level 1 is mostly ordered, and bands of either may overlap.
 //!    [`Bands`] decides which are merged, by how sequential they are.
 //! 3. When a table that shares its band with no other is deleted, the band is free.

@@ -4,8 +4,8 @@
 //!
 //! 1. A table is as large as a band, and a table of a level below level 0 lies in a band of its
 //!    own. The thesis has a disk of bands with a random-access region. Here that is a zoned device:
-//!    a band is a zone, and the region is its conventional zones. [`WholeZones`] says what is done
-//!    with tables that are smaller than a band.
+//!    a band is a zone, and the region is its conventional zones. [`WholeZones`] has the rule for
+//!    tables that are smaller than a band.
 //! 2. Compaction is LevelDB's, see [`Leveled`](crate::Leveled) and [`leveldb`]. There are several
 //!    levels, and tables of a level do not overlap, except in level 0. A compaction starts at four
 //!    runs in level 0, and writers are slowed from eight on. A merge rewrites each band of the next

@@ -14,16 +14,16 @@ use crate::{
     Placement, Reclaim, Throttle, Victim, ZoneAge, ZonesSource,
 };
 
-/// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
-/// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
+/// The least number of tables of a requested size that a store must have room for: one that is
+/// rewritten, those that it meets, and their outputs. Tables of the rows' own sizes are smaller.
 const TABLES_IN_STORE_MIN: u64 = 8;
 
 /// A system: a row of choices, and their parameters.
 ///
 /// A parameter has a range; [`check`](System::check) says why its ends are where they are.
 ///
-/// Any store can be opened under any system, whatever system wrote it: what breaks the layout of
-/// the new one is drained as it is compacted. Over a plain directory, which has no zones, a system
+/// Any store can be opened under any system, whatever system wrote it: levels that break the layout
+/// of the new one are drained by compactions. Over a plain directory, which has no zones, a system
 /// is only its compaction.
 ///
 /// As text it is its name, and after a colon the parameters that are not the row's own:
@@ -50,7 +50,7 @@ pub struct System {
     /// How many runs level 0 should have at most; `None`: three times `level0_runs`. Range: 1 to
     /// 1000, and at least `level0_runs`.
     pub level0_stop: Option<u16>,
-    /// How writers are slowed when compactions are behind; `None`: as the row has it. By LevelDB's
+    /// How writers are slowed when compactions are late; `None`: as the row has it. By LevelDB's
     /// rule a load that the drive limits keeps 8 to 12 runs in level 0, and all levels grow to two
     /// or three times their targets. Off: never slowed; level 0 grows as long as there is space.
     pub throttle: Option<Throttle>,
@@ -59,19 +59,19 @@ pub struct System {
     /// Range: 0 to 1000.
     pub growth: Option<u16>,
     /// Whether a table is moved down unread only if it overlaps at most ten tables of the level
-    /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
-    /// large.
+    /// after its new one, as LevelDB has it. Without: less is written now, and a later compaction
+    /// may be large.
     pub check_moves: bool,
-    /// Bytes of a table for each point read that may search it in vain: after so many reads that
-    /// had to go on to another table, it is merged into the next level. 0: reads have nothing
-    /// merged. `None`: as the row has it; LevelDB has 16 KiB (`db/version_set.cc`,
+    /// Bytes of a table for each point read that may search it without success: after that number
+    /// of reads that had to go on to another table, it is merged into the next level. 0: reads have
+    /// nothing merged. `None`: as the row has it; LevelDB has 16 KiB (`db/version_set.cc`,
     /// `allowed_seeks`). Range: 0 to 1 GiB.
     pub seek_cost: Option<ByteCount>,
     /// How many successive choices that only move tables are one commit at most; `None`: as the row
     /// has it. LevelDB commits each move (`db/db_impl.cc`, `BackgroundCompaction`), which costs a
     /// disk a revolution. Range: 1 to 64.
     pub moves_together: Option<u16>,
-    /// Whether what a table of full size overlaps of the level behind its own counts towards the
+    /// Whether the overlap of a table of full size with the level after its own counts towards the
     /// ten tables that the next output may overlap, as LevelDB counts. Then some tables are
     /// smaller, and compactions meet a little less.
     pub carry_overlap: bool,
@@ -92,14 +92,14 @@ pub struct System {
     pub table_size: Option<ByteCount>,
     /// Whether the collector goes first: no compaction begins before the collector has reached
     /// `free_min`, or finds nothing that is worth it, as where one thread does both in turn.
-    /// Otherwise they share the drive, and the collector may fall behind.
+    /// Otherwise they share the drive, and the collector may be late.
     pub collector_first: bool,
     /// Space is reclaimed, unasked, when fewer zones are free: in percent of all. More: longer
     /// bursts find free zones, and live data is copied more often. Range: 0 to 90.
     pub free_min: u8,
     /// Unasked, a zone is emptied only if it gives this much, in percent of a zone. More: less is
-    /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
-    /// whatever gives any is emptied. Range: 1 to 100.
+    /// copied for the freed bytes, and more lies dead meanwhile. While a writer waits for space,
+    /// any zone that gives some is emptied. Range: 1 to 100.
     pub gain_min: u8,
     /// How many runs of a tier go down together, where there are tiers. Writers are slowed from
     /// twice as many in level 0 on. More: less rewriting, slower reads, and more space. Range: 2 to
@@ -116,37 +116,38 @@ pub struct System {
     /// How many further tables of a level go down together at most, where levels are swept and that
     /// spares rewriting. More: less is written, in larger compactions. Range: 0 to 100.
     pub extra_tables: u16,
-    /// Whether what the next compaction consumes goes to zones of its own, where levels are swept.
-    /// Without: fewer zones are open, and holes stay in those of the level.
+    /// Whether tables that the next compaction consumes go to zones of their own, where levels are
+    /// swept. Without: fewer zones are open, and holes stay in those of the level.
     pub tzone: bool,
     /// Whether a merge is written by one worker, where levels are swept, so that a zone holds one
-    /// interval of keys. Without: merges take as many processors as there are, and more zones.
+    /// interval of keys. Without: merges take all processors, and more zones.
     pub in_order: bool,
-    /// How many compactions may be under way at once, where the row's deciders can tell what is
-    /// free beside others. More: level 0 does not wait for a large merge further down; each takes
-    /// memory and space of its own, and a disk goes back and forth between them. Range: 1 to 8.
+    /// How many compactions may run at once, where the row's deciders can tell which plans are
+    /// free of the claims of others. More: level 0 does not wait for a large merge further
+    /// down; each takes memory and space of its own, and a disk goes back and forth between
+    /// them. Range: 1 to 8.
     pub jobs: u16,
     /// Number of compaction windows of a level. More: less of a level lies dead at a time, and
     /// upper levels hold more. Range: 1 to 100.
     pub windows: u16,
     /// From which part of its size on, in percent, a merged table ends where a table of the level
-    /// behind its own ends. Less: compactions read and write fewer tables that they hardly overlap,
+    /// after its own ends. Less: compactions read and write fewer tables that they hardly overlap,
     /// and tables are smaller; where they own zones, more of these stays empty. 100: tables end at
     /// their size, as LevelDB's do. Range: 10 to 100.
     pub aligned_from: u8,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way. More: a
-    /// load in key order is written once, and level 0 is for what overlaps; LevelDB has 2. Range: 0
-    /// to 6.
+    /// load in key order is written once, and level 0 is for overlapping tables; LevelDB has 2.
+    /// Range: 0 to 6.
     pub flush_level: u8,
     /// From how many others on that a band of the ordered level overlaps, bands of that level are
     /// merged, where bands may overlap; `None`: twice the square root of the number of its bands.
     /// More: less is rewritten, reads meet more bands, and more overwritten data lies in older
     /// ones. Range: 1 to 10,000.
     pub overlap_bands: Option<u16>,
-    /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
-    /// authors' code or the paper has it, for comparisons.
+    /// The variant of gear compaction: with repairs, or as the authors' code or the paper has it,
+    /// for comparisons.
     pub variant: GearVariant,
-    /// Constants of what was found to be missing in gear compaction, for comparisons.
+    /// Constants of the repairs of gear compaction, for comparisons.
     pub repairs: GearRepairs,
     /// The age of a zone, to a collector that weighs cost and benefit; the paper's sum can be read
     /// in two ways. By live tables, zones that are about 40 % live go first, and over half as much
@@ -156,23 +157,23 @@ pub struct System {
     /// comparisons. With: a choice takes as long as there are many zones, and no less is moved.
     pub all_candidates: bool,
     /// Which table of a level goes down, where merges write sets: the one at the level's pointer;
-    /// the first of the set with the most dead tables; or the one at the pointer, with what is left
-    /// of mostly dead sets beside its keys.
+    /// the first of the set with the most dead tables; or the one at the pointer, with the
+    /// remaining tables of mostly dead sets next to its keys.
     pub victim: Victim,
     /// Whether tables of level 0 own whole zones, too, where tables own zones. With: a
     /// flushed table that is smaller than its zone leaves the rest empty. Without: they share.
     pub level0_apart: bool,
     /// Where a table begins in the free space of a device without zones. Best: small holes are
-    /// filled, and the space behind all data stays in one piece. Next: tables that are written one
-    /// after the other lie one behind the other, and holes are left.
+    /// filled, and the space after all data stays in one piece. Next: tables lie in the order in
+    /// which they are written, and holes are left.
     pub fit: Fit,
-    /// How much of a set may be left for that, in percent of the set. More: fewer holes between
-    /// what is left of sets, and more is written. 0: nothing is taken along. Range: 0 to 100.
+    /// How much of a set may be left for that, in percent of the set. More: fewer holes between the
+    /// remainders of sets, and more is written. 0: nothing is taken along. Range: 0 to 100.
     pub rest_max: u8,
     /// Whether a merge that writes a set takes whole tables, as LevelDB does. Without: a set ends
     /// where the next one begins, less is written, and hardly anything is dead in sets.
     pub whole_inputs: bool,
-    /// Whether a compaction reads tables that lie one behind the other by one request, as far as
+    /// Whether a compaction reads tables that lie one after the other by one request, as far as
     /// memory allows, where merges write sets. Without: it reads each table in pieces, so that a
     /// disk's head goes to and fro between the tables; and it takes less memory.
     pub set_reads: bool,
@@ -200,7 +201,7 @@ impl System {
     /// for more parameters.
     pub const TEXT_BYTES_MAX: usize = 1024;
 
-    /// A row with this collector, and what all rows have else.
+    /// A row with this collector, and otherwise the values of all rows.
     pub(super) const fn row(row: Row, (free_min, gain_min): (u8, u8)) -> Self {
         Self {
             row,
@@ -312,9 +313,9 @@ impl System {
     }
 
     /// Bytes of keys and values that can live in this store, and be overwritten in random order
-    /// without end. A store takes more, up to a part of what the systems hide and keep; then writes
-    /// may be refused, until something is deleted. On shingled tracks it is less, the longer a
-    /// guard is beside a table.
+    /// without end. A store takes more, up to a part of the space that the systems hide and keep;
+    /// then writes may be refused, until data are deleted. On shingled tracks it is less, the
+    /// longer a guard is compared with a table.
     #[must_use]
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
         let bytes = store.for_data().0 / 100 * self.row.live_max();
@@ -370,7 +371,7 @@ impl System {
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
-    /// The cost of a vain search: the parameter, or what the row has; see [`seek_cost`].
+    /// The cost of a search without success: the parameter, or the row's value; see [`seek_cost`].
     ///
     /// [`seek_cost`]: Self#structfield.seek_cost
     #[must_use]

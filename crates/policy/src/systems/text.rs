@@ -2,10 +2,10 @@
 //!
 //! Parameters with the row's own value are not written. A parameter that is left out gets the row's
 //! own value in the version of the program that reads the text. Errors are: an unknown system, a
-//! colon without a parameter behind it, a parameter that its row does not have or that comes twice,
+//! colon without a parameter after it, a parameter that its row does not have or that comes twice,
 //! and a value that the parameter cannot have.
 //!
-//! [`System::asked`] also refuses a parameter that has no effect beside the others. A text that a
+//! [`System::asked`] also refuses a parameter that the others leave without effect. A text that a
 //! store remembers may have one.
 //!
 //! `leveldb-smr` is read as `leveldb-disk`: the papers have LevelDB on drive-managed shingled disks
@@ -102,8 +102,8 @@ impl fmt::Display for System {
 }
 
 impl System {
-    /// Reads what a user asks for: like `parse`, and refuses a parameter that has no effect beside
-    /// the others: `rewrite_max` without `load=aware`; and with `throttle=off` `level0_stop`, and
+    /// Reads a user's request: like `parse`, and refuses a parameter that the others leave without
+    /// effect: `rewrite_max` without `load=aware`; and with `throttle=off` `level0_stop`, and
     /// `level0_slow` where it does nothing but slow writers.
     pub fn asked(text: &str) -> Result<Self, ParseSystemError> {
         let system: Self = text.parse()?;

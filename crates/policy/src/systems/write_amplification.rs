@@ -1,11 +1,10 @@
 //! [`System::write_amplification`]: about how many bytes compactions write for one that is flushed,
-//! in closed form: what the shape of the tree makes of random overwrites of a store of `live`
-//! bytes.
+//! in closed form, by the shape of the tree, for random overwrites of a store of `live` bytes.
 //!
 //! - *Levels.* Level 0 is merged as a whole, which writes it and level 1. A byte then goes down
 //!   level by level, and meets in each as many bytes as that level is larger than the one above:
 //!   the sum over levels of `1 + size of the level / size of the one above`. The last level is as
-//!   large as what is live.
+//!   large as the live data.
 //! - *Tiers.* Each tier writes a byte once. The last level is written whole when the deepest tier
 //!   goes down: `tiers + 1 + live / deepest tier`.
 //! - *Slices* ([`Row::Sliced`]): `tiers + 1 / (2 share) + 1`, where the deepest tier is held at a
@@ -17,7 +16,7 @@
 //!
 //! It counts neither the log and flushes, which write a byte once each, nor reclaim. Sets, windows
 //! and gears are taken as levels; alignment and moves write less. So it is an estimate, of the size
-//! that a healthy store has, and no bound: what exceeds it many times is no longer the work of the
+//! that a healthy store has, and no bound: bytes many times beyond it have another cause than the
 //! shape.
 
 use terrace_env::ByteCount;
@@ -26,7 +25,7 @@ use super::{Row, StoreShape, System, leveldb};
 use crate::LoadRule;
 
 impl System {
-    /// About how many bytes compactions write for one that is flushed, where so many bytes live in
+    /// About how many bytes compactions write for one that is flushed, with `live` live bytes in
     /// the store: an estimate from the shape of the tree alone. At least 1.
     #[must_use]
     pub fn write_amplification(&self, store: &StoreShape, live: ByteCount) -> f64 {
@@ -54,7 +53,7 @@ impl System {
         let level1 = self.level1_size.map_or(own, |size| size.0 as f64).max(1.0);
         let (mut above, mut target, mut cost) = (level0, level1, 0.0);
         for level in 1..self.levels.max(2) {
-            // The last level takes what is there.
+            // The last level takes the rest.
             let is_last = level + 1 == self.levels.max(2) || target >= live;
             let size = if is_last { live } else { target };
             cost += 1.0 + size / above;

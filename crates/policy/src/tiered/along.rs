@@ -3,7 +3,7 @@
 //!
 //! The keys are divided at the first keys of the last level's tables, except the first one, so each
 //! *stretch* holds one table of the last level. A segment of a tier counts in equal parts in all
-//! stretches that it reaches into. The *rest* of the tier is what does not join.
+//! stretches that it reaches into. The *rest* of the tier is the runs that do not join.
 //!
 //! A slice is a sequence of stretches. It begins with the first stretch that is due, and grows by
 //! the next one as long as that is due and the bounds allow it.
@@ -50,7 +50,7 @@ pub(super) struct Along {
 pub(super) struct Slice {
     /// The first key; `None`: from the first one on.
     pub(super) start: Option<Key>,
-    /// The first key behind; `None`: to the end.
+    /// The first key after it; `None`: to the end.
     pub(super) end: Option<Key>,
     /// The tables of the last level in it.
     pub(super) tables: Range<usize>,
@@ -61,7 +61,7 @@ pub(super) struct Slice {
 struct Stretch {
     /// Bytes of the last level.
     last: u64,
-    /// Bytes of what comes and of what joins.
+    /// Bytes of the runs that come and of those that join.
     newer: u64,
     /// Bytes of the rest of the tier.
     rest: u64,
@@ -82,8 +82,8 @@ impl Stretch {
 }
 
 impl Along {
-    /// Of a merge of all runs of `level`. The next level is the deepest tier, and the
-    /// one behind it the last level, which is one run at most.
+    /// Of a merge of all runs of `level`. The next level is the deepest tier, and the one after it
+    /// the last level, which is one run at most.
     pub(super) fn of(tree: &TreeView, level: usize, limits: Limits, reason: Reason) -> Self {
         let (source, tier) = (tree.runs(level), tree.runs(level + 1));
         let comes: u64 = source.iter().map(|run| run.size().0).sum();
@@ -110,7 +110,7 @@ impl Along {
     }
 }
 
-/// Limits of what a slice takes.
+/// Limits of a slice.
 struct Bounds {
     /// Bytes that come into the tier.
     comes: u64,

@@ -1,5 +1,5 @@
-//! Merges for reads: how many vain searches a table allows, and where it goes after them. Goldens
-//! are as in [`crate::compaction`]; `after-seeks=2` names the file that was searched in vain.
+//! Merges for reads: how many searches without success a table allows, and where it goes after
+//! them. Goldens are as in [`crate::compaction`]; `after-seeks=2` names the file that was searched.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{Compaction, Leveled, LeveledOptions, TreeView, Victim};

@@ -1,7 +1,7 @@
 //! Tests of compaction of overlapping bands ([`Bands`]). Random trees, from seeds: each plan is
 //! legal, the newest entry of each key stays in front, and the tree comes to rest. Of plans that
-//! follow the thesis to the letter, the check refuses those that would return stale keys. Besides,
-//! goldens of single choices.
+//! follow the thesis to the letter, the check refuses those that would return stale keys. There are
+//! also goldens of single choices.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ impl Entries {
         all.iter().enumerate().any(|(at, a)| all[..at].iter().any(|b| a.span.overlaps(&b.span)))
     }
 
-    /// Carries out what is due until nothing is; how many plans that were.
+    /// Carries out due plans until none is due; returns their number.
     fn settle(&mut self, next: impl Fn(&TreeView) -> Option<Plan>) -> usize {
         for plans in 0.. {
             let Some(plan) = next(&self.tree) else { return plans };
@@ -239,7 +239,7 @@ fn literal(tree: &TreeView) -> Vec<Plan> {
 
 #[test]
 fn the_thesis_taken_literally_would_return_stale_keys_and_is_refused() {
-    // Bands overlap as much as they come.
+    // Bands overlap without a limit.
     let patient = Bands::new(BandsOptions { overlap_bands: Some(1000), ..options() });
     let (mut refused, mut stale) = (0, 0);
     for seed in 0..20 {

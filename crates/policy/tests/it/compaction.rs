@@ -1,9 +1,9 @@
-//! Text goldens of compaction choices: a tree in, a plan and the next state out. Besides, random
-//! legal trees that must come to rest, and plans beside others.
+//! Text goldens of compaction choices: a tree in, a plan and the next state out. There are also
+//! random legal trees that must come to rest, and plans next to others.
 //!
 //! A tree is a line per run, newest first. A segment is `start-end:bytes` or
 //! `start-end:bytes/tombstones`, and has 100 entries; files are numbered as they come. A table of a
-//! set names the set and what it had when it was written: `start-end:bytes@id/tables/bytes`.
+//! set names the set and its original size: `start-end:bytes@id/tables/bytes`.
 //! `start,key,key-end:bytes` has keys that divide the segment into parts of equal bytes.
 
 use terrace_env::{ByteCount, FileId};

@@ -1,6 +1,6 @@
 //! A model of an engine that knows nothing of zones, as RocksDB over the file system: leveled
 //! compaction of tables, four to a zone, each level in zones of its own. It tells which space
-//! efficiency a collector reaches, and what it moves for that.
+//! efficiency a collector reaches, and how many bytes it moves for that.
 //!
 //! All tables are of one size. In a round, each level takes one table of the level above, at a
 //! random place, together with the ten tables of its own there, and writes as many. So the sizes of
@@ -219,8 +219,8 @@ fn play(policy: &dyn Reclaim) -> Counts {
     }
     let Drive { counts, .. } = drive;
     let (efficiency, moved) = (counts.efficiency(), counts.moved());
-    println!("{policy:?}: efficiency {efficiency:.1} %, moved {moved:.1} % of what is written");
-    println!("of that in vain {:.1} %", counts.in_vain());
+    println!("{policy:?}: efficiency {efficiency:.1} %, moved {moved:.1} % of written bytes");
+    println!("of that for nothing {:.1} %", counts.in_vain());
     counts
 }
 
@@ -235,7 +235,7 @@ impl Counts {
         100.0 * self.moved as f64 / self.written as f64
     }
 
-    /// Share of those that was in vain, in percent.
+    /// Share of the moved bytes that died soon after, in percent.
     fn in_vain(&self) -> f64 {
         100.0 * self.in_vain as f64 / self.moved as f64
     }
@@ -259,6 +259,6 @@ fn lean_reclaim_holds_nine_tenths_and_moves_half_of_what_greedy_reclaim_moves_fo
     let greedy = play(&Greedy { free_min: 11, ..Greedy::default() });
     assert!(greedy.efficiency() < lean.efficiency(), "{greedy:?}");
     assert!(lean.moved() < 0.6 * greedy.moved(), "{} %, {} %", lean.moved(), greedy.moved());
-    assert!(lean.in_vain() < 10.0, "{} % moved in vain", lean.in_vain());
+    assert!(lean.in_vain() < 10.0, "{} % moved for nothing", lean.in_vain());
     assert!(lean.in_vain() < greedy.in_vain() / 2.0, "{} %", greedy.in_vain());
 }

@@ -1,9 +1,9 @@
 //! Text goldens of gear compaction: single choices under each variant. Trees are as in the goldens
 //! of [`crate::compaction`]. The other lines are:
 //!
-//! - `zone=7 files=3,4`: the files that begin in a zone of 40 bytes. The zone is full; behind
-//!   `open` it has one byte of room, and `written=30` says how much is written. Files in no such
-//!   line are zones of their own.
+//! - `zone=7 files=3,4`: the files that begin in a zone of 40 bytes. The zone is full; with `open`
+//!   it has one byte of room, and `written=30` says how much is written. Files in no such line are
+//!   zones of their own.
 //! - `window level=2 zone=7 files=3-4`: the id range of a zone that is in a level's window.
 //! - `window pointers 1=c`: the pointers of the variant `code`.
 

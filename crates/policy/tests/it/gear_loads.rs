@@ -30,8 +30,8 @@ fn limit(level: usize, shape: Shape) -> u64 {
     shape.memtable * 5 / 2 * 10_u64.pow(level as u32 - 1)
 }
 
-/// The bytes that a level may hold when nothing is due: its limit, or what its windows leave there,
-/// and what waits to go down with its zone: that zone is written, or has something of level 0.
+/// The bytes that a level may hold when nothing is due: its limit, or the bytes that its windows
+/// leave there, and zones that wait to go down: those being written, or with tables of level 0.
 fn most(level: usize, shape: Shape, windows: u64) -> u64 {
     let level0 = shape.memtable * 4;
     let left =
@@ -88,7 +88,7 @@ impl Load {
         (0..entries).for_each(|_| self.put(random.random_range(0..KEYS)));
     }
 
-    /// Invariants that hold whenever nothing is due, whatever was written.
+    /// Invariants that hold whenever nothing is due, after any writes.
     fn check(&mut self) {
         let levels = &self.store.tree.levels;
         assert!(levels[0].runs.len() < self.system.level0_runs.into(), "writers would wait");
@@ -168,7 +168,7 @@ fn a_sequential_load_goes_down_by_whole_zones_unread() {
     (0..8_000).for_each(|key| load.put(key));
     assert!(!load.store.counts.contains_key("merged"), "{:?}", load.store.counts);
     assert!(load.valid.iter().skip(250).all(|share| *share > 90.0), "{:?}", load.valid);
-    // Behind level 1, zones are of one level.
+    // Deeper than level 1, zones are of one level.
     let levels = levels(&load.store);
     for zone in &load.store.zones.all {
         let of_zone: BTreeSet<usize> =

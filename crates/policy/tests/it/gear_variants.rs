@@ -97,8 +97,8 @@ fn by_the_code_dead_tables_lie_outside_of_windows() {
 fn by_the_code_a_sequential_load_is_copied_once_and_goes_down_by_zones() {
     let mut load = Load::new(CODE);
     (0..KEYS).for_each(|key| load.put(key));
-    // A run of level 0 that meets nothing is copied; of the tables behind it one was, while level 2
-    // was empty and had no range.
+    // A run of level 0 that meets nothing is copied; of the next tables one was, while level 2 was
+    // empty and had no range.
     let (flushed, merged) = (count(&load, "flushed"), count(&load, "merged"));
     assert_eq!(merged, flushed - sizes(&load)[0] + 16, "{:?}", load.store.counts);
     assert!(count(&load, "trivially moved") > flushed, "{:?}", load.store.counts);

@@ -14,7 +14,7 @@ const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2
 const KEYS: u32 = 8_000;
 const PUTS: u32 = 100_000;
 
-/// Plays a load on a store of so many zones. The most that the bound comes to in it.
+/// Plays a load on a store of `zones` zones; returns the largest value of the bound in it.
 fn play(zones: usize, name: &str, key: impl Fn(u32, &mut Random) -> u32) -> usize {
     let system: System = "lifetime".parse().expect("a system");
     let mut store = Replay::new(&system, Shape { zones, ..SHAPE });
@@ -45,7 +45,7 @@ fn loads_over_all_keys_need_their_tables_a_quarter_and_a_few_zones_and_no_collec
     };
     for (name, draw) in [("uniform", uniform), ("skewed", skewed), ("mixed", mixed)] {
         let bound = play(SHAPE.zones, name, draw);
-        // A store that has no more than that, and what is kept for reclaim.
+        // A store that has no more than that, and the zones kept for reclaim.
         play(bound.div_ceil(SHAPE.capacity) + 2, name, draw);
     }
 }

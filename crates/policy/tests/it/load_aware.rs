@@ -1,5 +1,5 @@
-//! Tests of [`LoadAware`] around the deciders of all rows: what is held back and what is not, the
-//! legality of whole loads, the bound on what is written, and goldens of single choices.
+//! Tests of [`LoadAware`] around the deciders of all rows: which compactions are held back, the
+//! legality of whole loads, the bound on written bytes, and goldens of single choices.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::replay::store::{Replay, Shape};
 /// Tables and memtables of 16 entries.
 const SHAPE: Shape = Shape { zones: 400, capacity: 64, memtable: 16, workers: 1 };
 
-/// So many scans that whatever may be rewritten at all pays.
+/// Enough scans to make any permitted rewrite pay.
 const SCANS: Load = Load { written: ByteCount(1000), scans: 1000, seek: ByteCount(1000) };
 
 /// The rows whose level 0 meets nothing in the next level.
@@ -33,7 +33,7 @@ fn aware(row: Row, rule: LoadRule) -> Arc<dyn Compaction> {
     system.compaction(&store, Arc::new(NoZones))
 }
 
-/// So many flushes over a level 1 that they would rewrite.
+/// `flushes` flushes over a level 1 that they would rewrite.
 fn over_much(flushes: usize) -> TreeView {
     let runs = (0..flushes).rev().map(|run| format!("level=0 run={} a-z:10\n", run + 2));
     tree(&(runs.collect::<String>() + "level=1 run=1 a-z:1000\n"))
@@ -143,8 +143,8 @@ fn under_any_row_plans_are_legal_and_an_eager_one_writes_most() {
         let [own, aware, eager, idle] = LoadRule::ALL.map(|rule| play(row.name(), rule));
         println!("{row:?}: {own:.1}, aware {aware:.1}, eager {eager:.1}, idle {idle:.1}");
         assert!(eager > 2.0 * own && eager > 4.0 * aware, "{row:?}: {own} {aware} {eager}");
-        assert_eq!(idle.to_bits(), own.to_bits(), "{row:?}: nobody rests here");
-        // Five for each of four levels, besides the flush.
+        assert_eq!(idle.to_bits(), own.to_bits(), "{row:?}: the store is never at rest");
+        // Five for each of four levels, and one for the flush.
         assert!(aware < 1.0 + 4.0 * 5.0, "{row:?}: {aware}");
     }
 }

@@ -1,6 +1,5 @@
 //! Tests of reclaim deciders: goldens of when reclaim is due and which zone is the victim; and a
-//! full store on which a collector must come to an end, and give back what is dead if somebody
-//! waits.
+//! full store on which a collector must come to an end, and give back dead bytes if a writer waits.
 
 use terrace_env::ZoneId;
 use terrace_policy::{
@@ -61,7 +60,8 @@ fn lean_reclaim_bounds_garbage_and_prefers_old_zones() {
     check("reclaim-lean", |input| decide(&Lean::default(), input));
 }
 
-/// Empties zones of a full store until the policy has enough; what becomes of it, in zones.
+/// Empties zones of a full store until the policy has enough; returns the free zones and the moved
+/// ones.
 fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, u64) {
     const CAPACITY: u64 = 100;
     let mut zones = live_percent.to_vec();
@@ -92,7 +92,7 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
         copied += live;
         free += 1;
         if room < live {
-            // Another zone is opened for what is copied.
+            // Another zone is opened for the copies.
             (free, room) = (free.saturating_sub(1), room + CAPACITY);
             zones.push(CAPACITY);
         }
@@ -136,7 +136,7 @@ fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
     ] {
         ends(&*system.parse::<System>().unwrap().reclaim(), |_| 20);
     }
-    // Nine tenths of what is in use are live, or a fifth is free.
+    // Nine tenths of the zones in use are live, or a fifth is free.
     ends(&Lean::default(), |live| (99 - live as usize * 10 / 9).min(20));
 }
 
@@ -152,7 +152,7 @@ fn ends(collector: &dyn Reclaim, least: impl Fn(u64) -> usize) {
         if live > 90 {
             assert_eq!(copied, 0, "{live} % live: a tenth of each zone is not worth it");
         }
-        // When somebody waits, everything that is dead comes back.
+        // When a writer waits, all dead bytes come back.
         let (free, _) = collect(collector, &zones, true);
         assert!(free as u64 >= 99u64.saturating_sub(live), "{live} % live, wanted: {free} zones");
     }

@@ -1,5 +1,5 @@
 //! SEALDB over long replayed loads: how much lies dead in sets in the second half of a load, and
-//! what is written, compared with LevelDB with sets and with the paper's choice of victims.
+//! how much is written, compared with LevelDB with sets and with the paper's choice of victims.
 
 use std::collections::BTreeSet;
 

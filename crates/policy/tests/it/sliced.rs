@@ -1,5 +1,5 @@
 //! Sliced compaction: goldens, as in [`crate::compaction`]; trees that must come to rest; and long
-//! loads, held against the closed form of what is written, and the space that zones take; among
+//! loads, held against the closed form of written bytes, and the space that zones take; among
 //! them stores that are nearly full.
 
 use std::collections::BTreeSet;
@@ -75,8 +75,8 @@ fn above_last(tree: &TreeView) -> f64 {
     (0..last).map(|level| bytes(tree, level)).sum::<f64>() / bytes(tree, last)
 }
 
-/// Overwrites at random: what merges wrote for one, what the closed form makes of the tiers that
-/// were there, and the bytes of the zones that were taken at most.
+/// Overwrites at random; returns the bytes that merges wrote for one, the closed form's value for
+/// the tiers that were there, and the most bytes of zones in use.
 fn play(share: u16) -> (f64, f64, usize) {
     let system = System { tier_share: share, tier_runs: 4, ..System::of(Row::Sliced) };
     let mut store = Replay::new(&system, SHAPE);
@@ -120,9 +120,9 @@ fn what_is_written_and_taken_is_what_the_closed_form_says() {
     }
 }
 
-/// Overwrites at random of a store that fills so many percent of its zones: what merges wrote for
-/// one, what the closed form makes of the bytes above the last level that the zones allow, and what
-/// reclaim moved.
+/// Overwrites at random of a store that fills `percent` of its zones; returns the bytes that merges
+/// wrote for one, the closed form's value for the bytes above the last level that the zones allow,
+/// and the bytes that reclaim moved.
 fn overwrite_full(zones: usize, percent: usize) -> (f64, f64, u64) {
     let shape = Shape { zones, ..SHAPE };
     let system = System { tier_runs: 4, ..System::of(Row::Sliced) };
@@ -182,7 +182,7 @@ fn no_merge_of_tiers_is_much_larger_than_a_slice() {
     assert!(store.largest_merge <= 3 * slice, "{} entries in a merge", store.largest_merge);
 }
 
-/// So many free zones for new data.
+/// A number of free zones for new data.
 #[derive(Debug)]
 struct Spare(u32);
 

@@ -1,6 +1,6 @@
 //! Load-aware compaction of overlapping bands, as in workload 3 of table 5.1 of SMRDB's thesis: a
-//! load without a rest, and then few writes and many scans. What slices cost and what they bring,
-//! beside the row alone.
+//! load without a rest, and then few writes and many scans. Cost and gain of slices, compared with
+//! the row alone.
 
 use terrace_env::random::Random;
 use terrace_policy::{ByteCount, Load, LoadRule, Row, System};

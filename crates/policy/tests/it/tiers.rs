@@ -1,6 +1,6 @@
 //! Load-aware tiers, as in `arrivals/low-rates`: a load without a rest, and then two mixes of few
-//! writes and many scans. What a tier that takes older data along costs and brings, beside one that
-//! goes down as a whole.
+//! writes and many scans. Cost and gain of a tier that takes older data along, compared with one
+//! that goes down as a whole.
 
 use terrace_env::random::Random;
 use terrace_policy::{ByteCount, Load, LoadRule, Row, System};
@@ -11,10 +11,10 @@ use crate::replay::uniform::{flush, tables_of_a_key};
 const SHAPE: Shape = Shape { zones: 1200, capacity: 64, memtable: 64, workers: 1 };
 /// Flushes of a mix.
 const FLUSHES: u64 = 20;
-/// Seven scans to three writes, where a seek costs as much as a thousand entries.
+/// Seven scans to three writes; a seek costs the same as a thousand entries.
 const MIX: Load = Load { written: ByteCount(3), scans: 7, seek: ByteCount(1000) };
 
-/// Bytes that merges write for one in a load of so many flushes and in two mixes, and runs of a key
+/// Bytes that merges write for one in a load of `load` flushes and in two mixes, and runs of a key
 /// in each mix.
 fn play(along_max: u16, load: u64) -> ([f64; 3], [f64; 2]) {
     let tiered = System::of(Row::Tiered);
@@ -25,7 +25,7 @@ fn play(along_max: u16, load: u64) -> ([f64; 3], [f64; 2]) {
     let merged = |store: &Replay| store.counts.get("merged").copied().unwrap_or(0) as f64;
     let (mut bytes, mut runs, mut before) = ([0.0; 3], [0.0; 2], 0.0);
     for (phase, flushes) in [load, FLUSHES, FLUSHES].into_iter().enumerate() {
-        // Back to back, merges are behind.
+        // Flushes back to back: merges are late.
         store.level0_least = if phase == 0 { 8 } else { 0 };
         store.load = if phase == 0 { Load::default() } else { MIX };
         for _ in 0..flushes {

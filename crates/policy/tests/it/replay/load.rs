@@ -117,15 +117,15 @@ pub(crate) fn replay(input: &str) -> String {
         let entries: u32 = number(line, "entries").expect("entries");
         keys = number(line, "keys").unwrap_or(entries);
         for i in 0..entries {
-            // Of a sequential load, one key in so many may be any.
+            // Of a sequential load, one key in `strays` may be any.
             let strays = number(line, "strays").is_some_and(|each: u32| i % each == 0);
             let sequential = line.contains("sequential") && !strays;
             let streams = number(line, "streams").unwrap_or(1);
             let hot = number(line, "hot").is_some_and(|share| random.random_range(0..100) < share);
             memtable.insert(match () {
-                // The next key of each in turn, of so many writers with a range each.
+                // The next key of each of `streams` writers in turn, with a range each.
                 () if sequential => i % streams * (entries / streams) + i / streams,
-                // Of so many writes in a hundred, the key is one of a hundredth.
+                // In some of a hundred writes, the key is one of a hundredth.
                 () if hot => random.random_range(0..keys / 100) + keys / 2,
                 () => random.random_range(0..keys),
             });

@@ -1,9 +1,9 @@
 //! [`Replay`]: a store whose deciders are played: the tree, and the jobs on it.
 //!
-//! Every entry is one byte. A full memtable is flushed to level 0, whatever the decider says of
-//! routes. Plans follow one another, and there are no logs. Merges go by subcompactions, several at
-//! once where there are workers, much as the engine carries them out, and what a subcompaction has
-//! consumed is trimmed when all that go at once are done.
+//! Every entry is one byte. A full memtable is flushed to level 0; the decider's routes are
+//! ignored. Plans follow one another, and there are no logs. Merges go by subcompactions, several
+//! at once where there are workers, much as the engine carries them out, and the consumed inputs
+//! are trimmed when all subcompactions that run at once are done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(crate) struct Replay {
     pub(crate) load: Load,
     /// Whether deciders route flushes. Otherwise all of them go on top.
     pub(crate) routes_flushes: bool,
-    /// Nothing is compacted before level 0 has so many runs.
+    /// The number of runs of level 0 from which on compactions begin.
     pub(crate) level0_least: usize,
     /// Plans that were only looked at, and found legal.
     pub(crate) checked: usize,
@@ -270,7 +270,7 @@ impl Replay {
         chosen
     }
 
-    /// Each of several choices is legal by itself, and the first one is what the decider picks.
+    /// Each of several choices is legal by itself, and the first one is the decider's pick.
     fn check_choices(&mut self) {
         for urgency in [Urgency::Shape, Urgency::Rest, Urgency::Space] {
             if !self.checks_choices {

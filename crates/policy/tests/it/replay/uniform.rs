@@ -7,10 +7,10 @@ use terrace_policy::TreeView;
 
 use super::store::Replay;
 
-/// Keys are drawn from so many.
+/// Number of different keys.
 const KEYS: u32 = 1 << 24;
 
-/// Flushes a memtable of so many keys.
+/// Flushes a memtable of `keys` keys.
 pub(crate) fn flush(store: &mut Replay, keys: u64, random: &mut Random) {
     let mut memtable = BTreeSet::new();
     while (memtable.len() as u64) < keys {

@@ -156,7 +156,7 @@ impl Zones {
         touched
     }
 
-    /// The zone for what is left of a file.
+    /// The zone for the rest of a file.
     fn place(&self, level: Option<u8>, stream: u16, left: Option<u64>) -> usize {
         let of_reclaim = stream == RECLAIM_STREAM;
         let partly: Vec<PartZone> = (0..)
