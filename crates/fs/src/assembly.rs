@@ -169,7 +169,7 @@ fn describe(member: &Member) -> String {
     format!("the plain device {id} of {capacity}{named}")
 }
 
-/// Whether a block where superblocks may lie is marked as one, of whatever version, damaged or not.
+/// Whether a block where superblocks may lie is marked as one, of any version, damaged or not.
 pub fn holds_store(device: &dyn Device) -> Result<bool, StoreError> {
     Ok(!survey(device)?.is_empty())
 }
@@ -181,7 +181,7 @@ pub fn device_number(device: &Arc<dyn Device>) -> Result<DeviceId, StoreError> {
     Ok(superblock.device)
 }
 
-/// Device 1 of a store and what it is for, as the superblock of device 0 records it; `None` if the
+/// Device 1 of a store and its role, as the superblock of device 0 records it; `None` if the
 /// store has one device. With this record a program finds device 1.
 pub fn second_device(first: &Arc<dyn Device>) -> Result<Option<(Role, Member)>, StoreError> {
     let media = Media::new(&Devices::from(Arc::clone(first)));

@@ -1,10 +1,10 @@
 //! The file system's block of 4096 bytes: how many of them a zone holds, and where a zone is
 //! written next.
 //!
-//! A block has this size whatever the device's logical block is. The capacity of a zone is rounded
-//! down to whole blocks, and what is left is not used. A write pointer inside a block means that a
-//! write was torn, because the file system writes whole blocks; [`pointer()`] then returns `None`.
-//! It does so too for a zone whose state has no pointer, such as a full one.
+//! A block has this size on any device. The capacity of a zone is rounded down to whole blocks, and
+//! the rest is not used. A write pointer inside a block means that a write was torn, because the
+//! file system writes whole blocks; [`pointer()`] then returns `None`. It does so too for a zone
+//! whose state has no pointer, such as a full one.
 //!
 //! `end_writing` finishes a zone that is partly written and will not be written any more.
 

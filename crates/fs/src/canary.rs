@@ -22,13 +22,13 @@ pub enum Rule {
     FailedCopiesGivenBack,
     /// Space that a failed write has taken is given back.
     FailedWritesGivenBack,
-    /// A log's frames are durable before a forced one behind them is written.
+    /// A log's frames are durable before a later forced one is written.
     FramesDurableInOrder,
     /// A read holds the pin of the state that it was planned from until it ends.
     ReadHoldsPin,
     /// The superblock says where the journal begins before older zones are given back.
     SuperblockBeforeRelease,
-    /// The file cache lets go of what is written again, taken back or deleted.
+    /// The file cache drops blocks that are written again, taken back or deleted.
     CacheFollowsWrites,
     /// A commit that needs a flush waits for one of the devices that the journal is not on, too.
     OtherDevicesFlushed,

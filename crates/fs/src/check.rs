@@ -3,13 +3,13 @@
 //! | what | how |
 //! |---|---|
 //! | superblocks and journal | found and replayed, as a mount does |
-//! | copies of superblocks | none of the newest is broken; what a cut may leave is a leftover |
+//! | copies of superblocks | none of the newest is broken; traces of a power cut are leftovers |
 //! | extents | each in the written part of a sequential zone, outside superblock and journal |
 //! | blocks | no block belongs to two files |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | extents of files that are no logs are read, and compared with known checksums |
 //! | logs | frames are read and verified; a sealed log has the length that is recorded |
-//! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
+//! | ends of logs | after the recorded ends of a store that was closed, no frame follows |
 //!
 //! The written part of a zone ends at the write pointer. Where the pointer means nothing, or stands
 //! inside a block, it ends at the zone's capacity. On a device without zones, an extent only has to
@@ -52,9 +52,9 @@ use crate::{BlockAddr, Devices, ZonePlace};
 const READ_BLOCKS: u32 = 256;
 
 impl Fs {
-    /// Checks the store on devices that nobody has mounted for writing. Whatever is damaged in the
-    /// store is in the result. An error if a device is in use by a writer, in the other's place or
-    /// cannot be asked for its zones, if there is no store, or if two devices are not those of one.
+    /// Checks the store on devices that are not mounted for writing. All damage in the store is in
+    /// the result. An error if a device is in use by a writer, in the other's place or cannot be
+    /// asked for its zones, if there is no store, or if two devices are not those of one.
     pub fn check(devices: impl Into<Devices>) -> Result<Checked, StoreError> {
         Self::check_watched(devices, &mut |_, _| {})
     }
@@ -95,7 +95,7 @@ struct Check {
     checked: Checked,
 }
 
-/// Zones and stretches that are not for files, and what they hold.
+/// Zones and stretches that are not for files, and their contents.
 type Reserved = BTreeMap<(DeviceId, ZoneId), &'static str>;
 
 /// Blocks of a file, as it claims them.
@@ -269,7 +269,7 @@ impl Check {
             Ok(scanned) => scanned,
             Err(error) => {
                 self.checked.note_error(&format!("log {id}"), error);
-                // Behind the recorded end of a log that is not sealed, blocks may be leased only.
+                // After the recorded end of a log that is not sealed, blocks may be leased only.
                 let end = if record.sealed { u32::MAX } else { record.known_end() };
                 let (certain, _) = record.extents.without(end, u32::MAX);
                 return certain.extents().collect();
@@ -297,7 +297,7 @@ impl Check {
         self.media.describe(&format!("file {file}"), at)
     }
 
-    /// Whether blocks are none behind a zone's capacity.
+    /// Whether all blocks lie within a zone's capacity.
     fn can_be_read(&self, at: BlockAddr, blocks: u32) -> bool {
         let medium = self.media.of(at.device());
         if !medium.layout().is_zoned() {
@@ -309,7 +309,7 @@ impl Check {
         u64::from(block) + u64::from(blocks) <= u64::from(limit)
     }
 
-    /// Looks for frames of a log behind the end that was recorded when the store was closed.
+    /// Looks for frames of a log after the end that was recorded when the store was closed.
     fn behind(
         &mut self,
         source: &FileSource,

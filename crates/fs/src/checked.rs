@@ -1,4 +1,4 @@
-//! [`Checked`]: the result of a check: counts of what was looked at and verified, and a list of the
+//! [`Checked`]: the result of a check: counts of checked and verified parts, and a list of the
 //! problems found. Traces that a crash may leave are listed apart, as leftovers.
 //!
 //! `names` compares the names of a catalog with those that its files list.
@@ -56,9 +56,9 @@ pub struct Checked {
     /// crash, damage to the last writes can look as if they had not been made.
     pub closed: bool,
     /// Leftovers of a crash; they are no problems. The next opening for writing removes files, and
-    /// the next writer of a log, or closing, removes bytes behind the log's end; on devices, the
+    /// the next writer of a log, or closing, removes bytes after the log's end; on devices, the
     /// next mount for writing replaces a torn superblock. In a store that was closed in order each
-    /// is a problem, except what a killed opening leaves: a journal, `CURRENT.new`, a torn
+    /// is a problem, except the traces of a killed opening: a journal, `CURRENT.new`, a torn
     /// superblock.
     pub leftovers: Vec<Problem>,
     /// Files looked at.
@@ -115,7 +115,7 @@ impl Checked {
         for (id, record) in catalog.files() {
             for name in &record.names {
                 if let Some(other) = listed.insert(name, id) {
-                    let got = format!("file {id} beside file {other}");
+                    let got = format!("file {id} and file {other}");
                     self.note(format!("catalog, name {name:?}"), 0, "one file", got);
                 }
             }

@@ -26,8 +26,8 @@ use crate::space::{Ask, Region, Share};
 use crate::volume::Volume;
 use crate::{AddressSpace, BLOCK, BlockAddr};
 
-/// Large writes before a transaction points at the copies: enough that the flush is small beside
-/// them.
+/// Large writes before a transaction points at the copies: enough that the flush is small in
+/// comparison.
 const STEP_WRITES: u32 = 16;
 /// How often the medium may fail under one copy before that is given up.
 const FAILURES_MAX: u32 = 8;
@@ -74,7 +74,7 @@ impl<'a> Copier<'a> {
     }
 
     /// Copies the first extents that are left, takes them out, and points their files at the
-    /// copies. Each one that was moved so is handed to `moved`. What was copied before an error is
+    /// copies. Each one that was moved so is handed to `moved`. Extents copied before an error are
     /// moved all the same.
     pub(crate) fn step(
         &mut self,
@@ -187,8 +187,8 @@ impl<'a> Copier<'a> {
             return Err(CopyError::Mismatch);
         }
         if old.crc.is_none() {
-            // An unknown checksum stays unknown: a checksum of bytes nobody vouched for would make
-            // damage look sound.
+            // An unknown checksum stays unknown: a checksum of unverified bytes would make damage
+            // look sound.
             new.iter_mut().for_each(|extent| extent.crc = None);
         }
         Ok(())

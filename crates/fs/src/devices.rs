@@ -1,5 +1,5 @@
-//! [`Devices`]: the devices of a store: one of any layout for the tables, and perhaps a plain one
-//! beside it.
+//! [`Devices`]: the devices of a store: one of any layout for the tables, and perhaps a second,
+//! plain one.
 //!
 //! `check_layouts` refuses a second device that is not plain, and more than two devices. It cannot
 //! tell two plain devices that are in each other's place. In the place of a lost offload device,
@@ -41,7 +41,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// A device for the tables, and a plain one beside it.
+    /// A device for the tables, and a second, plain one.
     #[must_use]
     pub fn pair(tables: Arc<dyn Device>, second: Arc<dyn Device>) -> Self {
         Self { all: vec![tables, second], is_second_lost: false }

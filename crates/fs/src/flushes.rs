@@ -9,7 +9,7 @@
 //! device may have carried out before it.
 //!
 //! # Threads
-//! Any number of flushes may be under way. A flush first records its own outcome, and then waits
+//! Any number of flushes may be in flight. A flush first records its own outcome, and then waits
 //! for earlier ones; so no two wait for each other. Each flush that was submitted must be ended,
 //! because others wait for it. Ending one waits, so the caller must hold no lock.
 
@@ -36,7 +36,7 @@ struct State {
     failed: Option<DeviceError>,
 }
 
-/// A flush that is under way.
+/// A flush that is in flight.
 #[derive(Clone, Copy)]
 pub(crate) struct Flush {
     number: u64,
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// A flush of so many milliseconds that is handed over after `start` of them.
+    /// A flush of `time` milliseconds that is handed over after `start` of them.
     fn flush(flushes: &Arc<Flushes>, start: u64, time: u64, ok: bool) -> runner::JoinHandle<bool> {
         let flushes = Arc::clone(flushes);
         runner::spawn("flush", move || {

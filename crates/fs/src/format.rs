@@ -58,8 +58,8 @@ pub const ZONE_BLOCKS_MIN: u32 = 16;
 /// How to make a store.
 #[derive(Clone, Debug, Default)]
 pub struct FormatOptions {
-    /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
-    /// an older store is told apart by it.
+    /// The store's identity; drawn at random if there is none. Never use one twice: the remains of
+    /// an older store are told apart by it.
     pub uuid: Option<Uuid>,
     /// The role of device 1, if there are two devices.
     pub role: Role,
@@ -67,7 +67,7 @@ pub struct FormatOptions {
     /// 512 bytes, or empty. It is only remembered, and may be wrong by then.
     pub second_path: String,
     /// The store's own annotation, which the store has from its first durable write on. Empty for a
-    /// store that anybody may use.
+    /// store that any program may use.
     pub annotation: Annotation,
 }
 
@@ -95,7 +95,7 @@ impl Fs {
         if !geometry.layout.is_zoned() {
             check_size(medium, true)?;
         }
-        // First of all: it reads what an older store left, to start above its generations.
+        // First of all: it reads the superblocks of an older store, to start above its generations.
         let area = SuperblockArea::choose(as_device(medium))?;
         make_room(medium, &reports, &area.zones())?;
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
@@ -184,7 +184,7 @@ fn first_catalog(media: &Media, annotation: &Annotation) -> Result<Catalog, Stor
 }
 
 /// Makes a device, and a plain one for journal and logs, one store. Device 0 gets its superblock
-/// last: what a format that was cut short has left is no store.
+/// last: a format that is cut short leaves no store.
 fn format_both(
     media: &Media,
     (mut tables, mut superblock): (SuperblockArea, Superblock),
@@ -242,8 +242,8 @@ fn zones_of(
     ))
 }
 
-/// Empties what an older owner left partly written, if it takes active slots that the first writes
-/// need.
+/// Empties zones that an older owner left partly written, if they take active slots that the first
+/// writes need.
 fn make_room(
     medium: &Medium,
     reports: &[ZoneReport],

@@ -1,7 +1,7 @@
-//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and some that a program
-//! makes beside it, such as to unmount; `format`, `mount`, `check` and `reclaim`, for example, have
-//! files of their own. The work is done by the [`Volume`], by writers and readers of files,
-//! and by the pools of space.
+//! [`Fs`]: the [`Store`] on devices. This file has the calls of the trait, and some more for
+//! programs, such as to unmount; `format`, `mount`, `check` and `reclaim`, for example, have files
+//! of their own. The work is done by the [`Volume`], by writers and readers of files, and by the
+//! pools of space.
 //!
 //! # Threads
 //! Calls that create, open, reopen, read, write, commit or reserve can wait for devices or space.
@@ -35,9 +35,8 @@ use crate::volume::Volume;
 /// The sequence of a log's first frame.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// Files on a device: in its zones, on its shingled tracks or anywhere on a plain one. A plain
-/// device beside it may hold the journal and the logs, or offloaded tables.
-/// Made by [`Fs::mount`].
+/// Files on a device: in its zones, on its shingled tracks or anywhere on a plain one. A second,
+/// plain device may hold the journal and the logs, or offloaded tables. Made by [`Fs::mount`].
 ///
 /// # Threads
 /// Everything may be called from any actor. A background actor reclaims space while the store is
@@ -78,22 +77,22 @@ impl Fs {
         self.volume.pools.decide_by(placement, reclaim);
     }
 
-    /// From now on jobs have about so much on its way to the device at once: tables are written and
-    /// reclaim copies, by halves of it. 2 MiB where nobody says otherwise.
+    /// Sets about how many bytes a job has in flight at once: writers of tables and reclaim write
+    /// by halves of it. Default: 2 MiB.
     pub fn set_io_size(&self, io_size: ByteCount) {
         let blocks = io_size.0 / 2 / BLOCK as u64;
         self.volume.set_write_blocks(u32::try_from(blocks).unwrap_or(u32::MAX));
     }
 
-    /// Frames of logs that get a writer from now on hold at most so much, and no more than a large
-    /// write; a limit below 64 KiB counts as 64 KiB. Nine times as much is in memory of the log
-    /// that is being written, when writes do not get through. 1 MiB where nobody says otherwise.
+    /// Sets the most bytes in a frame of logs that get a writer from now on; it is no more than a
+    /// large write, and a limit below 64 KiB counts as 64 KiB. When writes do not get through, nine
+    /// times as much of the written log is in memory. Default: 1 MiB.
     pub fn set_log_frame(&self, size: ByteCount) {
         self.volume.set_log_frame_bytes(usize::try_from(size.0).unwrap_or(usize::MAX));
     }
 
-    /// Keeps up to this much of what is written to files in memory from now on, and lets go of it
-    /// as the policy says. With 0, as after the mount, nothing is kept.
+    /// From now on keeps up to `size` of the bytes written to files in memory, and drops them as
+    /// the policy says. With 0, as after the mount, nothing is kept.
     pub fn set_cache(&self, size: ByteCount, policy: CachePolicy) {
         self.volume.cache.set(size, policy);
     }
@@ -132,10 +131,10 @@ impl Fs {
         pool.map_or(ByteCount(0), |pool| pool.kept_on_tracks())
     }
 
-    /// Ends background work and waits for it, records where every log ends, so that what a later
-    /// opening lacks of them is known to be lost, and gives the device up. Everything committed is
-    /// durable already; what handles that are still open ask of the device fails from now on.
-    /// Calling it again does nothing.
+    /// Ends background work and waits for it, records where every log ends, so that a later opening
+    /// knows missing bytes before it to be lost, and gives the device up. Everything committed is
+    /// durable already; requests of handles that are still open fail from now on if they need the
+    /// device. Calling it again does nothing.
     ///
     /// Where the ends cannot be recorded, or a log still has a writer, nothing is lost: the store
     /// is then as after a crash.
@@ -183,7 +182,7 @@ impl Fs {
             return Err(StoreError::Invalid(format!("{expected}, found {left}")));
         }
         // Replay must not meet an address of that device.
-        // The first roll may be one that was under way before such files were deleted.
+        // The first roll may be one that was running before such files were deleted.
         self.volume.journal.roll()?;
         self.volume.journal.roll()?;
         self.volume.journal.forget_others()
@@ -230,7 +229,7 @@ impl Fs {
         }
     }
 
-    /// The reservation of this store that is behind the one of options.
+    /// The reservation of this store under the one of the options.
     fn reserved<'a>(
         &self,
         reservation: Option<&'a Reservation>,
@@ -245,7 +244,7 @@ impl Fs {
         }
     }
 
-    /// The group of this store that is behind the options' one.
+    /// The group of this store under the one of the options.
     fn group(&self, options: &CreateOptions<'_>) -> Result<Option<Arc<Group>>, StoreError> {
         let Some(group) = options.group else { return Ok(None) };
         let lease = group.space().and_then(|space| space.as_any().downcast_ref::<GroupLease>());

@@ -4,9 +4,9 @@
 //! 1. It waits until the pool wants free blocks gathered.
 //! 2. It walks the catalog for the extents that can be moved: those of sealed tables and clients'
 //!    files. Logs stay where they are, and so do deleted files that readers hold.
-//! 3. The pool chooses a span between two free runs, and the [`Copier`] moves what lies there.
+//! 3. The pool chooses a span between two free runs, and the [`Copier`] moves the files there.
 //!
-//! If there is no span, or no room for any copy, gathering is in vain until something comes free.
+//! If there is no span, or no room for any copy, gathering pauses until something comes free.
 //! An extent that cannot be read, does not verify or cannot be written elsewhere stays, and is not
 //! tried again before the next mount. If a commit fails, the actor ends.
 //!
@@ -93,7 +93,7 @@ impl Gatherer<'_> {
         while !left.is_empty() && !pool.is_gathering_stopped() {
             let before = left.len();
             match copier.step(left, |_| {}) {
-                // What was moved has left room behind.
+                // The moved extents have left room.
                 Err(StepError::NoRoom) if left.len() < before => copier.end_region(),
                 result => result?,
             }

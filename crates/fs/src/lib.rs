@@ -6,12 +6,12 @@
 //! | [`Devices`] | a device of any layout, and perhaps a log device or an offload device |
 //! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
-//! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
-//! | [`frame`] | what logs are made of, and how their end is found |
+//! | [`catalog`] | the records of the files, as a pure value, and the changes to it |
+//! | [`frame`] | frames, the parts of logs, and how a log's end is found |
 //! | [`superblock`] | the record from which a mount finds everything else |
 //! | [`journal`] | the log of the catalog's records, on a device |
 //! | [`dir`] | the same store over a plain directory |
-//! | [`inspect`] | what is on the medium, damaged or not, without a mount |
+//! | [`inspect`] | contents of the medium, damaged or not, without a mount |
 //! | [`canary`] | rules that a test can break, to prove that others notice |
 //!
 //! Private modules, some of which have public items:
@@ -20,7 +20,7 @@
 //! |---|---|
 //! | `volume` | the parts of a mounted store, and how a transaction is committed |
 //! | `file`, `cache` | writers, readers and pins of files; written blocks in memory |
-//! | `space`, `reclaim` | who gets which blocks; how zones are emptied |
+//! | `space`, `reclaim` | which writer gets which blocks; how zones are emptied |
 //! | `media`, `medium`, `flushes` | the devices, with counts; which flushes can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `erase` | makes the devices of a store blank |
@@ -32,7 +32,8 @@
 //! # Invariants
 //! - An extent is pointed to a new place only when the copy there is durable.
 //! - On devices, no block of a file is written again while an open handle or a read can see it.
-//! - A commit is acknowledged when it is durable, and what it frees comes free after that.
+//! - A commit is acknowledged when it is durable, and the blocks that it frees come free after
+//!   that.
 //! - No lock is held over a device call. Locks are taken in the order registry, journal, file,
 //!   space; in `dir`, volume, file.
 //! - This crate knows no keys, and of levels only the number in a file's annotation.

@@ -5,7 +5,7 @@
 //! request about one device, such as for its shape or a flush of it alone, goes to its [`Medium`].
 //!
 //! # Threads
-//! Any number of requests may be under way, from any thread. Submitting does not wait for the
+//! Any number of requests may be in flight, from any thread. Submitting does not wait for the
 //! request. The caller has to wait for each ticket once.
 
 use std::sync::{Arc, OnceLock};
@@ -29,7 +29,7 @@ pub(crate) struct Media {
     is_second_lost: bool,
 }
 
-/// A request for blocks that somebody has to wait for.
+/// A request for blocks. It must be waited for.
 #[must_use = "a request that is never waited for is never known to have succeeded"]
 pub(crate) struct BlockTicket {
     device: DeviceId,
@@ -112,7 +112,7 @@ impl Media {
     /// A device of the store.
     ///
     /// # Panics
-    /// If it is none: addresses that are read are checked before anybody uses them.
+    /// If the store has no such device: addresses from the medium are checked before their use.
     pub(crate) fn of(&self, device: DeviceId) -> &Arc<Medium> {
         &self.devices[usize::from(device.0)]
     }
@@ -171,7 +171,8 @@ impl Media {
         all.reduce(|sum, waits| sum.and(&waits)).unwrap_or_default()
     }
 
-    /// Where a block lies, for messages: what lies there and on which device, and the byte of that.
+    /// Where a block lies, for messages: `what` lies there and on which device, and the byte of
+    /// that device.
     pub(crate) fn describe(&self, what: &str, at: BlockAddr) -> (String, u64) {
         let medium = self.of(at.device());
         match medium.layout() {

@@ -14,7 +14,7 @@
 //!   its data. Shutting waits for requests that are just being handed over, unless a panic unwinds.
 //!
 //! # Threads
-//! Any number of requests may be under way. Submitting does not wait for the request. Waiting for a
+//! Any number of requests may be in flight. Submitting does not wait for the request. Waiting for a
 //! flush also waits for earlier ones. No lock is held over either.
 
 use std::sync::Arc;

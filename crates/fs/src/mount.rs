@@ -2,16 +2,16 @@
 //!
 //! # Steps
 //! 1. Claim the devices within this process: for one mount that writes, or for any number that
-//!    read. Refuse a device 1 that is not plain. For writing, flush the devices, so that what is
+//!    read. Refuse a device 1 that is not plain. For writing, flush the devices, so that bytes once
 //!    read cannot be lost later.
 //! 2. Find the superblocks, refuse devices that do not belong together or that this version cannot
 //!    use, and replay the journal.
 //! 3. Read every unsealed log to its end. If one of them is damaged, the mount fails, even a
 //!    read-only one.
 //! 4. Make the counts of zones from the catalog and the device's report. On a device without zones,
-//!    find what is free from the catalog and the stretches of journal and superblock. Extents that
-//!    cannot be right end the mount; for example, if those of one zone are longer together than
-//!    what is written there. If one extent reaches past the write pointer, the medium has lost
+//!    find the free blocks from the catalog and the stretches of journal and superblock. Extents
+//!    that cannot be right end the mount; for example, if those of one zone are longer together
+//!    than its written part. If one extent reaches past the write pointer, the medium has lost
 //!    data: the mount goes on, and does not write to that zone.
 //! 5. For writing, on a device with zones, finish active zones that will not be written any more.
 //!    Finish further ones if too many are active.
@@ -77,7 +77,7 @@ pub struct MountOptions {
     pub placement: Arc<dyn Placement>,
     /// Which zones are emptied.
     pub reclaim: Arc<dyn Reclaim>,
-    /// Whether a background actor reclaims. Without it nobody waits for reclaim, and
+    /// Whether a background actor reclaims. Without it no writer waits for reclaim, and
     /// [`Fs::reclaim_one`] is the only reclaim; for tests and tools.
     pub background: bool,
 }
@@ -224,7 +224,7 @@ fn read_logs(
         .collect()
 }
 
-/// The records that end the recovered logs, so that what lies behind never comes back.
+/// The records that end the recovered logs, so that bytes after the ends never come back.
 fn log_ends(logs: &[RecoveredLog], epoch: u32) -> Vec<Record> {
     if canary::is_broken(Rule::LogEndJournaled) {
         return Vec::new();
@@ -301,8 +301,8 @@ fn zone_table(
                 zone.unsealed += extent.blocks;
             }
             if end > zone.written {
-                // The medium lost what it had acknowledged. It is not written again; reading what
-                // is missing, or a check, tells.
+                // The medium lost acknowledged bytes. The zone is not written again; reads of
+                // missing bytes, or a check, report it.
                 (zone.written, zone.condition) = (zone.capacity, Condition::ReadOnly);
             }
             if end == zone.written {
@@ -353,7 +353,7 @@ fn plain_pool(
     PlainPool::new(Arc::clone(medium), &used, holds).map_err(|extent| {
         let id = owners.iter().find(|(_, of)| *of == extent).map_or(FileId::STORE, |(id, _)| *id);
         let (region, offset) = media.describe(&format!("catalog: file {id}"), extent.first);
-        let expected = "extents beside journal and superblock, none twice".into();
+        let expected = "extents apart from journal and superblock, none twice".into();
         let got = format!("{} blocks at {}", extent.blocks, extent.first);
         StoreError::Corruption { region, offset, expected, got }
     })
@@ -377,7 +377,7 @@ fn bare_zone(geometry: &Geometry, report: &ZoneReport) -> Zone {
     }
 }
 
-/// Whether a zone can hold blocks from its block `first` on, beside what is counted already.
+/// Whether a zone can hold blocks from its block `first` on, in addition to those counted already.
 fn fits(zone: &Zone, first: u32, blocks: u32) -> bool {
     let used = zone.live.checked_add(zone.unsealed).and_then(|used| used.checked_add(blocks));
     zone.condition.holds_data()
@@ -392,7 +392,7 @@ fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
 }
 
 /// A zone whose files claim more blocks than are written: some of them twice, since each extent
-/// ends within what is written.
+/// ends within the written part.
 fn overfull(zone: ZoneId, found: &Zone, grid: &ZoneGrid) -> StoreError {
     let (region, offset) = grid.describe("catalog: files", ZonePlace { zone, block: 0 });
     let got = format!("{} blocks in {} written ones", found.live + found.unsealed, found.written);

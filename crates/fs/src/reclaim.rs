@@ -5,9 +5,9 @@
 //!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that the pool shows it.
-//! 2. A [`Copier`] moves live extents of the victim, step by step. The pool remembers what was
-//!    moved, to count what is deleted soon after.
-//! 3. The victim is free once its last extent is gone and nobody reads there any more.
+//! 2. A [`Copier`] moves live extents of the victim, step by step. The pool remembers the moved
+//!    blocks, to count those that are deleted soon after.
+//! 3. The victim is free once its last extent is gone and no reader is left there.
 //!
 //! # Failures
 //! - If no space is left for a copy, the work on the victim ends.
@@ -65,8 +65,8 @@ impl Fs {
         self.reclaimer.as_ref().map_or(0, |reclaimer| reclaimer.mismatches())
     }
 
-    /// Bytes that reclaim has moved in vain since the mount: their file was deleted before as much
-    /// was written as was free when they were moved.
+    /// Bytes that reclaim has moved for nothing since the mount: their file was deleted before the
+    /// space that was free when they were moved had been written.
     #[must_use]
     pub fn moved_in_vain(&self) -> ByteCount {
         self.volume.pools.zoned().map_or(ByteCount(0), |zoned| zoned.moved_in_vain())
@@ -111,7 +111,7 @@ impl Reclaimer {
     }
 
     /// Empties one zone, if the policy finds one worth it, unless `stop` says otherwise between two
-    /// steps. `asked`: somebody asked for it. An error only if the store takes no commits any more.
+    /// steps. `asked`: a caller asked for it. An error only if the store takes no commits any more.
     pub(crate) fn run_once(
         &self,
         volume: &Volume,

@@ -5,7 +5,7 @@
 //! - The runs of a device follow each other without a gap, from its start to its end. Neighbours of
 //!   the same use and level are one run.
 //! - A block that no file, journal, superblock, lease, guard or free run has is [`RunUse::Dead`].
-//!   For example, readers hold what was deleted or trimmed there, or the medium has failed there.
+//!   For example, readers hold deleted or trimmed bytes there, or the medium has failed there.
 //!   So are blocks that were written to a table or a client's file and are in no record of the
 //!   catalog yet.
 //!
@@ -40,7 +40,7 @@ pub enum RunUse {
     /// Nothing that the catalog has: readers hold the deleted file, the medium has failed, or a
     /// table or client's file is being written there.
     Dead,
-    /// Free, and cannot be written: a write would destroy what lies behind it.
+    /// Free, and cannot be written: a write would destroy the data after it.
     Guard,
     /// Free.
     Free,
@@ -76,12 +76,13 @@ pub struct FreeSpace {
     pub fragments: ByteCount,
 }
 
-/// A shorter free run is a fragment: so many tables, of the mean size. A set of SEALDB has 27.48
-/// MB, which is 7 of its tables, and its authors count shorter runs (MSST '18, section IV-C).
+/// A free run shorter than this number of tables of the mean size is a fragment. A set of SEALDB
+/// has 27.48 MB, which is 7 of its tables, and its authors count shorter runs (MSST '18, section
+/// IV-C).
 const FRAGMENT_TABLES: u64 = 7;
 
 impl FreeSpace {
-    /// Of these free runs, on a device that holds so many tables of so many bytes together.
+    /// Of these free runs, on a device that holds `tables` tables of `bytes_of_tables` together.
     #[must_use]
     pub fn of(free: &[Range<u64>], tables: u64, bytes_of_tables: u64) -> Self {
         let least = FRAGMENT_TABLES.saturating_mul(bytes_of_tables) / tables.max(1);

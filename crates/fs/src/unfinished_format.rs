@@ -1,13 +1,13 @@
-//! Recognises a device with zones that holds nothing but what a format has left that was cut short
-//! on a blank one: the front of a journal's first snapshot, without files, and no superblock.
+//! Recognises a blank device with zones on which a format was cut short. It holds nothing but the
+//! front of a journal's first snapshot, without files, and no superblock.
 //!
-//! It is told by what lies there, so that nothing that anybody wrote is taken for it:
+//! It is told by its contents, so that no data of a user is taken for it:
 //! - No block where superblocks may lie is marked as one.
-//! - Each zone that is written begins with up to three frames of such a snapshot. Its UUID is known
-//!   to nobody, so the frames are verified by their own tag. A frame more, as the first mount
-//!   writes it, makes the device one in use.
-//! - Behind them at most one block was written, torn by a power cut. Behind no frame, it is zeros.
-//!   So if the first block was torn, and shows other bytes, the device is not recognised.
+//! - Each zone that is written begins with up to three frames of such a snapshot. Its UUID is
+//!   unknown, so the frames are verified by their own tag. A frame more, as the first mount writes
+//!   it, makes the device one in use.
+//! - After them at most one block was written, torn by a power cut. Without a frame before it, it
+//!   is zeros. So if the first block was torn, and shows other bytes, the device is not recognised.
 //!
 //! Zones that have failed are passed over, and conventional ones, which have no pointer that tells.
 //! Nothing is written.
@@ -22,7 +22,7 @@ use crate::journal::{SNAPSHOT_FRAMES, is_first_snapshot};
 use crate::superblock::survey;
 use crate::{AddressSpace, ZoneGrid};
 
-/// Whether a device with zones holds nothing but what a format that was cut short has left. It can
+/// Whether a device with zones holds nothing but the traces of a format that was cut short. It can
 /// be formatted again.
 ///
 /// # Errors
@@ -70,7 +70,7 @@ fn holds_nothing(device: &dyn Device, report: &ZoneReport) -> Result<bool, Store
     if written > 0 {
         let read = device.read(report.start, written as u32, Cause::Recovery);
         bytes = read.map_err(|error| {
-            StoreError::io(format!("reading what is written in zone {}", report.zone), error)
+            StoreError::io(format!("reading the written part of zone {}", report.zone), error)
         })?;
     }
     // Where sectors are smaller than blocks, a frame may be there but for its padding.

@@ -5,7 +5,7 @@
 //!
 //! `devices`, `zones` and `audit` wait for the device. Device, catalog and counts are asked one
 //! after the other, so while others write, the parts of a report can be of different moments. For
-//! an audit, which compares them, nobody may write.
+//! an audit, which compares them, there must be no writes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,7 +30,7 @@ pub enum ZoneUse {
     Superblock,
     /// Holds a part of the journal.
     Journal,
-    /// Holds bytes of write-ahead logs, perhaps beside others.
+    /// Holds bytes of write-ahead logs, perhaps among others.
     Log,
     /// Holds bytes of other files.
     Data,
@@ -125,8 +125,8 @@ struct Contents {
     has_log: bool,
 }
 
-/// Walks these files alone, a part of them at a time. By id, as the catalog has them: one is then
-/// found beside the one before it.
+/// Walks these files alone, a part of them at a time. By id, as the catalog has them: each is then
+/// found next to the one before it.
 impl ZonesSource for Fs {
     fn placed(&self, files: &[FileId]) -> ZonesView {
         let mut files = files.to_vec();
@@ -286,7 +286,7 @@ impl Fs {
         found.into_iter().map(|(zone, blocks)| (zone, bytes(blocks))).collect()
     }
 
-    /// The devices of the store, by number: what they are, and how their space is used.
+    /// The devices of the store, by number: kind and use of space.
     #[must_use]
     pub fn devices(&self) -> Vec<DeviceUsage> {
         let media = self.volume.media.iter().zip(self.volume.pools.rooms());

@@ -47,7 +47,7 @@ impl BlockAddr {
         (self.high as u64) << 32 | self.low as u64
     }
 
-    /// The address so many blocks further on.
+    /// The address `blocks` further on.
     ///
     /// # Panics
     /// If there is none.

@@ -1,6 +1,6 @@
 //! Addresses of blocks, and conversions between addresses, zones and places in zones.
 //!
-//! | part | what it is |
+//! | part | meaning |
 //! |---|---|
 //! | [`BlockAddr`] | a device, and the number of a block on it |
 //! | [`ZoneGrid`] | the zones of a device: in which zone and logical block an address lies |

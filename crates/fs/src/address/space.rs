@@ -26,12 +26,12 @@ pub struct AddressSpace {
 enum Ground {
     /// Blocks of zones.
     Zoned(ZoneGrid),
-    /// So many blocks without borders.
+    /// A number of blocks without borders.
     Plain(u64),
 }
 
 impl Ground {
-    /// The number of the first block behind the device.
+    /// The number of the first block after the device.
     fn end(&self) -> u64 {
         match self {
             Self::Zoned(grid) => grid.end(),
@@ -67,7 +67,7 @@ impl AddressSpace {
         Self { devices: self.devices.into_iter().chain([Ground::Zoned(grid)]).collect() }
     }
 
-    /// With one more device, which has so many blocks and no zones.
+    /// With one more device, which has `blocks` blocks and no zones.
     #[must_use]
     pub fn with_plain(self, blocks: u64) -> Self {
         let last = [Ground::Plain(blocks.min(BlockAddr::BLOCKS_MAX))];

@@ -1,9 +1,9 @@
 //! [`ZoneGrid`]: converts between block addresses and the zones of a device.
 //!
-//! Blocks are numbered from the start of the device. A zone takes as many numbers as there are
-//! blocks in the zone *size*, rounded up: the *stride*. (The last zone may be shorter.) So block
-//! `b` lies in zone `b / stride`, whatever the zone's capacity is. A zone of 2 GiB with a capacity
-//! of 1077 MiB (NVMe ZNS), for example, takes 524,288 numbers, of which 275,712 can be used.
+//! Blocks are numbered from the start of the device. A zone takes one number for each block of the
+//! zone *size*, rounded up: the *stride*. (The last zone may be shorter.) So block `b` lies in zone
+//! `b / stride`, whatever the zone's capacity. A zone of 2 GiB with a capacity of 1077 MiB (NVMe
+//! ZNS), for example, takes 524,288 numbers, of which 275,712 can be used.
 //!
 //! # Invariants
 //! - Where a block lies depends on its number and on the zone size alone. It is the same on two
@@ -80,7 +80,7 @@ impl ZoneGrid {
         self.device
     }
 
-    /// The number of the first block that is behind all zones.
+    /// The number of the first block after all zones.
     #[must_use]
     pub fn end(&self) -> u64 {
         let before = self.stride.saturating_mul(u64::from(self.zones).saturating_sub(1));
@@ -107,8 +107,7 @@ impl ZoneGrid {
         BlockAddr::new(self.device, u64::from(zone.0) * self.stride + u64::from(block))
     }
 
-    /// The zone that a block of the device lies in. Behind the last zone, the last zone there can
-    /// be.
+    /// The zone that a block of the device lies in. After the last zone, the largest possible zone.
     #[must_use]
     pub fn zone(&self, at: BlockAddr) -> ZoneId {
         debug_assert_eq!(at.device(), self.device, "{at}");
@@ -144,8 +143,8 @@ impl ZoneGrid {
         self.lba(at).0.saturating_mul(self.logical_block.into())
     }
 
-    /// A place in words, for messages: what lies there, on which device and in which zone; and the
-    /// byte of the device.
+    /// A place in words, for messages: `what` lies there, on which device and in which zone; and
+    /// the byte of the device.
     pub(crate) fn describe(&self, what: &str, place: ZonePlace) -> (String, u64) {
         let region = format!("{what} on device {} (zone {})", self.device, place.zone);
         (region, self.byte(self.addr_of(place)))

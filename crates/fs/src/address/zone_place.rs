@@ -1,6 +1,6 @@
 //! [`ZonePlace`]: a position in a zone, as the zone and a number of blocks from its start.
 //!
-//! Unlike a [`BlockAddr`](super::BlockAddr), it can name the end of a zone, behind the last block.
+//! Unlike a [`BlockAddr`](super::BlockAddr), it can name the end of a zone, after the last block.
 //! The address that is computed for that end can be the one of the next zone's first block.
 
 use std::fmt;

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - The contents do not exceed the size of the cache. A block counts as its data and 64 bytes
-//!   more, and a file as 256 bytes besides.
+//!   more, and a file as 256 bytes in addition.
 //! - A file with blocks in the cache stands once in the order of eviction.
 //!
 //! If a new block does not fit, blocks leave in the order of the [`CachePolicy`]. If none may leave
@@ -22,9 +22,9 @@ use crate::BLOCK;
 /// Bytes reckoned for a block: its data, the head of their allocation, and its entry in the map of
 /// its file.
 pub(super) const BLOCK_COST: u64 = BLOCK as u64 + 64;
-/// Bytes reckoned for a file besides.
+/// Bytes reckoned for a file in addition to its blocks.
 pub(super) const FILE_COST: u64 = 256;
-/// The level of files that have none: behind all others.
+/// The level of files that have none: after all others.
 const NO_LEVEL: u8 = u8::MAX;
 
 /// A block's bytes.
@@ -37,7 +37,7 @@ pub(super) struct Contents {
     policy: CachePolicy,
     used: u64,
     files: BTreeMap<FileId, CachedFile>,
-    /// Files with blocks; the first is what leaves next.
+    /// Files with blocks; the first one leaves next.
     order: BTreeSet<(Rank, FileId)>,
 }
 
@@ -53,7 +53,7 @@ struct CachedFile {
 }
 
 impl Contents {
-    /// Nothing, with room for so much.
+    /// An empty cache with room for `size` bytes.
     pub(super) fn new(size: u64, policy: CachePolicy) -> Self {
         Self { size, policy, ..Self::default() }
     }
@@ -75,7 +75,7 @@ impl Contents {
         self.files.keys().copied().collect()
     }
 
-    /// Has room for so much from now on.
+    /// Has room for `size` bytes from now on.
     pub(super) fn resize(&mut self, size: u64) {
         self.size = size;
         let refused: Vec<FileId> =
@@ -98,7 +98,7 @@ impl Contents {
         blocks.into_iter().flatten().map(|(at, block)| (*at, block))
     }
 
-    /// Lets in a block that has just been written; what was there of it before is gone, whether or
+    /// Lets in a block that has just been written; its older bytes leave in any case, whether or
     /// not there is room.
     pub(super) fn insert(&mut self, id: FileId, level: Option<u8>, at: u32, block: Block) {
         self.forget_range(id, at, at + 1);

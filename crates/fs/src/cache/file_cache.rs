@@ -39,7 +39,7 @@ pub(crate) struct FileCache {
 }
 
 impl FileCache {
-    /// Has room for so much from now on. Under another policy it begins empty.
+    /// Has room for `size` bytes from now on. Under another policy it begins empty.
     pub(crate) fn set(&self, size: ByteCount, policy: CachePolicy) {
         let mut contents = self.contents.write();
         if contents.policy() == policy {

@@ -1,5 +1,5 @@
-//! [`Effects`]: what a transaction gives back: the files that it deletes, the blocks that it frees,
-//! and the parts of logs' leases that it ends.
+//! [`Effects`]: the things that a transaction gives back: the files that it deletes, the blocks
+//! that it frees, and the parts of logs' leases that it ends.
 //!
 //! This is a list to be carried out later, once the transaction is durable: until then, a power cut
 //! brings back the state that needs these blocks. Each entry has the file's extent map of before,
@@ -42,8 +42,8 @@ pub struct Deleted {
 pub struct Effects {
     /// Blocks that held bytes of a file and now hold garbage.
     pub freed: Vec<Freed>,
-    /// Blocks that were leased to a log and never held anything the catalog knows of: what lies
-    /// behind the cut when a log is sealed, extended or cut at recovery.
+    /// Blocks that were leased to a log and never held anything the catalog knows of: those after
+    /// the cut when a log is sealed, extended or cut at recovery.
     pub unleased: Vec<Freed>,
     /// Files that are gone.
     pub deleted: Vec<Deleted>,

@@ -5,7 +5,7 @@
 //!
 //! # Invariants
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
-//! - What is left of a piece that is cut has no checksum: the old one would be wrong for it.
+//! - The rest of a piece that is cut has no checksum: the old one would be wrong for it.
 //!
 //! On a device with zones, an extent lies in one zone. This module knows no zones, so code that
 //! makes or lengthens an extent has to ask the [`AddressSpace`](crate::AddressSpace).
@@ -51,7 +51,7 @@ impl Extent {
         self.start() + u64::from(self.blocks)
     }
 
-    /// Whether both name the same blocks, whatever is known of their checksum.
+    /// Whether both name the same blocks, regardless of their checksums.
     #[must_use]
     pub fn same_blocks(&self, other: &Self) -> bool {
         (self.first, self.blocks) == (other.first, other.blocks)
@@ -63,7 +63,7 @@ impl Extent {
         self.first <= other.first && self.device() == other.device() && other.end() <= self.end()
     }
 
-    /// Whether `at` is the address behind its last block. In another zone, perhaps.
+    /// Whether `at` is the address after its last block, perhaps in another zone.
     #[must_use]
     pub fn ends_at(&self, at: BlockAddr) -> bool {
         self.device() == at.device() && self.end() == at.block()
@@ -100,9 +100,9 @@ impl Mapped {
 pub struct ExtentMap(Box<[Mapped]>);
 
 impl ExtentMap {
-    /// A file made of these extents, one behind the other from block `at` of the file on; `None`
-    /// if one of them is empty or ends behind [`BlockAddr::BLOCKS_MAX`], or if the file would have
-    /// more than `u32::MAX` blocks.
+    /// A file made of these extents, one after the other from block `at` of the file on; `None` if
+    /// one of them is empty or ends after [`BlockAddr::BLOCKS_MAX`], or if the file would have more
+    /// than `u32::MAX` blocks.
     #[must_use]
     pub fn consecutive(at: u32, extents: &[Extent]) -> Option<Self> {
         let mut next = at;
@@ -119,7 +119,7 @@ impl ExtentMap {
     }
 
     /// A map of these pieces; `None` if they are not in order or overlap, if one is empty or ends
-    /// behind [`BlockAddr::BLOCKS_MAX`], or if the file would have more than `u32::MAX` blocks.
+    /// after [`BlockAddr::BLOCKS_MAX`], or if the file would have more than `u32::MAX` blocks.
     #[must_use]
     pub fn from_pieces(pieces: Vec<Mapped>) -> Option<Self> {
         let mut next = 0;
@@ -226,7 +226,7 @@ impl ExtentMap {
         left
     }
 
-    /// With the extents appended behind the last mapped block; `None` as for
+    /// With the extents appended after the last mapped block; `None` as for
     /// [`consecutive`](Self::consecutive).
     #[must_use]
     pub fn extended(&self, extents: &[Extent]) -> Option<Self> {

@@ -71,8 +71,8 @@ impl FileRecord {
         }
     }
 
-    /// The block of a log before which its last run must be whole: what it lacks before it is lost,
-    /// and no torn tail.
+    /// The block of a log before which its last run must be whole: missing frames before it are
+    /// lost ones, not a torn tail.
     #[must_use]
     pub fn known_end(&self) -> u32 {
         match (self.durable, self.runs.last()) {

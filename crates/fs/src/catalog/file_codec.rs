@@ -104,7 +104,7 @@ fn size_fits(kind: FileKind, size: u64, extents: &ExtentMap, end: u32) -> bool {
     }
 }
 
-/// The block of the first run, or of the durable end, that is not behind the one before it.
+/// The block of the first run, or of the durable end, that does not come after the one before it.
 fn first_out_of_order(runs: &[LogRun], durable: Option<LogMark>, end: u32) -> Option<u64> {
     let durable = durable.map(|mark| (mark.block, mark.sequence, mark.size));
     let places = runs.iter().map(|run| (run.block, run.sequence, run.offset)).chain(durable);

@@ -4,15 +4,15 @@
 //! The [`Catalog`] changes by [`Record`]s. A commit stages the records of a transaction on it, and
 //! a replay of the journal applies the same records in the same order to a snapshot.
 //!
-//! | part | what it is |
+//! | part | content |
 //! |---|---|
 //! | [`Catalog`] | `state`: all files and names, and their snapshots |
-//! | [`FileRecord`] | what is known of one file |
+//! | [`FileRecord`] | the record of one file |
 //! | [`ExtentMap`] | where a file's blocks are |
 //! | [`Record`], `staging` | a change; how changes are applied, all of a transaction or none |
-//! | [`Effects`] | what comes free once a transaction is durable |
+//! | [`Effects`] | blocks and files that come free once a transaction is durable |
 //! | `zone_levels` | the levels of the files in each zone, for reclaim |
-//! | the others | codecs of what records and snapshots are made of |
+//! | the others | codecs of the parts of records and snapshots |
 //!
 //! # Invariants
 //! - The counter of file ids moves past the ids that records name, and the counter of epochs past

@@ -26,11 +26,11 @@ use crate::growing::{read_epoch, read_file_id, read_sequence};
 
 /// A change of the catalog.
 ///
-/// Where a field is a file that has a name, [`FileId::STORE`] stands for "whichever file has this
+/// Where a field is a file that has a name, [`FileId::STORE`] stands for "the file that has this
 /// name when the record is staged"; staging fills in the id, and only resolved records are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// A mount for writing starts: its epoch is used by nobody else, and file ids below
+    /// A mount for writing starts: no other mount uses its epoch, and file ids below
     /// `next_file` may have been given out before it.
     Mount {
         /// The epoch of this mount.
@@ -134,7 +134,7 @@ pub enum Record {
         /// Extents that the catalog has there now.
         extents: Vec<Extent>,
     },
-    /// A recovery has found where a log ends; what is appended now is a new run.
+    /// A recovery has found where a log ends; later appends are a new run.
     LogEnd {
         /// The log.
         id: FileId,
@@ -162,7 +162,7 @@ pub enum Record {
     LogDurable {
         /// The log.
         id: FileId,
-        /// The block of the file behind the last durable frame.
+        /// The block of the file after the last durable frame.
         end: u32,
         /// The payload bytes up to there.
         size: u64,

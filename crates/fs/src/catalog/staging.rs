@@ -1,8 +1,8 @@
 //! [`Staging`]: applies the records of a transaction to a catalog, and can take them back together.
 //!
 //! Records are applied in order, and each sees the changes of those before it. Each change saves
-//! what it replaces. After an error, the caller has `revert` put the saved parts back, the last one
-//! first. Blocks and files that the records give up are gathered as [`Effects`].
+//! the parts that it replaces. After an error, the caller has `revert` put the saved parts back,
+//! the last one first. Blocks and files that the records give up are collected as [`Effects`].
 //!
 //! While a snapshot is being replayed, some files are still to come. Changes to those are left out.
 //! The counters of ids and epochs, and the mark of a closed store, are kept up to date all the
@@ -252,7 +252,7 @@ impl<'a> Staging<'a> {
         self.remap(id, left, freed)
     }
 
-    /// Gives a file another map and frees what it no longer names.
+    /// Gives a file another map and frees the blocks that it no longer names.
     fn remap(&mut self, id: FileId, map: ExtentMap, freed: Vec<Extent>) -> Result<(), StoreError> {
         let mut file = self.file(id)?.clone();
         let before = std::mem::replace(&mut file.extents, Arc::new(map));

@@ -6,9 +6,9 @@
 //! - [`next_file`](Catalog::next_file) is above the ids of all files here. It also grows with ids
 //!   that a record names or sets aside, so a file that was deleted does not give its id to another.
 //!   [`next_epoch`](Catalog::next_epoch) grows with the epochs of mounts.
-//! - A transaction that fails leaves nothing behind, and the counters are as before.
+//! - A transaction that fails changes nothing, and the counters are as before.
 //! - A snapshot is replayed chunk by chunk, in the order of file ids. Meanwhile, changes to files
-//!   behind the last chunk are left out, because a later chunk has them.
+//!   after the last chunk are left out, because a later chunk has them.
 //!
 //! An id that was given out and that no record names is not known here.
 
@@ -68,8 +68,7 @@ impl Catalog {
         self.get(id).ok_or(StoreError::NotFound(id))
     }
 
-    /// Puts a file's record in the place of the one it had, or takes it away; returns what was
-    /// there.
+    /// Puts a file's record in the place of the one it had, or takes it away; returns the old one.
     pub(super) fn put(&mut self, id: FileId, record: Option<FileRecord>) -> Option<FileRecord> {
         if let Some(record) = &record {
             self.levels.add(record, &self.space);

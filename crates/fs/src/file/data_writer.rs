@@ -1,4 +1,4 @@
-//! Writer of tables and clients' files on devices: large writes, at most two under way at a time.
+//! Writer of tables and clients' files on devices: large writes, at most two in flight at a time.
 //!
 //! 1. Appends fill a buffer of one large write. When more is appended to a full buffer, its blocks
 //!    get a place in the writer's region and go to the device. A third write waits for the first.
@@ -47,7 +47,7 @@ use crate::catalog::Record;
 use crate::space::{Ask, Member, Pool, Region, Share};
 use crate::volume::Volume;
 
-/// Writes under way at once: one on the medium, one waiting in the device's queue.
+/// Writes in flight at once: one on the medium, one waiting in the device's queue.
 const WRITES_MAX: usize = 2;
 
 /// See the [module](self).
@@ -63,7 +63,7 @@ pub(crate) struct DataWriter {
     /// Bytes left of the reservation.
     meter: Option<Arc<AtomicU64>>,
     pub(super) region: Option<Arc<Region>>,
-    /// The regions of the writes under way.
+    /// The regions of the writes in flight.
     regions: VecDeque<Arc<Region>>,
     /// Buffers of completed writes, to be used again: fresh memory costs more than copying.
     spare: Vec<IoBuf>,
@@ -121,7 +121,7 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Starts writing the first blocks of the buffer, as many as fit the region.
+    /// Starts writing the first blocks of the buffer, up to the room of the region.
     fn push(&mut self, pad: bool) -> Result<(), StoreError> {
         while self.regions.len() >= WRITES_MAX {
             self.settle()?;
@@ -164,8 +164,8 @@ impl DataWriter {
     }
 
     /// A place for at most `blocks` blocks, in the region at hand or in another. `may_settle`:
-    /// before anybody has to wait or to give up a zone for another region, the writes under way are
-    /// waited for. They may be what takes the active slot that is wanted.
+    /// before any writer has to wait or to give up a zone for another region, the writes in flight
+    /// are waited for. They may hold the active slot that is wanted.
     pub(super) fn claim(
         &mut self,
         blocks: u32,
@@ -214,7 +214,7 @@ impl DataWriter {
         let Some(region) = self.regions.front().cloned() else { return Ok(()) };
         let (ticket, chunk) = {
             let mut state = self.file.lock();
-            let chunk = state.tail().in_flight.front_mut().expect("a write under way");
+            let chunk = state.tail().in_flight.front_mut().expect("a write in flight");
             (chunk.ticket.take(), Chunk { bytes: Arc::clone(&chunk.bytes), ticket: None, ..*chunk })
         };
         let result = ticket.map(|ticket| self.volume.media.wait(ticket));
@@ -233,7 +233,7 @@ impl DataWriter {
             result if self.failed.is_some() => {
                 match result {
                     Ok(_) => {}
-                    // Behind a hole: the write that failed first has decided about the zone.
+                    // After a hole: the write that failed first has decided about the zone.
                     Err(DeviceError::NotAtWritePointer { .. }) => region.settle(false),
                     // The zone is given up; there is nothing to write elsewhere.
                     Err(error) => drop(self.give_up(&region, error)),
@@ -304,7 +304,7 @@ impl DataWriter {
         }
     }
 
-    /// Records what has been written since the last sync, in the catalog if it knows the file.
+    /// Records the bytes written since the last sync, in the catalog if it knows the file.
     fn note_synced(&mut self) -> Result<(), StoreError> {
         let record = {
             let mut state = self.file.lock();

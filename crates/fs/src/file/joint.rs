@@ -1,9 +1,9 @@
-//! [`Joint`]: plan of a request that reads parts of several files, because the files lie one behind
+//! [`Joint`]: plan of a request that reads parts of several files, because the files lie one after
 //! the other on a device.
 //!
 //! 1. [`Joint::add`] takes the part of a file if the file is sealed, so that all of it is on the
-//!    device, and if it follows the file before it: its first block for the part lies behind the
-//!    last block of that file. What lies between the two parts is the rest of that file.
+//!    device, and if it follows the file before it: its first block for the part follows the last
+//!    block of that file. Between the two parts lies the rest of that file.
 //! 2. The plan holds the pin of each file's state, so that the blocks are not written again before
 //!    the plan is dropped.
 //!
@@ -35,7 +35,7 @@ pub(super) struct Joint {
 }
 
 impl Joint {
-    /// Nothing yet, of at most so many bytes.
+    /// An empty plan for at most `most` bytes.
     pub(super) fn new(most: ByteCount) -> Self {
         let blocks_max = u32::try_from(most.0 / BLOCK as u64).unwrap_or(u32::MAX);
         let (file_end, starts, pins) = (Some(0), Vec::new(), Vec::new());

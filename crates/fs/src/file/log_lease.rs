@@ -1,13 +1,13 @@
 //! [`LogLease`]: the room that a log's next frames go to.
 //!
-//! - A frame goes behind the last one if the lease has room for it, else to the start of another
+//! - A frame goes after the last one if the lease has room for it, else to the start of another
 //!   lease.
 //! - If the catalog knows the log, the journal records a lease before the first frame goes there,
 //!   so that after a crash the log can be followed from lease to lease. If not, the transaction
 //!   that creates the log will record the lease. [`take_early`](LogLease::take_early) takes a lease
 //!   in time for that, if there is space to spare and the log is in no placement group.
-//! - A lease is recorded with the log's block at which it begins, which is where the frames before
-//!   it end. So no frame may be under way when a lease is taken.
+//! - A lease is recorded with the log's block at which it begins, where the frames before it end.
+//!   So no frame may be in flight when a lease is taken.
 //!
 //! This module writes no frames, and does not know which are durable.
 //!
@@ -51,27 +51,27 @@ impl LogLease {
         Arc::clone(self.volume.pools.of_kind(self.file.kind))
     }
 
-    /// Says anew what the next leases are asked for with.
+    /// Sets the hint and the rank for the next leases.
     pub(super) fn place_next(&mut self, hint: PlacementHint, rank: Rank) {
         (self.ask.hint, self.ask.rank) = (hint, rank);
     }
 
-    /// Whether so many blocks fit the rest of the lease.
+    /// Whether `blocks` fit the rest of the lease.
     pub(super) fn has_room(&self, blocks: u32) -> bool {
         let rest = self.region.as_ref().and_then(|region| region.rest());
         rest.is_some_and(|(_, room)| room >= blocks)
     }
 
-    /// Claims the place of a frame of so many blocks. Where it does not [fit](Self::has_room), the
-    /// log goes on in another lease from its block `end` on, which is known while no frame is under
-    /// way.
+    /// Claims the place of a frame of `blocks` blocks. Where it does not [fit](Self::has_room), the
+    /// log goes on in another lease from its block `end` on, which is known while no frame is in
+    /// flight.
     pub(super) fn place(
         &mut self,
         blocks: u32,
         end: Option<u32>,
     ) -> Result<(Arc<Region>, BlockAddr), StoreError> {
         if !self.has_room(blocks) {
-            let end = end.expect("no frame is under way when a lease is taken");
+            let end = end.expect("no frame is in flight when a lease is taken");
             self.region = None;
             self.ask.least = blocks;
             let pool = self.pool();
@@ -130,13 +130,13 @@ impl LogLease {
         self.volume.pools.free(&[dead], Share::Unsealed);
     }
 
-    /// Lets others write behind the last frame. The next one takes another lease.
+    /// Lets other writers write after the last frame. The next one takes another lease.
     pub(super) fn end(&mut self) {
         self.region = None;
         self.member.end_turn();
     }
 
-    /// A frame with so many blocks is written.
+    /// A frame of `blocks` blocks is written.
     pub(super) fn note_written(&mut self, blocks: u32) {
         self.member.note_written(blocks);
     }

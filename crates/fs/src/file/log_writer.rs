@@ -1,25 +1,25 @@
 //! Writer of logs on devices. Appends go into frames, so that a sync usually takes one forced write
 //! and no write of metadata.
 //!
-//! 1. Appends gather in memory. If more gathers than a frame holds, frames are written unforced. An
-//!    append does not wait for them, unless [`WRITES_MAX`] are under way or the log needs another
-//!    lease. A large append is copied piece by piece in this way; if it finds no space for a frame,
-//!    its rest gathers in memory.
-//! 2. A sync waits for the frames under way and flushes them, if any is not known to be durable.
-//!    Then it writes what has gathered as a forced frame; if that is more than a frame holds, as
-//!    several, one after the other. So what stands in front of a forced frame is durable before the
-//!    frame is written.
-//! 3. A write-out writes what has gathered, unforced, and waits for all frames: a process may end
+//! 1. Appends are buffered in memory. If more is buffered than a frame holds, frames are written
+//!    unforced. An append does not wait for them, unless [`WRITES_MAX`] are in flight or the log
+//!    needs another lease. A large append is copied piece by piece in this way; if it finds no
+//!    space for a frame, its rest stays in the buffer.
+//! 2. A sync waits for the frames in flight and flushes them, if any is not known to be durable.
+//!    Then it writes the buffered bytes as a forced frame; if they are more than a frame holds, as
+//!    several, one after the other. So all frames before a forced one are durable before it is
+//!    written.
+//! 3. A write-out writes the buffered bytes, unforced, and waits for all frames: a process may end
 //!    while a request is still in its device's queue. A write-out that is only begun waits no more
 //!    than an append does.
 //! 4. A [`LogLease`] gives the place of each frame. Before the log takes another lease, the frames
-//!    under way must have completed; to record the lease can take a commit.
+//!    in flight must have completed; to record the lease can take a commit.
 //!
 //! # Failure
-//! - If a zone fails under a write, that frame and those behind it are written to another zone,
+//! - If a zone fails under a write, that frame and the later ones are written to another zone,
 //!   unless more than eight zones have failed in a row. On a device without zones, the lease takes
 //!   the place of the zone.
-//! - A call that finds no space can be made again: what has gathered stays.
+//! - A call that finds no space can be made again: the buffered bytes stay.
 //! - After another failed write or flush, such as on a full disk of the host, this call and later
 //!   appends, write-outs, syncs and `finish` return the error.
 //!
@@ -51,13 +51,13 @@ use crate::{AddressSpace, BlockAddr};
 
 /// The type of a log's frames; logs have only one.
 pub(crate) const LOG_FRAME: u8 = 1;
-/// Unforced frames are not made smaller than this, however small writes are to be: appends are not
-/// split between them, and what a frame does not hold of its last block is padding.
+/// The least size of an unforced frame, for any size of writes: appends are not split between
+/// frames, and the rest of a frame's last block is padding.
 const FRAME_MIN: usize = 64 << 10;
 /// Zones that may fail under one frame before the writer gives up.
 const FAILURES_MAX: u32 = 8;
-/// Frames under way at once, of 1 MiB each where memory is not short: as much as a disk writes in
-/// 20 ms, so that an append seldom waits for what compactions read and write in between.
+/// Frames in flight at once, of 1 MiB each where memory is not short. A disk writes that in 20 ms,
+/// so that an append seldom waits for the reads and writes of compactions in between.
 const WRITES_MAX: usize = 4;
 
 /// Where a log's writer left off.
@@ -71,7 +71,7 @@ pub(crate) struct LogEnd {
     pub(crate) synced: u64,
     /// The last frame does not end its append.
     pub(crate) broken: bool,
-    /// A write failed: what stands behind the end is not known.
+    /// A write failed: the bytes after the end are not known.
     pub(crate) failed: bool,
 }
 
@@ -97,16 +97,16 @@ pub(crate) struct LogWriter {
     cause: Cause,
     meter: Option<Arc<AtomicU64>>,
     lease: LogLease,
-    /// Behind the frames that are written; those under way come after it.
+    /// After the frames that are written; those in flight come after it.
     end: LogEnd,
     /// In the order of the log.
     in_flight: VecDeque<Flight>,
     /// Zones that have failed since a write succeeded.
     failures: u32,
     payload_max: usize,
-    /// Buffers of completed writes, to be used again: at most one for each that may be under way.
+    /// Buffers of completed writes, to be used again: at most one for each that may be in flight.
     spare: Vec<IoBuf>,
-    /// The memory of all frames, under way and spare, and of what has gathered.
+    /// The memory of all frames, in flight and spare, and of the buffered bytes.
     frames: usize,
     gathered: usize,
     failed: Option<StoreError>,
@@ -196,7 +196,7 @@ impl LogWriter {
         }
     }
 
-    /// Sends what has gathered of an append that goes on, in whole frames.
+    /// Sends the buffered bytes of an append that goes on, in whole frames.
     fn send_begun(&mut self) -> Result<(), StoreError> {
         while self.unsent() >= self.payload_max {
             if self.in_flight.len() >= WRITES_MAX {
@@ -212,7 +212,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Takes bytes of an append into what gathers.
+    /// Adds bytes of an append to the buffer.
     fn gather(&mut self, bytes: &[u8]) {
         let mut state = self.file.lock();
         if let Some(pending) = state.pending() {
@@ -245,8 +245,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Waits for the oldest write. When its zone has failed, it and all others under way are taken
-    /// back: their bytes have gathered again.
+    /// Waits for the oldest write. When its zone has failed, it and all others in flight are taken
+    /// back: their bytes return to the buffer.
     fn settle(&mut self) -> Result<(), StoreError> {
         let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
         let Flight { region, addr, len, cursor, continues, forced, memory, ticket } = flight;
@@ -273,7 +273,7 @@ impl LogWriter {
         }
         self.lease.give_back(addr, len);
         while let Some(flight) = self.in_flight.pop_front() {
-            // Behind a hole, so it counts for nothing even if it was written.
+            // After a hole, so it counts for nothing even if it was written.
             drop(self.volume.media.wait(flight.ticket));
             flight.region.settle(false);
             self.frames -= flight.memory;

@@ -1,14 +1,14 @@
 //! Writing and reading files on devices.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
-//! | [`OpenFile`] | what all handles of one file share: its map, and what is still in memory |
+//! | [`OpenFile`] | state that all handles of a file share: map, bytes in memory |
 //! | [`DataWriter`], [`Tail`] | write tables and clients' files; the end that grows |
 //! | [`LogWriter`], [`Pending`] | write logs as frames; the bytes that are in no frame yet |
 //! | `log_lease` | where a log's next frames go |
 //! | [`LogIndex`], [`FileSource`] | where a log's bytes lie in its frames; its blocks, for a scan |
-//! | [`Reader`], `submitted`, `cached` | read any file, also what a writer still has in memory |
-//! | `joint` | reads files that lie one behind the other by one request |
+//! | [`Reader`], `submitted`, `cached` | read any file, also bytes in a writer's memory |
+//! | `joint` | reads files that lie one after the other by one request |
 //! | [`Pin`] | keeps blocks from being written again under readers |
 //! | `write_failure`, `elsewhere` | which errors of a write let another zone take the bytes; how |
 //!

@@ -2,11 +2,11 @@
 //!
 //! # Invariants
 //! - Bytes below `size` can be read, except those that were trimmed, or that a failed writer lost.
-//!   They come from the map's blocks, from the file cache, from writes under way, or from the
+//!   They come from the map's blocks, from the file cache, from writes in flight, or from the
 //!   writer's buffer. Reads of other bytes fail with `OutOfRange`.
 //! - A log has to be indexed before it is read: reading one that is not panics.
 //! - After a trim, handles that are opened later use another state, the `heir`. Older handles keep
-//!   this one, and can read what was trimmed.
+//!   this one, and can read the trimmed bytes.
 //!
 //! # Threads
 //! One lock around the state, not held over a device call. A read makes a plan under the lock, and
@@ -50,14 +50,14 @@ pub(crate) struct FileState {
     pub(crate) pin: Arc<Pin>,
     pub(crate) body: Body,
     pub(crate) sealed: bool,
-    /// Somebody writes it.
+    /// It has a writer.
     pub(crate) has_writer: bool,
     /// Its writer has ended.
     pub(crate) finished: bool,
     /// The catalog has it, or is about to.
     pub(crate) committed: bool,
     pub(crate) deleted: bool,
-    /// The file as those find it who opened it after a trim.
+    /// The file as handles find it that are opened after a trim.
     pub(crate) heir: Option<Arc<OpenFile>>,
     /// Where a log's writer may write, as far as the catalog is to know.
     pub(crate) lease: Option<Extent>,
@@ -67,7 +67,7 @@ pub(crate) struct FileState {
     pub(crate) durable: Option<LogMark>,
 }
 
-/// State beside the map, by kind of file.
+/// State in addition to the map, by kind of file.
 pub(crate) enum Body {
     /// All bytes are in the map's blocks.
     Sealed,
@@ -197,8 +197,8 @@ impl OpenFile {
         }
     }
 
-    /// Copies what is in memory of the bytes from `offset` on; returns what has to be read from a
-    /// device, and the pin that keeps it there.
+    /// Copies the bytes from `offset` on that are in memory; returns the parts that have to be read
+    /// from a device, and the pin that keeps them there.
     fn prepare(
         &self,
         cache: &FileCache,

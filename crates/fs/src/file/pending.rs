@@ -1,6 +1,6 @@
 //! [`Pending`]: bytes that were appended to a log and are not written yet.
 //!
-//! The bytes of a frame under way are among them, until `note_written`. Bytes leave at the front,
+//! The bytes of a frame in flight are among them, until `note_written`. Bytes leave at the front,
 //! so frames have to complete in order. Offsets count from the first byte that is not written.
 //!
 //! The bytes lie in pieces of one size, so that memory is given up as bytes are written, without
@@ -17,7 +17,7 @@ use terrace_env::IoBuf;
 /// Bytes of a piece: enough to be mapped, so that it goes back to the system when it is dropped.
 const PIECE: usize = 256 << 10;
 
-/// Bytes of a log behind its last frame. Some of them may be on their way to the medium.
+/// Bytes of a log after its last frame. Some of them may be on their way to the medium.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     /// All but the last are full.

@@ -1,8 +1,8 @@
 //! [`Reader`]: a handle for reading a file of the store on devices.
 //!
 //! If a sealed file is deleted or trimmed meanwhile, the handle can still read it, because it holds
-//! the file's state. Of a file that is being written, the handle reads what was appended so far,
-//! unless a failed writer has lost it.
+//! the file's state. Of a file that is being written, the handle reads the bytes appended so far,
+//! unless a failed writer has lost them.
 //!
 //! Several threads may read through one handle at once. After an unmount, reads fail where they
 //! need the device. Bytes are not verified here.
@@ -66,7 +66,7 @@ impl FileReader for Reader {
             return None;
         }
         for (id, part) in behind {
-            // The volume's own reader: what is left of the file goes with the last one.
+            // The volume's own reader: the rest of a deleted file is freed with the last one.
             let Some(file) = self.volume.sealed(*id) else { break };
             let reader = Self::new(Arc::clone(&self.volume), file);
             if !joint.add(reader.file(), part) {

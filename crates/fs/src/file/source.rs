@@ -84,7 +84,7 @@ impl BlockSource for FileSource {
     }
 
     fn place(&self, block: u32) -> (String, u64) {
-        let at = self.map.locate(block).map_or("behind its end".to_owned(), |at| at.to_string());
+        let at = self.map.locate(block).map_or("after its end".to_owned(), |at| at.to_string());
         (format!("log {} ({at})", self.id), u64::from(block) * BLOCK as u64)
     }
 }

@@ -46,7 +46,7 @@ impl Submitted {
 
 impl ReadUnderWay for Submitted {
     fn wait(mut self: Box<Self>) -> Result<ReadBuf, StoreError> {
-        // With an error, the drop waits for what is left.
+        // With an error, the drop waits for the remaining requests.
         while let Some((piece, ticket)) = self.pieces.next() {
             let ended = piece.finish(&self.media, ticket, &mut self.into);
             ended.map_err(|error| piece.failure(&self.media, self.id, error))?;

@@ -1,5 +1,5 @@
 //! [`Tail`]: the end of a growing table or client's file. It has three parts in file order: blocks
-//! that the map has, writes under way, and bytes in memory.
+//! that the map has, writes in flight, and bytes in memory.
 //!
 //! The last block of the map and the buffer may overlap: after a sync, the bytes of a padded block
 //! are at the front of the buffer too. Bytes in memory win then.
@@ -32,7 +32,7 @@ const EXTENT_BLOCKS_MAX: u32 = 2048;
 pub(crate) struct Tail {
     /// The blocks in the map, in order.
     pub(crate) extents: Vec<Extent>,
-    /// Writes under way, in file order.
+    /// Writes in flight, in file order.
     pub(crate) in_flight: VecDeque<Chunk>,
     /// The block of the file that the buffer starts with.
     pub(crate) at: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Tail {
     pub(crate) synced_size: u64,
 }
 
-/// A write under way. Its bytes are kept: they can be read, and written elsewhere if it fails.
+/// A write in flight. Its bytes are kept: they can be read, and written elsewhere if it fails.
 pub(crate) struct Chunk {
     /// The block of the file that it starts with.
     pub(crate) at: u32,

@@ -4,7 +4,7 @@
 
 use terrace_zone::DeviceError;
 
-/// Whether another zone may still take what this one did not.
+/// Whether another zone may still take the bytes that this one did not.
 pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
     matches!(
         error,

@@ -1,13 +1,13 @@
 //! [`frames_of_any_store`]: reads the first frames of a journal without the UUID of its store. The
 //! tag in each frame stands for the UUID: checksum and chain follow from it. So the frames are
-//! sound, and of one store, but nobody knows of which.
+//! sound, and of one store, but which one is unknown.
 
 use super::codec::RawHeader;
 use super::{Frame, PAYLOAD_MAX};
 use crate::BLOCK;
 
 /// The frames at the start of these whole blocks that verify as the first ones of a journal, in
-/// order, and the byte behind them.
+/// order, and the byte after them.
 pub(crate) fn frames_of_any_store(bytes: &[u8]) -> (Vec<Frame>, usize) {
     let (mut frames, mut end): (Vec<Frame>, usize) = (Vec::new(), 0);
     while let Some(frame) = next(&bytes[end..], frames.last()) {

@@ -1,8 +1,8 @@
 //! Appends: an append is the payload that one or more frames carry together.
 //!
-//! A frame says whether its append goes on behind it, but not whether it is the first. A reader
+//! A frame says whether its append goes on after it, but not whether it is the first. A reader
 //! that begins at the start of an append, and takes every frame in order, gets each append whole or
-//! not at all. Behind damage, the first append that is put together may lack its front.
+//! not at all. After damage, the first append that is put together may lack its front.
 
 use terrace_env::store::StoreError;
 
@@ -103,7 +103,7 @@ impl<'a> AppendScan<'a> {
     }
 
     /// The next whole append, or `None` at the run's end. After an error it returns that error
-    /// again: what follows could lack its front.
+    /// again: the next append could lack its front.
     pub fn next_append(&mut self) -> Result<Option<Append>, StoreError> {
         match &self.failed {
             Some(error) => Err(error.clone()),
@@ -138,7 +138,7 @@ impl<'a> AppendScan<'a> {
         Ok(None)
     }
 
-    /// Where the appends that were returned end, and what a frame behind them must carry. An append
+    /// Where the returned appends end, and the values that the next frame must carry. An append
     /// whose last frames are missing is not part of the log.
     #[must_use]
     pub fn end(&self) -> (u32, Cursor) {

@@ -46,7 +46,7 @@ pub struct Binding {
     pub uuid: Uuid,
     /// The log's file id; 0 for the journal.
     pub owner: u64,
-    /// The epoch; a recovery that leaves garbage behind the end raises it.
+    /// The epoch; a recovery that leaves garbage after the end raises it.
     pub epoch: u32,
 }
 
@@ -97,7 +97,7 @@ pub fn payload_room(blocks: u32) -> usize {
     (blocks as usize).saturating_mul(BLOCK).saturating_sub(HEADER).min(PAYLOAD_MAX)
 }
 
-/// Appends a frame and its padding, and moves the cursor behind it.
+/// Appends a frame and its padding, and moves the cursor past it.
 ///
 /// # Panics
 /// If the payload is longer than [`PAYLOAD_MAX`].

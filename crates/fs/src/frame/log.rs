@@ -1,7 +1,7 @@
 //! [`LogScan`]: reads a write-ahead log by the catalog's record of it, one run of frames after the
 //! other. The first run begins where the log was created, a further one where a recovery found the
 //! log's end. Reading may wait for the device. After an error the scan cannot go on;
-//! [`LogWalk`](crate::inspect::LogWalk) reads logs behind damage.
+//! [`LogWalk`](crate::inspect::LogWalk) reads logs after damage.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct LogTail {
 ///
 /// A run that a recovery has closed must be whole up to where the next one starts, a sealed log up
 /// to its end, and an unsealed one up to where the catalog knows it to be durable: anything else is
-/// corruption. Only behind that may the last run of an unsealed log have a torn tail.
+/// corruption. Only after that may the last run of an unsealed log have a torn tail.
 pub struct LogScan<'a> {
     source: &'a dyn BlockSource,
     uuid: Uuid,
@@ -85,7 +85,8 @@ impl<'a> LogScan<'a> {
         }
     }
 
-    /// A log that ends just where it is known to be durable must have so many frames and bytes.
+    /// A log that ends just where it is known to be durable must have the recorded numbers of
+    /// frames and bytes.
     fn check_mark(&self) -> Result<(), StoreError> {
         let (block, cursor) = self.scan.end();
         let Some(mark) = self.durable.filter(|mark| mark.block == block) else { return Ok(()) };

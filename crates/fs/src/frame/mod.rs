@@ -4,7 +4,7 @@
 //! log, a field to its epoch, and its chain to the frame before it. `docs/format/frame.md` has the
 //! byte table. Decision 0004 says how the end of a log can be told from damage.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | `codec` | the bytes of a [`Frame`]; the [`Binding`] under which it verifies |
 //! | [`BlockSource`] | the interface to blocks in zones, files or memory |
@@ -14,8 +14,9 @@
 //! | `any_store` | the first frames of a journal whose store is not known |
 //!
 //! This module writes nothing and knows no devices: it encodes into buffers, and reads through
-//! [`BlockSource`], which may wait for a device. Nobody may write meanwhile to what is read. A scan
-//! expects that frames were written in order, and that no frame crosses the end of an extent.
+//! [`BlockSource`], which may wait for a device. The blocks must not be written while they are
+//! read. A scan expects that frames were written in order, and that no frame crosses the end of an
+//! extent.
 
 mod any_store;
 mod append;

@@ -15,8 +15,8 @@
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption. To find such a frame, the rest of the written blocks is read.
 //! 4. Otherwise the tail is torn, or the log ends here, and the scan ends. An acknowledged last
-//!    frame whose damage looks like a torn write is taken for torn, too: nobody can tell (decision
-//!    0004).
+//!    frame whose damage looks like a torn write is taken for torn, too: the two cannot be told
+//!    apart (decision 0004).
 //!
 //! If a block cannot be read, [`next_frame`](Scanner::next_frame) returns the error of the source.
 
@@ -122,9 +122,9 @@ impl<S: BlockSource> Scanner<S> {
         &self.source
     }
 
-    /// For looking at what is damaged: after an error, goes on at the next frame of the same
-    /// binding that verifies, whatever is missing before it; `false` if there is none. The blocks
-    /// are read one frame at a time, so that one that cannot be read does not hide the others.
+    /// For inspection of damage: after an error, goes on at the next frame of the same binding that
+    /// verifies, after any gap; `false` if there is none. The blocks are read one frame at a time,
+    /// so that one that cannot be read does not hide the others.
     pub fn skip_damage(&mut self, error: &StoreError) -> bool {
         // The read-ahead may have failed, and the frame itself be sound.
         let is_here = !matches!(error, StoreError::Corruption { .. });
@@ -134,8 +134,8 @@ impl<S: BlockSource> Scanner<S> {
         true
     }
 
-    /// The first frame of the same binding that verifies at or behind a block and is not older than
-    /// the one expected: where it stands, and its cursor.
+    /// The first frame of the same binding that verifies at or after a block and is not older than
+    /// the expected one: its block, and its cursor.
     pub(crate) fn find_frame(&mut self, mut block: u32) -> Option<(u32, Cursor)> {
         while block < self.limit {
             if block >= self.source.written_end(block) {
@@ -174,14 +174,14 @@ impl<S: BlockSource> Scanner<S> {
         Some(&self.window.bytes)
     }
 
-    /// The error that what stands at the current block is damaged.
+    /// The error for damage at the current block.
     #[must_use]
     pub fn corruption(&self, expected: String, got: String) -> StoreError {
         let (region, offset) = self.source.place(self.block);
         StoreError::Corruption { region, offset, expected, got }
     }
 
-    /// Makes the window hold at least the block, and `count` blocks if so many may be written.
+    /// Makes the window hold at least the block, and `count` blocks if they may be written.
     fn load(&mut self, block: u32, count: u32) -> Result<&[u8], StoreError> {
         let have = (self.window.bytes.len() / BLOCK) as u32;
         let Window { first, .. } = self.window;
@@ -276,7 +276,7 @@ impl<S: BlockSource> Scanner<S> {
     }
 }
 
-/// Whether all of a frame with so much payload is there, and every unit of it holds something.
+/// Whether all of a frame with `payload` bytes is there, and no unit of it is all zeros.
 fn nothing_is_lost(bytes: &[u8], payload: usize, unit: usize) -> bool {
     let end = HEADER.saturating_add(payload);
     let Some(frame) = bytes.get(..end).filter(|_| unit > 0 && end > BLOCK) else { return false };

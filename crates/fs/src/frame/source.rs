@@ -8,7 +8,7 @@ use terrace_env::store::StoreError;
 
 use crate::BLOCK;
 
-/// The blocks of a log, one extent behind the other.
+/// The blocks of a log, one extent after the other.
 pub trait BlockSource {
     /// How many blocks there are.
     fn blocks(&self) -> u32;
@@ -16,16 +16,17 @@ pub trait BlockSource {
     /// The end of the extent that holds `block`: no frame reaches across it.
     fn extent_end(&self, block: u32) -> u32;
 
-    /// The end of what may have been written of the extent that holds `block`: up to the zone's
-    /// pointer where that means something, else the extent's end. Rounded up to a whole block.
+    /// The end of the blocks that may have been written of the extent that holds `block`: up to the
+    /// zone's pointer where that means something, else the extent's end. Rounded up to a whole
+    /// block.
     fn written_end(&self, block: u32) -> u32;
 
     /// Bytes at the start of a block that are written whole or not at all: the physical block of
     /// the device, 0 where there is no such promise.
     fn atomic(&self) -> usize;
 
-    /// Whether what a power cut has not kept of a frame reads as zeros, a whole unit of
-    /// [`atomic`](Self::atomic) bytes at a time. Elsewhere it may be anything.
+    /// Whether the parts of a frame that a power cut has not kept read as zeros, a whole unit of
+    /// [`atomic`](Self::atomic) bytes at a time. Elsewhere they may read as anything.
     fn lost_reads_as_zeros(&self) -> bool {
         false
     }

@@ -1,9 +1,9 @@
 //! [`Extents`]: reads a file that is no log for an inspection, from the places that the catalog
 //! names, without a mount.
 //!
-//! Bytes are not verified, and reading trimmed ones is an error. Of an unsealed file it finds what
-//! the journal recorded last. Nobody may write to the store meanwhile, because nothing keeps the
-//! blocks in place.
+//! Bytes are not verified, and reading trimmed ones is an error. Of an unsealed file it finds the
+//! state that the journal recorded last. The store must not be written meanwhile, because nothing
+//! keeps the blocks in place.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! [`Inspector`]: reads the structures of a store that is not mounted, and keeps its catalog.
 //!
 //! Opening reads the superblocks and the whole journal. Damage is collected, and reading goes on
-//! behind it as far as it can. The journal is not read, and the catalog stays empty, if no
+//! after it as far as it can. The journal is not read, and the catalog stays empty, if no
 //! superblock of this version says that the journal is on its device, or if that superblock needs
 //! features or has a number of devices that this version does not know.
 //!
@@ -43,8 +43,8 @@ pub struct SuperblockSeen {
     pub is_in_force: bool,
 }
 
-/// A store on a device or in a directory, to be looked at. Writes nothing; what is looked at must
-/// not be written meanwhile.
+/// A store on a device or in a directory, for inspection. Writes nothing; the store must not be
+/// written meanwhile.
 pub struct Inspector {
     subject: Subject,
     superblocks: Vec<SuperblockSeen>,
@@ -69,7 +69,7 @@ impl Subject {
 
 impl Inspector {
     /// Looks at a store's devices. An error only if they cannot be asked, or are of the wrong
-    /// layouts; whatever is wrong with the store is [`damage`](Self::damage). A device that is lost
+    /// layouts; faults of the store are [`damage`](Self::damage). A device that is lost
     /// ([`Devices::without_offload`]) is none; its blocks cannot be read.
     pub fn device(devices: impl Into<Devices>) -> Result<Self, StoreError> {
         let devices = devices.into();
@@ -203,8 +203,8 @@ impl Inspector {
         self.superblocks.iter().find(|seen| seen.is_in_force)?.superblock.as_ref().ok()
     }
 
-    /// The store's own annotation, and all files that the journal names, by id. Of an unsealed log
-    /// the size is what the last recovery found.
+    /// The store's own annotation, and all files that the journal names, by id. The size of an
+    /// unsealed log is the one that the last recovery found.
     pub fn list(&self) -> impl Iterator<Item = FileInfo> + '_ {
         let store = self.catalog.info(FileId::STORE);
         store.into_iter().chain(self.catalog.files().map(|(id, record)| record.info(id)))

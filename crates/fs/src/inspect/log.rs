@@ -1,11 +1,11 @@
-//! [`LogWalk`]: walks a write-ahead log for inspection and gives its appends, also those behind
+//! [`LogWalk`]: walks a write-ahead log for inspection and gives its appends, also those after
 //! damage.
 //!
 //! At damage, the walk gives the error and goes on at the next frame of the run that verifies, else
-//! at the next run. Frames of an append that has no end are left out. The first append behind
-//! damage may lack its front, because a frame does not say whether it begins an append. From there
-//! to the next run, the offsets of appends are too small by what is missing. Nobody may write to
-//! the log meanwhile.
+//! at the next run. Frames of an append that has no end are left out. The first append after damage
+//! may lack its front, because a frame does not say whether it begins an append. From there to the
+//! next run, the offsets of appends are too small by the missing bytes. The log must not be written
+//! meanwhile.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::catalog::{FileRecord, LogRun};
 use crate::frame::{Append, Assembler, Binding, BlockSource, Frame, Scanner};
 use crate::journal::FrameSeen;
 
-/// One append to a log. It is whole, but for the first one behind damage: that may lack its front.
+/// One append to a log. It is whole, but for the first one after damage: that may lack its front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogAppend {
     /// Its frames, one or more.
@@ -27,7 +27,7 @@ pub struct LogAppend {
     pub payload: Vec<u8>,
 }
 
-/// The appends of a log, in order. An error is damage; the walk goes on behind it where it can.
+/// The appends of a log, in order. An error is damage; the walk goes on after it where it can.
 pub struct LogWalk {
     source: Arc<dyn BlockSource>,
     uuid: Uuid,
@@ -117,7 +117,7 @@ impl LogWalk {
         self.scanner = self.start();
     }
 
-    /// Goes on behind damage, which is the error; or, if a further look finds none, just goes on.
+    /// Goes on after damage, which is the error; or, if a further look finds none, just goes on.
     fn behind(&mut self, error: StoreError) -> Result<(), StoreError> {
         let Some(scanner) = &mut self.scanner else { return Err(error) };
         let block = scanner.block();

@@ -8,10 +8,11 @@
 //!
 //! An inspection uses the decoders and scanners of a mount. Where those find damage, it reports the
 //! error, and goes on with the next structure that verifies, if it finds one. How far an unsealed
-//! log goes is shown by a [`LogWalk`]; the [`Inspector`] knows what the journal says of it.
+//! log goes is shown by a [`LogWalk`]; the [`Inspector`] knows the journal's record of it.
 //!
-//! An inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
-//! meanwhile. A directory with a file `LOCK` is locked against that; devices are not.
+//! An inspection writes nothing, recovers no log, and must not panic on any bytes. The store must
+//! not be written meanwhile. A directory with a file `LOCK` is locked against that; devices are
+//! not.
 
 mod extents;
 mod inspector;

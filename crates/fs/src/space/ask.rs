@@ -1,5 +1,5 @@
 //! [`Ask`]: a writer's request for a region, the run of blocks that it then writes to: where the
-//! file should lie, for whom, and how much space is needed. The region has room for at least
+//! file should lie, on whose behalf, and how much space is needed. The region has room for at least
 //! `least` blocks; beyond that, the pool chooses. A reservation in a request must have been granted
 //! by the same pool.
 

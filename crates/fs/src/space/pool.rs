@@ -5,9 +5,9 @@
 //! Blocks count as unsealed when they are claimed, and as live once a transaction has sealed their
 //! file. When they leave the file, they are pinned as long as readers hold them, and then freed.
 //!
-//! Each kind of pool knows its device: which regions there are, and what must be done before a
-//! region is written again. Not in this trait is what the pool of zones alone has, such as reclaim;
-//! see [`ZonedPool`](super::zoned::ZonedPool). The journal takes its zones by
+//! Each kind of pool knows its device: which regions there are, and the steps before a region is
+//! written again. The parts of the pool of zones alone, such as reclaim, are not in this trait; see
+//! [`ZonedPool`](super::zoned::ZonedPool). The journal takes its zones by
 //! [`JournalSpace`](crate::journal::JournalSpace).
 //!
 //! # Threads
@@ -46,19 +46,19 @@ pub(crate) trait Pool: Send + Sync {
     /// [`NoSpace`](StoreError::NoSpace) or [`Busy`](StoreError::Busy).
     fn lease(self: Arc<Self>, ask: &Ask) -> Result<Region, StoreError>;
 
-    /// Leases a region to a log that does not need it yet; `None` if that would make anybody wait,
-    /// now or later.
+    /// Leases a region to a log that does not need it yet; `None` if that would make any writer
+    /// wait, now or later.
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region>;
 
     /// Leases a region to a writer if that takes neither a wait nor another writer's region.
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region>;
 
-    /// Leases a region for the rest of a group, which is what is left to be written, if that takes
-    /// neither a wait nor another writer's region. It holds the rest in one piece, or as much as a
-    /// region can. On a device without zones it may be shorter. `size`: what the whole group takes.
+    /// Leases a region for the unwritten rest of a group, if that takes neither a wait nor another
+    /// writer's region. It holds the rest in one piece, or as much as a region can. On a device
+    /// without zones it may be shorter. `size`: the bytes of the whole group.
     fn lease_group(self: Arc<Self>, ask: &Ask, size: ByteCount) -> Option<Region>;
 
-    /// Nobody writes to a group's region for a while, or somebody does again. An idle lease ends
+    /// The writers of a group's region are idle for a while, or write again. An idle lease ends
     /// where another writer lacks space or a lease.
     fn set_idle(&self, lease: LeaseId, idle: bool);
 
@@ -93,16 +93,16 @@ pub(crate) trait Pool: Send + Sync {
     /// Sets space aside for a job. Waits as [`lease`](Self::lease) does.
     fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError>;
 
-    /// Whether so many files may be written at once under a reservation, as
+    /// Whether `files` files may be written at once under a reservation, as
     /// [`Reservation::admits`](terrace_env::store::Reservation::admits) says. Never waits.
     fn admits(&self, id: ReservationId, files: u32, size: ByteCount) -> bool;
 
-    /// Gives back what is left of a reservation.
+    /// Gives back the remainder of a reservation.
     fn end_reservation(&self, id: ReservationId);
 
     /// The sums: free blocks, by the ranks that may take them, and used ones.
     fn room(&self) -> SpaceInfo;
 
-    /// The journal has failed: nothing is given out any more, and nobody waits.
+    /// The journal has failed: nothing is given out any more, and no writer waits.
     fn stop(&self, error: &StoreError);
 }

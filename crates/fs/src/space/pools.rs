@@ -62,7 +62,7 @@ impl Pools {
         pools
     }
 
-    /// So many live blocks more are on the offload device; or less, if it is negative.
+    /// Adds `blocks` to the live blocks on the offload device; a negative number takes away.
     fn owe(&self, blocks: i64) {
         match &self.kinds[0] {
             DevicePool::Zoned(pool) => pool.owe(blocks),
@@ -195,7 +195,7 @@ impl Pools {
         }
     }
 
-    /// The journal has failed: nothing is given out any more, and nobody waits.
+    /// The journal has failed: nothing is given out any more, and no writer waits.
     pub(crate) fn stop(&self, error: &StoreError) {
         self.devices.iter().for_each(|pool| pool.stop(error));
     }

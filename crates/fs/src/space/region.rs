@@ -1,9 +1,9 @@
 //! [`Region`]: a writer's lease of a run of blocks. On a device with zones it is the rest of a
 //! zone, on a device without zones free blocks.
 //!
-//! Nobody else writes there. The holder claims blocks before it submits a write, submits writes in
-//! the order of their claims, and settles a claim when its write has completed. After a write that
-//! fails, it abandons, retires or drops the region.
+//! No other writer writes there. The holder claims blocks before it submits a write, submits writes
+//! in the order of their claims, and settles a claim when its write has completed. After a write
+//! that fails, it abandons, retires or drops the region.
 //!
 //! The pool can take the lease away while no claim is open. On a device with zones, it does so if
 //! leases or active zones are short, but not while a log is written there. If space is short, it
@@ -17,7 +17,7 @@ use super::Pool;
 use super::pool::LeaseId;
 use crate::BlockAddr;
 
-/// See the [module](self). Dropping it lets others write behind what was claimed.
+/// See the [module](self). Its drop lets other writers write after the claimed blocks.
 pub(crate) struct Region {
     pool: Arc<dyn Pool>,
     lease: LeaseId,
@@ -49,8 +49,8 @@ impl Region {
         self.pool.claim(self.lease, blocks)
     }
 
-    /// Nobody writes here for a while, or somebody does again. An idle lease ends where another
-    /// writer lacks space or a lease.
+    /// The writers of this region are idle for a while, or write again. An idle lease ends where
+    /// another writer lacks space or a lease.
     pub(crate) fn set_idle(&self, idle: bool) {
         self.pool.set_idle(self.lease, idle);
     }

@@ -14,7 +14,7 @@ use super::Pool;
 /// A reservation's name in its pool; 0 is none.
 pub(crate) type ReservationId = u64;
 
-/// State behind a [`Reservation`](terrace_env::store::Reservation) of this store.
+/// The store's side of a [`Reservation`](terrace_env::store::Reservation).
 pub(crate) struct Reserved {
     pool: Arc<dyn Pool>,
     id: ReservationId,

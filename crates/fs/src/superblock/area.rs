@@ -6,14 +6,14 @@
 //! - Otherwise they lie in two of the first eight sequential zones. One is appended to until it is
 //!   full, was torn or fails; then the other is reset and used.
 //!
-//! Writes are forced. Addresses here say device 0, whatever number the device has in a store.
+//! Writes are forced. Addresses here say device 0 for any number of the device in a store.
 //!
 //! # Broken blocks
-//! One block may be broken: a power cut hit it, so nobody relied on it. More are corruption, in the
-//! zone of the newest superblock or in one of its area where no block verifies: a reader must not
-//! silently take an older state. If no superblock of the device verifies, one broken block is
-//! corruption. Where a step back by one superblock would be wrong, [`write_twice`] has to be used.
-//! [`SuperblockArea::mend`] replaces broken blocks.
+//! One block may be broken: a power cut hit it, so no later write relied on it. More are
+//! corruption, in the zone of the newest superblock or in one of its area where no block verifies:
+//! a reader must not silently take an older state. If no superblock of the device verifies, one
+//! broken block is corruption. Where a step back by one superblock would be wrong, [`write_twice`]
+//! has to be used. [`SuperblockArea::mend`] replaces broken blocks.
 //!
 //! # Threads
 //! One owner, which alone writes. `choose`, `find` and `write` wait for the device. `choose` clears
@@ -48,8 +48,8 @@ pub struct SuperblockArea {
 }
 
 impl SuperblockArea {
-    /// Chooses the place for a new store and removes what stands there. Nothing of an older store
-    /// that is found elsewhere will be preferred to what is written now.
+    /// Chooses the place for a new store and removes the old blocks there. Superblocks of an older
+    /// store elsewhere will never be preferred to those written now.
     pub fn choose(device: Arc<dyn Device>) -> Result<Self, StoreError> {
         let geometry = device.geometry();
         let mut usable = [Vec::new(), Vec::new()];
@@ -87,8 +87,8 @@ impl SuperblockArea {
         Ok(area)
     }
 
-    /// Clears the place. `seen`: what the search found. The newest superblock goes last, and only
-    /// once the others are gone: a power cut in between must not leave an older one in charge.
+    /// Clears the place. `seen`: the result of the search. The newest superblock goes last, and
+    /// only once the others are gone: a power cut in between must not leave an older one in charge.
     fn clear(&self, seen: &[Seen]) -> Result<(), StoreError> {
         let newest = |zone: ZoneId| {
             let seen = seen.iter().find(|seen| seen.zone == zone)?;
@@ -255,7 +255,7 @@ impl SuperblockArea {
                 self.next = (active, Some(block + 1));
                 return Ok(());
             }
-            // The zone takes no more; what it holds stays until the other zone has a newer one.
+            // The zone takes no more; its superblocks stay until the other zone has a newer one.
             self.next = (active, None);
         }
         end_writing(&*self.device, zone, Cause::Superblock);

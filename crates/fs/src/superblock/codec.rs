@@ -26,7 +26,7 @@ pub const SPLICES_MAX: usize = 8;
 /// The most bytes of options that a superblock keeps.
 const OPTIONS_MAX: usize = 1024;
 
-/// Feature bits: what a program must know to use the store.
+/// Feature bits: abilities that a program needs to use the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
     /// May be ignored.

@@ -1,7 +1,7 @@
 //! [`Home`]: the zones of a device that hold its superblocks: one conventional zone, or two
 //! sequential ones. On a device without zones, a stretch counts as a conventional zone.
 //!
-//! Addresses here say device 0, whatever number the device has in its store. A placement must name
+//! Addresses here say device 0 for any number of the device in its store. A placement must name
 //! starts of zones of the device; the type of the zones is not checked.
 
 use terrace_env::ZoneId;

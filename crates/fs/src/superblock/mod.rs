@@ -3,7 +3,7 @@
 //! the device of the journal, it also has the place where the journal begins.
 //! `docs/format/superblock.md` has the byte table and the rules of its placement.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`SuperblockArea`] | where a device's superblocks stand; finds the newest, writes the next |
 //! | [`Superblock`] | its fields, and their bytes |

@@ -7,7 +7,7 @@
 //! is searched by halving.
 //!
 //! For each zone the result is the newest superblock, and the number of broken blocks: of a
-//! conventional zone, those of the two; of a sequential one, those of the four behind its newest
+//! conventional zone, those of the two; of a sequential one, those of the four after its newest
 //! superblock, or all that are marked if none verifies. A superblock of another format version is
 //! reported, too; in a sequential zone only if it is newer. `survey` instead gives the blocks that
 //! are marked as superblocks, sound or not.
@@ -160,7 +160,7 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
     Ok(seen)
 }
 
-/// Those of a zone's newest blocks that are no superblocks, of whatever version.
+/// Those of a zone's newest blocks that are no superblocks of any version.
 fn unsound_of(
     blocks: &[IoBuf],
     first: u32,
@@ -214,7 +214,7 @@ fn superblock_in(block: &[u8], zone: ZoneId, grid: &ZoneGrid) -> Option<Superblo
     home.zones().contains(&zone).then_some(superblock)
 }
 
-/// Whether a block is what is left of a superblock.
+/// Whether a block is the remains of a superblock.
 fn is_broken(block: &[u8], zone: ZoneId, grid: &ZoneGrid) -> bool {
     let counts = || superblock_in(block, zone, grid).is_some() || Foreign::read(block).is_some();
     Superblock::is_marked(block) && !counts()

@@ -1,5 +1,5 @@
 //! [`Unsound`]: a block in the place of a device's superblocks that is none, and whether that is
-//! damage or what a power cut has left.
+//! damage or the trace of a power cut.
 //!
 //! Superblocks are written one at a time, so a cut hits the newest at most. A device writes whole
 //! physical blocks. So a cut leaves a broken block only
@@ -45,7 +45,7 @@ pub(super) struct Facts {
     pub(super) place: ZonePlace,
     /// In a slot; otherwise in a zone of a log.
     pub(super) in_slot: bool,
-    /// Nothing is written behind it in its zone.
+    /// Nothing is written after it in its zone.
     pub(super) is_last: bool,
     /// It begins like a superblock.
     pub(super) is_marked: bool,

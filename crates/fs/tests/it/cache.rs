@@ -1,5 +1,5 @@
-//! The file cache: what is found in it is what is on the medium, it keeps to its size, and what is
-//! gone leaves it.
+//! The file cache: its blocks equal those on the medium, it keeps to its size, and deleted blocks
+//! leave it.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ fn is_cached(fs: &Fs, file: &dyn FileReader, block: u32) -> bool {
     after > before
 }
 
-/// A store with a cache, in which there is room for so many blocks and not for one more.
+/// A store with a cache that has room for `blocks` blocks and not for one more.
 fn with_room_for(blocks: u64, policy: CachePolicy) -> (Mounted, Arc<Fs>) {
     let size = ByteCount(blocks * BLOCK_COST_MAX);
     let mounted = Mounted::with_cache(plain(), 1, size, policy);

@@ -185,7 +185,7 @@ fn records_that_do_not_fit_are_refused_with_what_was_there_before() {
     ];
     for misfit in misfits {
         let mut catalog = before.clone();
-        // Whatever comes before it in the transaction is undone with it.
+        // All records before it in the transaction are undone with it.
         let good = [link("another", 2), rename("another", "third"), Record::Delete { id }];
         let result = stage(&mut catalog, good.into_iter().chain([misfit.clone()]));
         let alone = stage(&mut before.clone(), [misfit.clone()]);

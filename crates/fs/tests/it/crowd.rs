@@ -1,4 +1,4 @@
-//! Many actors at once: on threads, where the order is nobody's, and in simulations, where a seed
+//! Many actors at once: on threads, in an arbitrary order, and in simulations, where a seed
 //! decides it.
 
 use std::collections::BTreeMap;

@@ -66,7 +66,7 @@ fn plain(mib: u64) -> Geometry {
     Geometry::plain(ByteCount::mib(mib))
 }
 
-/// The same size in blocks of 512 bytes; a track has as many blocks as before.
+/// The same size in blocks of 512 bytes; a track has the same number of blocks.
 pub(crate) fn in_sectors(geometry: Geometry) -> Geometry {
     let blocks = geometry.zone_size * 8;
     let (logical_block, physical_block) = (512, 512);

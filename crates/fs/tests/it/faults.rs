@@ -95,7 +95,7 @@ fn work_with(
     Ok(())
 }
 
-/// Reads what was acknowledged; how many files could not be read.
+/// Reads all acknowledged bytes; returns the number of unreadable files.
 fn verify(fs: &Fs, acked: &Acknowledged) -> usize {
     let mut unreadable = 0;
     for (&id, &size) in acked {
@@ -129,8 +129,8 @@ fn a_write_that_fails_anywhere_without_zones_loses_nothing_and_mostly_goes_unnot
     assert!(unnoticed.iter().all(|count| *count >= 30), "only {unnoticed:?} of 100");
 }
 
-/// Fails one write after so many others, and cuts the power later. Whether the store went on
-/// without an error.
+/// Fails one write after `spared` others, and cuts the power later. Returns whether the store went
+/// on without an error.
 fn fail_a_write(drive: &Arc<Emulator>, spared: u64) -> bool {
     let fs = mount(drive, Access::ReadWrite).expect("a mount");
     drive.set_faults(Some(FaultPlan::new(spared).fail(RequestKind::Write, spared)));

@@ -1,4 +1,4 @@
-//! Specimens with one bit flipped, or cut short: what is read must be the same, or less behind a
+//! Specimens with one bit flipped, or cut short: the bytes read must be the same, or fewer before a
 //! torn tail, or an error. A panic or another value fails the test.
 
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn scan(bytes: Vec<u8>, atomic: usize) -> (Vec<Vec<u8>>, bool) {
             Ok(None) => return (appends, false),
             Err(StoreError::Corruption { region, .. }) => {
                 assert_eq!(region, "specimen");
-                assert!(scan.next_append().is_err(), "nothing comes behind an error");
+                assert!(scan.next_append().is_err(), "nothing comes after an error");
                 return (appends, true);
             }
             Err(other) => panic!("a scan of bytes in memory: {other}"),

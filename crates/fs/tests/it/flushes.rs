@@ -1,4 +1,4 @@
-//! Flushes that fail beside others, and those of one of two devices.
+//! Flushes that fail among others, and those of one of two devices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn seal_tables(fs: &Fs, acked: &Acked, mut random: Random) -> Result<(), StoreEr
         let (id, len) = (table.id(), random.random_range(1..20_000));
         table.append(&pattern(id.0, 0, len))?;
         table.finish()?;
-        // Like a job that makes several tables: what is written is volatile for a while.
+        // Like a job that makes several tables: its writes are volatile for a while.
         runner::sleep(Duration::from_micros(random.random_range(0..1_000)));
         let mut transaction = Transaction::new();
         transaction.seal(id, note("a table"));
@@ -68,7 +68,8 @@ fn sync_log(fs: &Fs, acked: &Acked, mut random: Random) -> Result<(), StoreError
     }
 }
 
-/// Lets a flush fail amid others, and cuts the power. How much was acknowledged, and what is wrong.
+/// Lets a flush fail amid others, and cuts the power. Returns the acknowledged bytes, and the fault
+/// if there is one.
 pub(crate) fn fail_amid(seed: u64) -> (usize, Option<String>) {
     runner::simulate(seed, || {
         let mut random = Random::seeded(seed);
@@ -122,7 +123,7 @@ fn a_flush_that_succeeds_beside_one_that_fails_is_not_believed() {
     assert!(acked > 200, "only {acked} were acknowledged");
 }
 
-/// A sealed table of so many bytes.
+/// A sealed table of `len` bytes.
 fn table(fs: &Fs, len: usize) -> Result<FileId, StoreError> {
     let mut table = fs.create(&options(FileKind::Table))?;
     let id = table.id();

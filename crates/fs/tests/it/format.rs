@@ -1,4 +1,4 @@
-//! Making stores: what is refused, and what an older store leaves behind.
+//! Making stores: refusals, and the traces of an older store.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn a_drive_that_is_small_beside_its_guards_is_refused_with_the_size_that_it_take
     let of = |mib| Geometry::tracks(ByteCount::mib(mib), Tracks { blocks: 256, overlap: 2 });
     let what = refusal(of(64));
     let (_, least) = what.split_once("at least ").expect("the least size");
-    let (least, rest) = least.split_once(" MiB, found 64 MiB: ").expect("what was found");
+    let (least, rest) = least.split_once(" MiB, found 64 MiB: ").expect("the found size");
     assert!(rest.contains("guards, of 3 MiB each"), "{what}");
     let least: u64 = least.parse().expect("whole MiB");
     refusal(of(least - 1));
@@ -88,7 +88,7 @@ fn a_store_that_holds_nothing_gives_no_advice_to_delete() {
     }
 }
 
-/// An older store's superblock can stand behind the new one, where a write was torn: it must not be
+/// An older store's superblock can stand after the new one, where a write was torn: it must not be
 /// taken for a newer one.
 #[test]
 fn a_store_starts_above_the_generations_of_the_one_before_it() {
@@ -112,9 +112,9 @@ fn a_store_starts_above_the_generations_of_the_one_before_it() {
     assert!(generation() > older, "{} after {older}", generation());
 }
 
-/// The power goes at each request of a format. What is left is blank, a store, or neither and
-/// known to hold nothing. Of one block that was torn in its sectors, nobody can tell what it was,
-/// if it is the first of the journal or of the superblocks.
+/// The power goes at each request of a format. The device is then blank, a store, or neither and
+/// known to hold nothing. A block that was torn in its sectors cannot be recognised if it is the
+/// first of the journal or of the superblocks.
 #[test]
 fn what_a_format_leaves_that_is_cut_short_is_no_store_and_known_to_hold_nothing() {
     let mut recognised = 0;

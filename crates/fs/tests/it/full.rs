@@ -13,7 +13,7 @@ use terrace_zone::{Geometry, Tracks};
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{fewest, formatted, mount};
 
-/// More than the journal of a small store takes, whatever the zones' size.
+/// More than the journal of a small store takes, for any size of zones.
 const JOURNAL_MAX: u64 = 3 << 20;
 
 pub(crate) fn options(
@@ -191,7 +191,8 @@ fn a_job_never_runs_out_within_its_reservation() {
     }
 }
 
-/// Fills a store, frees a half, and while others fill it again writes what a job has reserved.
+/// Fills a store, frees a half, and while others fill it again writes the bytes that a job has
+/// reserved.
 fn within_a_reservation(geometry: Geometry, seed: u64) {
     runner::simulate(seed, || {
         let mut random = Random::seeded(seed);
@@ -204,7 +205,7 @@ fn within_a_reservation(geometry: Geometry, seed: u64) {
             let Ok(reservation) = fs.reserve(Rank::Compaction, ByteCount(bytes)) else {
                 continue;
             };
-            // Whatever others do meanwhile,
+            // While others go on,
             files.extend(fill(&fs, &mut random, 300_000));
             let mut left = bytes as usize;
             while left > 0 {

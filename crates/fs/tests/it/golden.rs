@@ -1,9 +1,9 @@
 //! Specimens of every element, kept in the repository: they must decode for ever, to the same
-//! value, and what is encoded today must be the same bytes.
+//! value, and today's encoding must give the same bytes.
 //!
-//! `TERRACE_REGENERATE=1 cargo test -p terrace-fs golden` writes them anew. A difference in what is
-//! there already is a change of format. Those with a version in their name are of that version, and
-//! must be refused by it.
+//! `TERRACE_REGENERATE=1 cargo test -p terrace-fs golden` writes them anew. A difference in an
+//! existing specimen is a change of format. Those with a version in their name are of that version,
+//! and must be refused by it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn a_store_of_an_earlier_version_is_refused_by_name_and_version_until_a_format()
     make(&device, 2);
     let found = replay(&device, false).expect("a store of today");
     assert!(found.catalog.is_empty());
-    // It had written two superblocks at least; what is older must never count again.
+    // It had written two superblocks at least; older ones must never count again.
     assert!(found.superblock.generation > 2);
 }
 
@@ -137,7 +137,7 @@ fn store() -> Vec<u8> {
     specimens::pack(&zones)
 }
 
-/// A drive that holds what a specimen of a store says.
+/// A drive with the contents of a store's specimen.
 fn store_on_drive(bytes: &[u8]) -> Arc<dyn Device> {
     let emulator = Emulator::in_memory(store_shape(), 2).expect("a possible shape");
     let device: Arc<dyn Device> = Arc::new(emulator);

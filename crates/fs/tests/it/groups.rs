@@ -41,7 +41,7 @@ fn is_whole(catalog: &Catalog) -> bool {
 type Moments = Vec<(Snapshot, BTreeSet<FileId>)>;
 
 /// Eight actors commit at once on a drive whose requests take random times; returns every moment
-/// with what was acknowledged by then, and the state at the end.
+/// with the commits acknowledged by then, and the state at the end.
 fn crowd(seed: u64) -> (Moments, Catalog, u64) {
     simulate(seed, || {
         let emulator = Emulator::in_memory(shape(seed), seed).expect("a possible shape");

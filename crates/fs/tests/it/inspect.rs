@@ -1,5 +1,5 @@
-//! Looking at a store without a mount: the same as a mount finds where all is well, and behind the
-//! damage where it is not.
+//! Inspection of a store without a mount: the same state as a mount finds where all is well, and
+//! the parts after the damage where it is not.
 
 use std::sync::Arc;
 

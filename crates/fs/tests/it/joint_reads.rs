@@ -1,4 +1,4 @@
-//! Joint reads: one request for parts of files that lie one behind the other.
+//! Joint reads: one request for parts of files that lie one after the other.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn table(fs: &Fs, group: Option<&PlacementGroup>, len: u64) -> FileId {
     id
 }
 
-/// A set of three tables, and another table, which does not lie behind it.
+/// A set of three tables, and another table, which does not follow it.
 fn set_and_another(fs: &Fs) -> [FileId; 4] {
     let group = fs
         .begin_group(&GroupOptions {
@@ -62,7 +62,7 @@ fn set_and_another(fs: &Fs) -> [FileId; 4] {
 }
 
 /// Readers of the files, and a joint read of the first one from byte 5,000 on, of the second one
-/// up to where an index might begin, and of what is left to be asked for.
+/// up to where an index might begin, and of the files still to be asked for.
 fn read(fs: &Fs, files: &[FileId; 4], most: u64) -> (Vec<Arc<dyn FileReader>>, Option<JointRead>) {
     let readers: Vec<_> = files.iter().map(|id| fs.open(*id).expect("a file")).collect();
     let behind = [(files[1], 0..70_000), (files[2], 0..LENS[2]), (files[3], 0..20_000)];
@@ -118,7 +118,7 @@ fn files_that_were_deleted_or_trimmed_are_read_as_their_readers_see_them_or_not_
         assert_eq!(read.starts.len(), 3, "{name}");
         compare(&files, &read);
         drop(readers);
-        let reader = fs.open(files[0]).expect("what is left of it");
+        let reader = fs.open(files[0]).expect("the rest of it");
         let read = |from| reader.read_joint(from..300_001, &behind, most, Cause::Compaction);
         assert!(read(5_000).is_none(), "{name}: trimmed");
         assert_eq!(read(45_000).expect("the rest").starts.len(), 1, "{name}");

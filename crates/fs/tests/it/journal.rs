@@ -107,7 +107,7 @@ fn an_extent_that_the_store_cannot_have_is_corruption() {
     }
 }
 
-/// Mounts a store in which a zone has so many written blocks, and files claim these of them.
+/// Mounts a store in which a zone has `written` written blocks, and files claim `claimed` of them.
 fn mount_with(written: usize, claimed: &[(u32, u32)]) -> Result<Arc<Fs>, StoreError> {
     let drive = formatted(Geometry::uniform(ByteCount::kib(256), 32), 1);
     let device = Arc::clone(&drive) as Arc<dyn Device>;
@@ -128,7 +128,7 @@ fn mount_with(written: usize, claimed: &[(u32, u32)]) -> Result<Arc<Fs>, StoreEr
 
 #[test]
 fn files_that_claim_more_blocks_than_a_zone_has_written_are_corruption() {
-    mount_with(40, &[(0, 30), (30, 10)]).expect("files beside each other");
+    mount_with(40, &[(0, 30), (30, 10)]).expect("files next to each other");
     let corruption = |claimed: &[(u32, u32)]| match mount_with(40, claimed) {
         Err(StoreError::Corruption { region, offset, expected, got }) => {
             assert_eq!(expected, "extents within zones that hold data, none twice");
@@ -144,6 +144,6 @@ fn files_that_claim_more_blocks_than_a_zone_has_written_are_corruption() {
         corruption(&[(0, 30), (0, 30), (0, 30)]),
         "catalog: file 3 on device 0 (zone 30), 7864320: 30 blocks at device 0 block 1920"
     );
-    // Here the medium has lost what it acknowledged: the files are there to be read.
+    // Here the medium has lost acknowledged bytes: the files are there to be read.
     mount_with(40, &[(0, 30), (30, 20)]).expect("a zone that is not written again");
 }

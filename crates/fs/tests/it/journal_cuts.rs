@@ -34,7 +34,7 @@ impl Known {
     }
 }
 
-/// A drive whose every moment is kept, with what a client knew then.
+/// A drive whose every moment is kept, with the client's knowledge then.
 struct Watched {
     emulator: Arc<Emulator>,
     known: Arc<Mutex<Known>>,
@@ -89,7 +89,8 @@ impl Watched {
     }
 }
 
-/// Recovers what a cut left behind, checks it, and goes on for a while; gives all moments of that.
+/// Recovers the state that a cut has left, checks it, and goes on for a while; gives all moments of
+/// that.
 fn recover(emulator: Emulator, known: &Known, changes: &mut Changes, what: &str) -> Watched {
     let emulator = Arc::new(emulator);
     let device = Arc::clone(&emulator) as Arc<dyn Device>;
@@ -111,7 +112,7 @@ fn recover(emulator: Emulator, known: &Known, changes: &mut Changes, what: &str)
     let expected = journal.read(Clone::clone);
     drop(journal);
     let found = replay(&device, false).unwrap_or_else(|error| panic!("{what}: again: {error}"));
-    assert!(found.catalog == expected, "{what}: what was committed after it is not there");
+    assert!(found.catalog == expected, "{what}: later commits are not there");
     watched
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn make(device: &Arc<dyn Device>, seed: u64) {
     format(device, area, &space, uuid, vec![7; 3]).expect("a formatted device");
 }
 
-/// Goes on with what a replay found.
+/// Goes on with the result of a replay.
 pub(crate) fn resume(device: &Arc<dyn Device>, replayed: Replayed) -> Result<Journal, StoreError> {
     let mut used = replayed.superblock_zones();
     used.extend(replayed.journal_zones());

@@ -1,4 +1,4 @@
-//! Writes and copies that fail: what they had taken comes back, to the last block.
+//! Writes and copies that fail: their space comes back, to the last block.
 
 use std::sync::Arc;
 

@@ -321,9 +321,8 @@ fn a_zone_that_cannot_be_finished_is_still_counted() {
     });
 }
 
-/// Commits until the journal has to change zones, on a host that has no room for another one, and
-/// again has it after so many seconds. Returns how long the longest commit took, and what came of
-/// it.
+/// Commits until the journal has to change zones, on a host that has no room for another one until
+/// `seconds` have passed. Returns the time of the longest commit, and the result.
 fn commits_on_a_full_host(seconds: u64) -> (Duration, Result<(), StoreError>) {
     runner::simulate(1, || {
         let drive = formatted(tight(), 1);
@@ -424,7 +423,7 @@ fn several_files_of_one_client_take_turns_in_fewer_zones_if_they_rest_in_between
         for round in 0..3 {
             for writer in &mut writers {
                 let bytes = pattern(writer.id().0, round * 150_000, 150_000);
-                writer.append(&bytes).expect("nobody else is waited for");
+                writer.append(&bytes).expect("no other job is waited for");
                 writer.rest().expect("writes that succeed");
             }
         }

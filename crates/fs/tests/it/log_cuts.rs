@@ -1,5 +1,5 @@
-//! Logs of large appends that nobody syncs: several frames are under way at once when the power is
-//! cut, and block by block some of each reach the medium.
+//! Logs of large appends that are not synced: several frames are in flight at once when the power
+//! is cut, and block by block some of each reach the medium.
 //!
 //! The bytes found are a prefix of the appended bytes that ends with an append, and no shorter than
 //! the bytes that were acknowledged as synced.
@@ -66,7 +66,7 @@ fn grow(
     Ok(())
 }
 
-/// Every so many moments of a life, and what was known then.
+/// Some moments of a life, and the knowledge then.
 fn live(seed: u64) -> Vec<(Snapshot, Logs)> {
     let mut random = Random::seeded(seed);
     let drive = formatted(Geometry::uniform(ByteCount::mib(2), 32), seed);
@@ -115,7 +115,8 @@ fn live(seed: u64) -> Vec<(Snapshot, Logs)> {
     all.into_iter().step_by(step).collect()
 }
 
-/// Checks that a cut left a log that is allowed. Returns how much there is beyond what was synced.
+/// Checks that a cut left a log that is allowed. Returns the number of bytes beyond the synced
+/// ones.
 fn judge(fs: &Fs, id: FileId, known: &Known) -> u64 {
     let reader = fs.open(id).unwrap_or_else(|error| panic!("log {id}: {error}"));
     let len = reader.len();

@@ -71,7 +71,7 @@ fn appends_do_not_wait_until_some_mib_are_under_way_and_then_for_the_oldest_only
         let most = 11 * MIB;
         let elapsed = append(&mut *writer, most);
         assert!(elapsed > Duration::ZERO && elapsed <= 3 * LATENCY, "{elapsed:?}");
-        assert!(contents(&fs, writer.id()) == bytes(0, most), "what is under way can be read");
+        assert!(contents(&fs, writer.id()) == bytes(0, most), "bytes in flight can be read");
         writer.sync().unwrap();
         assert!(contents(&fs, writer.id()) == bytes(0, most));
         fs.unmount();
@@ -123,7 +123,7 @@ fn a_write_that_fails_for_good_is_told_by_a_later_append_or_the_sync() {
                 break error;
             }
             appended += 128 << 10;
-            assert!(appended < 32 * MIB, "nobody was told");
+            assert!(appended < 32 * MIB, "no error was returned");
         };
         assert!(appended >= 4 * MIB, "{failure} after {appended} bytes");
         assert!(writer.sync().is_err());

@@ -1,4 +1,4 @@
-//! Write-ahead files as a scan finds them: runs, epochs, and what must not come back.
+//! Write-ahead files as a scan finds them: runs, epochs, and bytes that must not come back.
 
 use std::sync::Arc;
 

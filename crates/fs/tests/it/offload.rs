@@ -1,5 +1,5 @@
-//! Write-offloading: which files lie on the offload device, what happens when that is full or
-//! fails, and what is said when it is missing or another one.
+//! Write-offloading: which files lie on the offload device, its lack of space and its failures, and
+//! the errors when it is missing or another one.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ fn a_full_offload_device_sends_the_rest_where_tables_go() {
     assert!(places.contains(&[1, 1]) && places.contains(&[1, 0]), "{places:?}");
     assert_eq!(places.last(), Some(&[0, 0]), "{places:?}");
     let reserved = fs.space().reserved;
-    assert_eq!(reserved, ByteCount(0), "what was offloaded kept its reservation");
+    assert_eq!(reserved, ByteCount(0), "offloaded files kept their reservation");
     audit(&fs, false);
     drop(fs);
     let fs = mount(&drives);
@@ -130,14 +130,14 @@ fn a_full_store_has_space_for_a_compaction_of_all_that_is_offloaded() {
             drop(fs);
             fs = mount(&drives);
         }
-        // What is no longer there is not waited for.
+        // A deleted file is not waited for.
         let offloaded = fs.list().into_iter().filter(|file| fs.is_offloaded(file.id));
         let mut transaction = Transaction::new();
         offloaded.for_each(|file| {
             transaction.delete(file.id);
         });
         fs.commit(transaction).expect("a delete");
-        write(&fs, FileKind::Table, LEN).expect("space for what replaces it");
+        write(&fs, FileKind::Table, LEN).expect("space for its replacement");
         audit(&fs, false);
     }
 }

@@ -1,5 +1,5 @@
 //! Placement groups: files that are written together lie together, on both kinds of device, and no
-//! group costs anybody space.
+//! group costs other writers space.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ fn holds(fs: &Fs, id: FileId) {
     assert!(bytes == pattern(id.0, 0, bytes.len()), "file {id}");
 }
 
-/// Ends the store of files that hold what was written to them.
+/// Checks the contents of the files, and ends the store.
 fn end(fs: &Fs, devices: impl Into<Devices>, files: &[FileId]) {
     files.iter().for_each(|id| holds(fs, *id));
     audit(fs, false);
@@ -138,7 +138,7 @@ fn zones(drive: &Arc<Emulator>, files: &[FileId]) -> BTreeSet<ZoneId> {
     extents.map(|extent| grid.zone(extent.first)).collect()
 }
 
-/// Writes files. Another one, which nobody grouped, is written after each piece of theirs, and one
+/// Writes files. Another file, without a group, is written after each piece of theirs, and one
 /// after each of them.
 fn among_others(fs: &Fs, kind: FileKind, group: Option<&PlacementGroup>) -> Vec<FileId> {
     let mut files = Vec::new();
@@ -205,7 +205,7 @@ fn a_large_group_begins_in_a_fresh_zone_and_meets_as_few_as_can_hold_it() {
     let before = zones(&drive, &[before]);
     assert!(found.is_disjoint(&before), "{found:?} and {before:?}");
     let behind = zones(&drive, &[behind]);
-    assert!(behind.is_subset(&(&found | &before)), "the rest of a zone is everybody's again");
+    assert!(behind.is_subset(&(&found | &before)), "the rest of a zone is free for all again");
 }
 
 #[test]
@@ -296,8 +296,8 @@ fn room(kind: FileKind, groups: usize, size: u64) -> usize {
 fn a_group_that_nobody_writes_keeps_no_space_from_others() {
     for (kind, groups, size) in [(FileKind::Table, 4, 200 << 10), (FileKind::Log, 1, 4 << 20)] {
         let (beside, alone) = (room(kind, groups, size), room(kind, 0, size));
-        // The order of things differs, and so does what is left over at the ends.
-        assert!(beside + 3 >= alone, "{kind:?}: {beside} files, and {alone} without groups");
+        // The order of writes differs, and so do the remainders at the ends.
+        assert!(beside + 3 >= alone, "{kind:?}: {beside} files with groups, and {alone} without");
     }
 }
 

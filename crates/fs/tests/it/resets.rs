@@ -1,6 +1,6 @@
-//! Zones that are reset when they are opened, while more actors write than there are leases: nobody
-//! else gets such a zone meanwhile. Explored: chance, from the seed, decides which actor goes on
-//! wherever a thread could be interrupted.
+//! Zones that are reset when they are opened, while more actors write than there are leases: no
+//! other actor gets such a zone meanwhile. Explored: chance, from the seed, decides which actor
+//! goes on wherever a thread could be interrupted.
 //!
 //! Built with debug assertions only.
 

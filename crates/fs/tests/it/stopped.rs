@@ -1,4 +1,4 @@
-//! A store whose journal has failed: what it wrote last may be on the medium all the same.
+//! A store whose journal has failed: its last write may be on the medium all the same.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

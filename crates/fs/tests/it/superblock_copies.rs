@@ -1,5 +1,5 @@
-//! Copies of superblocks that are broken: a check tells damage from what a power cut leaves, and a
-//! mount for writing makes them anew.
+//! Copies of superblocks that are broken: a check tells damage from the traces of a power cut, and
+//! a mount for writing makes them anew.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn a_broken_copy_that_cannot_be_written_anew_keeps_no_store_from_being_opened() 
         drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Write, failing)));
         live(&drive);
         drive.set_faults(None);
-        // What the other mount could not mend, this one can.
+        // This mount mends the copies that the other one could not.
         live(&drive);
         let checked = check(&drive);
         assert!(checked.is_clean(), "in slots: {in_slots}, write {failing}: {checked:?}");

@@ -150,7 +150,7 @@ fn a_damaged_superblock_never_leads_to_an_older_state() {
             }
             drop(journal);
             right += damage_each(&emulator, &device, seed);
-            // A torn write behind the end: the next mount has to go on elsewhere.
+            // A torn write after the end: the next mount has to go on elsewhere.
             let torn = emulator.snapshot().expect("a drive in memory");
             emulator = Arc::new(torn.cut(PowerCut::Blocks, &mut random));
             soil(&emulator);
@@ -159,7 +159,7 @@ fn a_damaged_superblock_never_leads_to_an_older_state() {
     assert!(right > least, "a damaged superblock is an error only where an older one leads astray");
 }
 
-/// Leaves garbage behind the journal's end, as a write that was torn does.
+/// Leaves garbage after the journal's end, as a write that was torn does.
 fn soil(emulator: &Arc<Emulator>) {
     let device = Arc::clone(emulator) as Arc<dyn Device>;
     let zone = replay(&device, true).expect("a store").journal_zones().last().expect("a zone");
@@ -210,7 +210,7 @@ fn a_store_of_several_devices_is_not_taken_for_one_of_this_version() {
     assert!(error.contains("use a newer version"), "{error}");
 }
 
-/// As a later version of the program would leave it behind: the superblocks that this version
+/// As a later version of the program would leave it: the superblocks that this version
 /// knows are older, and lead to a state of long ago.
 #[test]
 fn a_newer_superblock_of_another_version_is_not_passed_over() {

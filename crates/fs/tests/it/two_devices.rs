@@ -1,5 +1,5 @@
-//! A store on two devices: what is said of devices that do not belong together, what goes on when
-//! one of them fails or is full, and where things lie.
+//! A store on two devices: errors for devices that do not belong together, operation when one of
+//! them fails or is full, and the device of each file.
 
 use std::sync::Arc;
 
@@ -205,7 +205,8 @@ fn a_full_log_device_is_named_and_deletes_make_room_on_it() {
     let named = matches!(full, StoreError::NoSpace { device: Some(DeviceId(1)), .. });
     assert!(named && full.to_string().contains("no space on device 1"), "{full}");
     assert!(logs.len() > 3, "{} logs", logs.len());
-    // Tables have a device of their own; and deletes are logged in what puts leave to them.
+    // Tables have a device of their own; and deletes are logged in the space that puts leave to
+    // them.
     write(&fs, FileKind::Table, 300_000).expect("a table");
     let mut urgent = options(FileKind::Log);
     urgent.rank = Rank::UrgentLog;

@@ -3,7 +3,7 @@
 //!
 //! # Invariants
 //! - Runs do not overlap and do not touch: neighbours are joined when blocks come free.
-//! - Both indexes hold the same runs, and the totals are what a walk over them would find.
+//! - Both indexes hold the same runs, and the totals agree with a walk over them.
 //!
 //! A *stretch* is an aligned run of fixed length. The map counts how many are wholly free. It also
 //! counts the blocks that writers can be given. On shingled tracks these can be fewer than the free
@@ -23,7 +23,7 @@ use super::guard::Guard;
 pub(super) struct FreeMap {
     stretch: u64,
     guard: Guard,
-    /// Runs, by their first block: the block behind the last one.
+    /// Runs, by their first block: the block after the last one.
     by_start: BTreeMap<u64, u64>,
     /// Runs: length and first block.
     by_length: BTreeSet<(u64, u64)>,
@@ -35,7 +35,7 @@ pub(super) struct FreeMap {
 }
 
 impl FreeMap {
-    /// Nothing is free; stretches have so many blocks.
+    /// A map without free blocks; a stretch has `stretch` blocks.
     pub(super) fn new(stretch: u32, guard: Guard) -> Self {
         let (by_start, by_length) = (BTreeMap::new(), BTreeSet::new());
         let stretch = u64::from(stretch);
@@ -68,7 +68,7 @@ impl FreeMap {
         self.by_start.range(first..).map(|(start, end)| *start..*end)
     }
 
-    /// Runs of at least so many blocks, the shortest first.
+    /// Runs of at least `blocks` blocks, the shortest first.
     pub(super) fn at_least(&self, blocks: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         self.by_length.range((blocks, 0)..).map(|(length, start)| *start..*start + *length)
     }
@@ -103,7 +103,7 @@ impl FreeMap {
     /// Frees blocks.
     ///
     /// # Panics
-    /// If one of them is free: somebody would be given what is somebody else's.
+    /// If one of them is free: two owners would be given the same block.
     pub(super) fn put(&mut self, run: Range<u64>) {
         if run.is_empty() {
             return;
@@ -135,7 +135,7 @@ impl FreeMap {
         self.insert(run.end..held.end);
     }
 
-    /// Takes what is free of these blocks; how many that is.
+    /// Takes the free ones of these blocks; returns their number.
     pub(super) fn take_any(&mut self, run: &Range<u64>) -> u64 {
         let mut taken = 0;
         if run.is_empty() {

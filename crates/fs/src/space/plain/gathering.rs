@@ -1,20 +1,20 @@
 //! Gathering: reclaim's part of the pool of shingled tracks. It says when free blocks are to be
-//! gathered and between which free runs, and who waits for that.
+//! gathered and between which free runs, and which writers wait for that.
 //!
 //! The end of a free run serves as a guard and cannot be written. The more runs there are, the more
-//! of what is free is of no use. Files that lie between two free runs are moved elsewhere: the runs
+//! free blocks are of no use. Files that lie between two free runs are moved elsewhere: the runs
 //! become one, and one of two guards can be written.
 //!
 //! - **When**: a log of deletes, a flush or a compaction finds no room, and wants no more than the
 //!   [`Governor`](super::governor::Governor) keeps for it. It waits until there is room, gathering
-//!   is *in vain*, or as much has been moved as the device holds. New data does not wait: it is
+//!   is *exhausted*, or a device's worth of blocks has been moved. New data does not wait: it is
 //!   refused.
 //! - **Where**: [`PlainPool::choose_span`]. A *span* reaches from the end of a free run to the
 //!   start of a later one, and holds files that can be moved, and free runs. The choice is the span
 //!   that gains the most blocks for each block that is moved. Its files are moved in their order,
 //!   to free runs outside of it: also to the one before it, which then grows as the span shrinks.
-//! - **In vain**: no span gains anything, or there is no room for a copy. Blocks that come free, or
-//!   are set aside no more, end that.
+//! - **Exhausted**: no span gains anything, or there is no room for a copy. Blocks that come free,
+//!   or are set aside no more, end that.
 //!
 //! # Threads
 //! Runs under the pool's lock. `await_gathering` waits, and gives the lock up meanwhile.
@@ -29,10 +29,10 @@ use super::PlainPool;
 use super::state::{State, blocks_of_bytes};
 use crate::space::{Ask, Region};
 
-/// Whether somebody gathers free blocks, and is to do so.
+/// Whether an actor gathers free blocks, and is to do so.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gathering {
-    /// There is an actor who gathers.
+    /// There is an actor that gathers.
     present: bool,
     /// A writer waits.
     wanted: bool,
@@ -47,26 +47,26 @@ pub(super) struct Gathering {
 pub(crate) struct Span {
     /// The blocks of the files, and of free runs between them.
     pub(crate) files: Range<u64>,
-    /// To the end of the free run behind the files. Nothing of this is written meanwhile.
+    /// To the end of the free run after the files. Nothing of this is written meanwhile.
     pub(crate) barred: Range<u64>,
 }
 
 impl PlainPool {
-    /// Somebody gathers from now on, if that can be of use: if the device has guards.
+    /// An actor gathers from now on, if that can be of use: if the device has guards.
     pub(crate) fn start_gathering(&self) -> bool {
         let mut state = self.state.lock();
         state.gathering.present = state.guard.most() > 0;
         state.gathering.present
     }
 
-    /// Nobody gathers any more: ends the waits for it, and the actor's own.
+    /// The actor ends: ends the waits for it, and its own.
     pub(crate) fn stop_gathering(&self) {
         self.state.lock().gathering.present = false;
         self.changed.notify_all();
         self.gather.notify_all();
     }
 
-    /// Waits until free blocks are to be gathered; `false` when nobody is to do that any more.
+    /// Waits until free blocks are to be gathered; `false` when the actor is to end.
     pub(crate) fn await_gathering(&self) -> bool {
         let mut state = self.state.lock();
         while state.gathering.present && !state.gathering.wanted {
@@ -81,7 +81,7 @@ impl PlainPool {
     }
 
     /// A span has been emptied, or as much of it as there was room for; or no span is left, and
-    /// gathering is in vain. Writers who wait look again.
+    /// gathering is exhausted. Waiting writers look again.
     pub(crate) fn end_span(&self, in_vain: bool) {
         let mut state = self.state.lock();
         (state.gathering.wanted, state.gathering.in_vain) = (false, in_vain);
@@ -94,8 +94,8 @@ impl PlainPool {
         self.state.lock().choose_span(files, except)
     }
 
-    /// Leases a region for a copy: of free runs that are not within what is barred, the shortest
-    /// one in which it fits, else the longest one.
+    /// Leases a region for a copy: of free runs outside of `barred`, the shortest one in which it
+    /// fits, else the longest one.
     pub(crate) fn lease_outside(self: Arc<Self>, ask: &Ask, barred: &Range<u64>) -> Option<Region> {
         let pool = Arc::clone(&self);
         let mut state = pool.state.lock();
@@ -107,8 +107,8 @@ impl PlainPool {
 }
 
 impl State {
-    /// Whether a writer who finds no room for so many blocks waits for free blocks to be gathered;
-    /// if so, that is begun. `patience`: how much may have been moved until it waits no more.
+    /// Whether a writer that finds no room for `blocks` waits for free blocks to be gathered; if
+    /// so, gathering begins. `patience`: the blocks moved after which it waits no more.
     pub(super) fn calls_gathering(
         &mut self,
         (rank, blocks): (Rank, u64),
@@ -130,9 +130,9 @@ impl State {
         self.choose_of(ask.rank, blocks, u64::MAX, barred)
     }
 
-    /// See [`PlainPool::choose_span`]. From each free run on, spans to those behind it are looked
-    /// at, up to the first that gains anything. Spans for all files of which there is room outside
-    /// come before those whose files must go to the room that they leave behind one by one.
+    /// See [`PlainPool::choose_span`]. From each free run on, spans to the later ones are looked
+    /// at, up to the first that gains anything. Spans with room outside for all their files come
+    /// before those whose files must go one by one to the room that earlier files leave.
     fn choose_span(&self, files: &[Range<u64>], except: &BTreeSet<u64>) -> Option<Span> {
         let runs: Vec<Range<u64>> = self.free.runs().collect();
         let between = between(&runs, files);
@@ -156,7 +156,7 @@ impl State {
                 if gain == 0 {
                     continue;
                 }
-                // The region of a copy has a guard of its own, and may leave one behind.
+                // The region of a copy has a guard of its own, and may leave one at its old place.
                 let room = (all + spare - barred).min(available);
                 let room = room.saturating_sub(2 * self.guard.most());
                 if largest <= room {

@@ -1,24 +1,26 @@
 //! [`Governor`] of a device without zones: decides how many blocks each rank leaves to others, and
 //! counts reservations.
 //!
-//! A rank may take blocks if these stay free, beside the blocks that other jobs' reservations hold:
+//! A rank may take blocks if these stay free, in addition to the blocks that other jobs'
+//! reservations hold:
 //!
 //! | rank | must leave |
 //! |---|---|
-//! | journal | nothing, not even what is reserved |
+//! | journal | nothing, not even reserved blocks |
 //! | reclaim | `J` whole stretches |
 //! | compaction | `J` whole stretches and `R` blocks |
 //! | urgent log | `J` whole stretches and `R + C` blocks |
 //! | flush | `J` whole stretches and `R + C + U` blocks |
 //! | log | `J` whole stretches and `R + C + U + F + G` blocks |
 //!
-//! A writer under a reservation gets what this has set aside, whatever ranks above have used up.
+//! A writer under a reservation gets the blocks set aside by it, even if ranks above have used up
+//! the rest.
 //!
 //! - `J` is the number of stretches that the journal may still need until a snapshot is complete,
-//!   beside those that it has; 1 at least. A device of tables keeps them even if the journal is on
-//!   a log device, and an offload device keeps one. If fewer stretches are whole already, as many
-//!   blocks stay free instead. On shingled tracks, a stretch here is a *unit*: a stretch with its
-//!   guard.
+//!   in addition to those that it has; 1 at least. A device of tables keeps them even if the
+//!   journal is on a log device, and an offload device keeps one. If fewer stretches are whole
+//!   already, as many blocks stay free instead. On shingled tracks, a stretch here is a *unit*: a
+//!   stretch with its guard.
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
@@ -29,21 +31,21 @@
 //!
 //! # Shingled tracks
 //! Blocks are counted here that can be written, without the guards at the ends of free runs. With
-//! each compaction there may be more runs, and fewer such blocks, though no less is free. So what
-//! puts leave would not last. Reclaim gathers free blocks when a rank below it lacks what is kept
-//! for it ([`gathering`](super::gathering)). The argument that deletes are then taken as on a plain
-//! device, where `g` is the longest guard:
+//! each compaction there may be more runs, and fewer such blocks, though no less is free. So the
+//! blocks that puts leave would not last. Reclaim gathers free blocks when a rank below it lacks
+//! the blocks kept for it ([`gathering`](super::gathering)). The argument that deletes are then
+//! taken as on a plain device, where `g` is the longest guard:
 //!
-//! 1. Where nothing gains by being gathered any more, a *section* - what lies between two things
-//!    that cannot be moved - has `g` free blocks at most that cannot be written, however many files
-//!    there are. Such things are units of the journal, logs, open leases, and files that were
-//!    deleted under a reader or that are larger than there is room for a copy. `G` is [`GUARDS`]
-//!    times `g`: enough for so many sections.
-//! 2. To be moved, a file needs a copy's room: as many blocks as it has, in pieces if need be, a
-//!    guard behind them, and a guard that the place that it leaves may need. `R` is
-//!    [`jobs_reserve`] of half the device and two guards: enough for files of a 64th of the device,
-//!    which no table is larger than, or of 16 MiB.
-//! 3. `C`, `F` and `U` have a guard more each: that of what is written there.
+//! 1. When gathering is exhausted, a *section* - the blocks between two things that cannot be
+//!    moved - has at most `g` free blocks that cannot be written, for any number of files. Such
+//!    things are units of the journal, logs, open leases, and files that were deleted under a
+//!    reader or that are larger than there is room for a copy. `G` is [`GUARDS`] times `g`: enough
+//!    for [`GUARDS`] sections.
+//! 2. To be moved, a file needs a copy's room: its number of blocks, in pieces if need be, a guard
+//!    after them, and a guard that its old place may need. `R` is [`jobs_reserve`] of half the
+//!    device and two guards: enough for files of a 64th of the device, which no table is larger
+//!    than, or of 16 MiB.
+//! 3. `C`, `F` and `U` have a guard more each: the guard of the data written there.
 //!
 //! Left over: with more than [`GUARDS`] sections - under many readers of deleted files, or if a log
 //! lies in many pieces - or with files larger than `R`, a delete may be refused until a reader, a
@@ -60,20 +62,20 @@ use crate::space::ReservationId;
 
 /// Blocks that puts leave to the log of deletes: a MiB.
 pub(super) const URGENT_RESERVE: u64 = 256;
-/// The most blocks kept for compactions, and the most for flushes: 16 MiB each, as much as several
+/// The most blocks kept for compactions, and the most for flushes: 16 MiB each, enough for several
 /// instalments of a merge that has little space.
 const JOBS_RESERVE_MAX: u64 = 4096;
 
 /// Guards that puts leave: one for each stretch between things that gathering cannot move.
 const GUARDS: u64 = 8;
 
-/// Blocks that a device which holds tables, and has so many blocks, keeps for compactions, and as
-/// many again for flushes.
+/// Blocks that a device of tables with `capacity` blocks keeps for compactions, and again for
+/// flushes.
 fn jobs_reserve(capacity: u64) -> u64 {
     (capacity / 32).min(JOBS_RESERVE_MAX)
 }
 
-/// Blocks to set aside for so many blocks of files: a sixteenth more, as their regions have.
+/// Blocks to set aside for `blocks` blocks of files: a sixteenth more, as their regions have.
 pub(super) fn with_slack(blocks: u64) -> u64 {
     blocks.saturating_add(blocks.div_ceil(16))
 }
@@ -100,15 +102,15 @@ pub(super) struct Governor {
 /// A reservation.
 #[derive(Debug)]
 struct Quota {
-    /// Blocks that are set aside: what the reservation's leases may still take.
+    /// Blocks that are set aside: those that the reservation's leases may still take.
     left: u64,
     /// Blocks that its files may still come to have, as it was promised.
     unwritten: u64,
 }
 
 impl Governor {
-    /// For a device of so many blocks that holds tables, and a journal that may come to take so
-    /// many stretches. `guard`: the longest guard of a file.
+    /// For a device of tables with `capacity` blocks, and a journal that may come to take `journal`
+    /// stretches. `guard`: the longest guard of a file.
     pub(super) fn new(journal: u32, capacity: u64, guard: u64) -> Self {
         let jobs = jobs_reserve(capacity) + guard;
         let reclaim = if guard > 0 { jobs_reserve(capacity / 2) + 2 * guard } else { 0 };
@@ -122,12 +124,12 @@ impl Governor {
         Self { journal, jobs, reclaim, urgent, guards, owed, quotas: BTreeMap::new(), next: 1 }
     }
 
-    /// So many live blocks more are on the offload device; or less, if it is negative.
+    /// Adds `blocks` to the live blocks on the offload device; a negative number takes away.
     pub(super) fn owe(&mut self, blocks: i64) {
         self.owed += blocks;
     }
 
-    /// The journal may come to take so many stretches.
+    /// Sets the number of stretches that the journal may come to take.
     pub(super) fn set_journal(&mut self, stretches: u32) {
         self.journal = stretches;
     }
@@ -178,7 +180,7 @@ impl Governor {
         self.quotas.get(&id).map_or(0, |quota| quota.left)
     }
 
-    /// Sets aside what files of so many blocks need; `most` is the guard that a file may need.
+    /// Sets aside the space for files of `blocks` blocks; `most` is the guard that a file may need.
     pub(super) fn grant(&mut self, blocks: u64, most: u64) -> ReservationId {
         let id = self.next;
         self.next += 1;
@@ -187,10 +189,10 @@ impl Governor {
     }
 
     /// Blocks to be set aside so that `files` can be written at once under a reservation, each of
-    /// `size` blocks at most. A file's region is as long as the file may come to be; what the file
-    /// has not claimed of it is of no use to the others. So the reservation has to have all that
-    /// is unwritten beside the regions that its files hold now, and a region more for each further
-    /// file.
+    /// `size` blocks at most. A file's region is as long as the file may come to be; the unclaimed
+    /// part of it is of no use to the others. So the reservation must have space for all unwritten
+    /// blocks in addition to the regions that its files hold now, and a region more for each
+    /// further file.
     pub(super) fn to_admit(&self, id: ReservationId, files: u32, size: u64, guard: u64) -> u64 {
         let Some(quota) = self.quotas.get(&id) else { return u64::MAX };
         let further = u64::from(files.saturating_sub(1));

@@ -1,18 +1,18 @@
-//! [`Guard`]: which blocks behind a run must be free while the run is written.
+//! [`Guard`]: which blocks after a run must be free while the run is written.
 //!
-//! On shingled tracks a write destroys the tracks behind it ([`Tracks::harmed`]). A writer may
+//! On shingled tracks a write destroys the tracks after it ([`Tracks::harmed`]). A writer may
 //! write a run of blocks if nothing that counts lies in its *guard*: the blocks from the end of the
-//! run to the end of its last track, and the tracks behind that one that a write harms. A later
-//! write to the blocks of the guard harms nothing of the run: a write harms only what is behind it.
-//! So a run needs its guard only while it is written, and files that are written one after the
-//! other need none between them (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic
-//! Recording Drives with Dynamic Band", MSST '18, section III-B).
+//! run to the end of its last track, and the next tracks that a write harms. A later write to the
+//! blocks of the guard harms nothing of the run: a write harms only later blocks. So a run needs
+//! its guard only while it is written, and files that are written one after the other need none
+//! between them (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic Recording Drives
+//! with Dynamic Band", MSST '18, section III-B).
 //!
 //! Example, with tracks of 100 blocks that harm two others: a run from block 40 up to but not
 //! including block 120 can be written if the blocks from 120 up to but not including 400 are free.
 //! Then another run may begin at block 120.
 //!
-//! Behind the last block of the device nothing can be harmed. On a plain device no run has a guard.
+//! After the last block of the device nothing can be harmed. On a plain device no run has a guard.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::canary::{self, Rule};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Guard {
     tracks: Option<Tracks>,
-    /// The first block behind the device.
+    /// The first block after the device.
     end: u64,
 }
 
@@ -32,7 +32,8 @@ impl Guard {
     /// The guard of a plain device: none.
     pub(super) const PLAIN: Self = Self { tracks: None, end: u64::MAX };
 
-    /// The guard of a device of so many blocks; tracks are counted in blocks of the file system.
+    /// The guard of a device that ends at block `end`; tracks are counted in blocks of the file
+    /// system.
     pub(super) fn new(tracks: Option<Tracks>, end: u64) -> Self {
         Self { tracks, end }
     }

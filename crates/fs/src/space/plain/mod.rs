@@ -1,15 +1,15 @@
 //! The pool of a device without zones, plain or of shingled tracks. A *region*, which one writer
 //! appends to, is a run of blocks.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`PlainPool`] | joins the others under one lock |
 //! | `free_map` | which runs of blocks are free: by number and by length |
-//! | `guard` | on shingled tracks: what must be free behind a run while it is written |
+//! | `guard` | on shingled tracks: the blocks after a run that must be free while it is written |
 //! | `governor` | how many blocks each rank leaves to others, and reservations |
 //! | `gathering` | on shingled tracks: which files are moved so that free runs become one |
-//! | `state` | what the lock guards; which run a writer gets |
-//! | `pool` | the interface: what writers ask for |
+//! | `state` | the state under the lock; which run a writer gets |
+//! | `pool` | the interface for writers |
 //! | `journal_space` | stretches for the journal |
 //!
 //! # Invariants

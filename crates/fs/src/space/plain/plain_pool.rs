@@ -1,15 +1,15 @@
 //! [`PlainPool`]: the pool of a device without zones, plain or of shingled tracks. It hands runs of
-//! blocks to writers and stretches to the journal, and takes back what transactions free.
+//! blocks to writers and stretches to the journal, and takes back blocks that transactions free.
 //!
 //! - **Freed blocks** can be written at once, in place: there is nothing to reset. Old
 //!   bytes stay until they are overwritten, so a reader of frames has to recognise old ones.
-//! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. What the writer
-//!   does not claim comes free when the lease ends. If the device holds tables, a region is cut
-//!   from the front of the run that the [`Fit`] finds: the placement's one or, on an offload
+//! - **Regions** are runs of up to 64 MiB; a placement group may have longer ones. The part that
+//!   the writer does not claim comes free when the lease ends. If the device holds tables, a region
+//!   is cut from the front of the run that the [`Fit`] finds: the placement's one or, on an offload
 //!   device, the default. Else it is cut from the end of the shortest run that is long enough. If
 //!   no run is long enough, or cutting it would break a stretch that is kept for the journal, the
 //!   writer may get a shorter region.
-//! - **Shingled tracks**: a region has a [`Guard`] behind it, which nobody else gets while the
+//! - **Shingled tracks**: a region has a [`Guard`] after it, which no other writer gets while the
 //!   lease lasts. For a stretch of the journal, a *unit* of one stretch or more is taken; the
 //!   journal writes its first stretch, and the rest is the guard. The superblock has a unit, too.
 //!   Reclaim joins free runs where guards take too much ([`super::gathering`]).
@@ -41,11 +41,11 @@ use crate::medium::{Medium, STRETCH};
 use crate::space::{Share, journal_zones};
 
 /// The fewest units of a device that a store can use: one for the superblock, those that the
-/// journal may come to take, and as many blocks as two logs need in the smallest store.
+/// journal may come to take, and the blocks that two logs need in the smallest store.
 const STRETCHES_MIN: u32 = 8;
 /// A device has fewer stretches, so that each has a number: less than four pebibytes.
 const STRETCHES_MAX: u32 = u32::MAX;
-/// The fewest stretches beside for tables: a few, and the same again for a merge of them.
+/// The fewest stretches for tables in addition: a few, and the same again for a merge of them.
 const TABLES_MIN: u32 = 8;
 
 /// Blocks of the smallest log, and of the smallest flush, on shingled tracks, without their guards:
@@ -85,7 +85,7 @@ pub(crate) struct Used {
     pub(crate) superblock: Vec<ZoneId>,
     /// Stretches of the journal.
     pub(crate) journal: Vec<ZoneId>,
-    /// Blocks of files, with what they count as.
+    /// Blocks of files, each with its share of the counts.
     pub(crate) files: Vec<(Extent, Share)>,
 }
 
@@ -94,10 +94,10 @@ pub(crate) struct Used {
 pub(crate) enum Part {
     Superblock,
     Journal,
-    /// Leased to a writer, who has not claimed them yet.
+    /// Leased to a writer, which has not claimed them yet.
     Leased,
-    /// Free, and so near to what lies behind that a write would destroy that; or behind a run that
-    /// is being written.
+    /// Free, and so near to the next data that a write would destroy them; or after a run that is
+    /// being written.
     Guard,
     Free,
 }
@@ -179,7 +179,7 @@ impl PlainPool {
         super::state::bytes(journal + state.governor.blocks_kept_from_puts())
     }
 
-    /// So many live blocks more are on the offload device; or less, if it is negative.
+    /// Adds `blocks` to the live blocks on the offload device; a negative number takes away.
     pub(crate) fn owe(&self, blocks: i64) {
         self.state.lock().governor.owe(blocks);
         if blocks < 0 {
@@ -192,8 +192,8 @@ impl PlainPool {
         self.state.lock().free.runs().collect()
     }
 
-    /// The blocks of no file, by what they are for; `journal` are the journal's stretches. In no
-    /// order. Claimed blocks of a lease are a file's.
+    /// The blocks of no file, by their use; `journal` are the journal's stretches. In no order.
+    /// Claimed blocks of a lease are a file's.
     pub(crate) fn parts(&self, journal: &[ZoneId]) -> Vec<(Range<u64>, Part)> {
         let state = self.state.lock();
         let mut parts = Vec::new();
@@ -276,7 +276,7 @@ pub(super) fn blocks_of(extent: &Extent) -> Range<u64> {
     extent.start()..extent.end()
 }
 
-/// The guard that a run of a device has behind it.
+/// The guard after a run of a device.
 fn guard_of(medium: &Medium) -> Guard {
     let geometry = medium.geometry();
     let tracks = geometry.layout.tracks().map(|tracks| {
@@ -316,9 +316,9 @@ fn kept_of(end: u64, unit: u64, guard: u64) -> u64 {
     Governor::new(0, end.saturating_sub(unit), guard).blocks_kept_from_puts()
 }
 
-/// Refuses a device of shingled tracks that is so small beside its guards that an empty store would
-/// take no put. It needs the units of superblock and journal, what puts leave, and a log and a
-/// flush, each with its guard; and `least` stretches in any case.
+/// Refuses a device of shingled tracks that is so small for its guards that an empty store would
+/// take no put. It needs the units of superblock and journal, the blocks that puts leave, and a log
+/// and a flush, each with its guard; and `least` stretches in any case.
 fn check_guards(medium: &Medium, least: u32) -> Result<(), StoreError> {
     let (end, guard) = (medium.grid().end(), guard_of(medium).most());
     let (stretch, unit) = (u64::from(STRETCH), u64::from(unit_of(medium)));
@@ -331,7 +331,7 @@ fn check_guards(medium: &Medium, least: u32) -> Result<(), StoreError> {
     if end >= needed(end) {
         return Ok(());
     }
-    // More is kept on a larger device, by a part of what it has more.
+    // More is kept on a larger device, by a part of the difference.
     let mut enough = needed(end).next_multiple_of(stretch);
     while needed(enough) > enough {
         enough = needed(enough).next_multiple_of(stretch);
@@ -348,8 +348,8 @@ fn check_guards(medium: &Medium, least: u32) -> Result<(), StoreError> {
     )))
 }
 
-/// Refuses a device that is too small, or too large, for what a store has on it, and tracks that
-/// it cannot use.
+/// Refuses a device that is too small, or too large, for its part of a store, and tracks that a
+/// store cannot use.
 pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), StoreError> {
     medium.grid().check_size()?;
     check_tracks(medium)?;

@@ -3,11 +3,11 @@
 //!
 //! - **Lack of space**: `lease` and `reserve` first end idle leases of placement groups, the oldest
 //!   first. On shingled tracks they then wait for free blocks to be gathered, if that may help. If
-//!   that is not enough, and readers pin as many blocks as are needed, they wait for the
-//!   readers, about 100 ms in all, and then fail with `Busy`. If readers pin fewer blocks, they
-//!   fail with `NoSpace` at once. The other ways to lease give nothing instead.
+//!   that is not enough, and readers pin the missing number of blocks, they wait for the readers,
+//!   about 100 ms in all, and then fail with `Busy`. If readers pin fewer blocks, they fail with
+//!   `NoSpace` at once. The other ways to lease give nothing instead.
 //! - **Failed writes**: `settle` does nothing, and `abandon` only ends the lease: a block can be
-//!   written whatever became of an earlier write to it. After `retire`, no block of the region is
+//!   written after any outcome of an earlier write to it. After `retire`, no block of the region is
 //!   given out again before the next mount.
 //! - **Stop**: after `stop`, nothing is leased or reserved.
 //!
@@ -34,7 +34,7 @@ use crate::catalog::Extent;
 use crate::space::pool::LeaseId;
 use crate::space::{Ask, Pool, Region, ReservationId, Reserved, Share};
 
-/// The longest that anybody waits for readers to let go of deleted files.
+/// The longest wait for readers to let go of deleted files.
 const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often a waiter looks again without being told.
 const WAIT_STEP: Duration = Duration::from_millis(50);
@@ -84,7 +84,7 @@ impl PlainPool {
         true
     }
 
-    /// Waits for readers, if they pin as much as is needed; an error if that does not help.
+    /// Waits for readers, if they pin enough blocks; an error if that does not help.
     fn await_readers(
         &self,
         state: &mut MutexGuard<'_, State>,
@@ -129,8 +129,9 @@ impl Pool for PlainPool {
     }
 
     /// The lease must leave as much as it takes. A log is made ahead with the size that the active
-    /// log is going to have, about half of which is written: what is left is enough for the other
-    /// half. And leases that are not needed yet never take more than half of what there was before.
+    /// log is going to have, about half of which is written: the remaining blocks are enough for
+    /// the other half. And leases that are not needed yet never take more than half of the free
+    /// blocks.
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
         let pool = Arc::clone(&self);
         let mut state = pool.state.lock();
@@ -180,8 +181,8 @@ impl Pool for PlainPool {
     }
 
     fn settle(&self, _lease: LeaseId, _written: bool) {
-        // Blocks are counted by their claim and by what becomes of the file; a run can be written
-        // whatever has become of the writes before it.
+        // Blocks are counted by their claim and by the fate of the file; a run can be written after
+        // any outcome of the writes before it.
     }
 
     fn end_lease(&self, lease: LeaseId) {
@@ -280,7 +281,7 @@ impl Pool for PlainPool {
             dead: bytes(state.free.blocks() - state.free.writable()),
             pinned: bytes(state.pinned),
             reserved: bytes(state.governor.granted()),
-            // What is kept may be in use: of that there is no more than is free.
+            // Kept blocks may be in use: no more of them are left than are free.
             kept: bytes((journal + state.governor.blocks_kept(Rank::Log)).min(free)),
             for_puts: bytes(state.available(Rank::Log, 0)),
         }

@@ -31,7 +31,7 @@ pub(super) struct State {
     /// Where writers of a device that holds tables get their blocks. `None`: of the end of a free
     /// run, so that stretches at the start of the device stay whole for the journal.
     pub(super) fit: Option<Fit>,
-    /// The first block behind the region that was given out last.
+    /// The first block after the region that was given out last.
     pub(super) cursor: u64,
     pub(super) governor: Governor,
     pub(super) leases: BTreeMap<u64, Lease>,
@@ -50,11 +50,11 @@ pub(super) struct State {
     pub(super) stopped: Option<StoreError>,
 }
 
-/// A region that somebody writes to.
+/// A region that has a writer.
 pub(super) struct Lease {
     /// The whole region.
     pub(super) region: Range<u64>,
-    /// The first block behind the region's guard, which is nobody else's while the lease lasts.
+    /// The first block after the region's guard, which no other writer gets while the lease lasts.
     pub(super) guard_end: u64,
     /// The next block that is claimed.
     pub(super) next: u64,
@@ -66,14 +66,15 @@ pub(super) struct Lease {
 }
 
 impl State {
-    /// After a commit of unknown outcome, a transaction that nobody acknowledged may be on the
-    /// medium, and what it names must not be overwritten.
+    /// After a commit of unknown outcome, an unacknowledged transaction may be on the medium, and
+    /// the blocks that it names must not be overwritten.
     pub(super) fn check_running(&self) -> Result<(), StoreError> {
         self.stopped.clone().map_or(Ok(()), Err)
     }
 
-    /// Blocks that a writer may take: those that nobody has set aside, but for what is kept for
-    /// ranks above; or what its own reservation has set aside, whoever has used up the rest.
+    /// Blocks that a writer may take: those that are not set aside, but for the blocks kept for
+    /// ranks above; or those that its own reservation has set aside, even if others have used up
+    /// the rest.
     pub(super) fn available(&self, rank: Rank, reservation: ReservationId) -> u64 {
         let stretch = self.free.stretch(0).end;
         let own = self.governor.quota(reservation);
@@ -84,8 +85,8 @@ impl State {
     }
 
     /// The blocks that a writer gets: of the run that fits all that it wants, else of the longest
-    /// there is, else of what lies beside the stretches that stay whole for the journal. Behind
-    /// them, their guard is free. `most`: the most blocks that it gets.
+    /// run, else of the blocks next to the stretches that stay whole for the journal. After them,
+    /// their guard is free. `most`: the most blocks that it gets.
     pub(super) fn choose(&self, ask: &Ask, most: u32) -> Option<Range<u64>> {
         let least = u64::from(ask.least.max(1));
         let available = self.available(ask.rank, ask.reservation).min(most.into());
@@ -97,8 +98,8 @@ impl State {
             blocks + blocks / 16
         });
         let wanted = wanted.clamp(least, available);
-        // What a reservation has set aside includes a guard. Without one, the guard must be left of
-        // what is available, too.
+        // The blocks of a reservation include a guard. Without a reservation, the available blocks
+        // must cover the guard, too.
         let most = if ask.reservation == 0 { available } else { u64::MAX };
         let shorter = wanted.saturating_sub(self.guard.most()).max(least);
         self.choose_of(ask.rank, (least, wanted), most, &(0..0)).or_else(|| {
@@ -107,8 +108,8 @@ impl State {
         })
     }
 
-    /// A region of so many blocks at least and at most, of no run that meets what is `barred`.
-    /// While it is leased, `cost` blocks fewer can be written by others at most.
+    /// A region of `least` to `wanted` blocks, of no run that meets `barred`. While it is leased,
+    /// others can write at most `cost` blocks fewer.
     pub(super) fn choose_of(
         &self,
         rank: Rank,
@@ -118,7 +119,7 @@ impl State {
     ) -> Option<Range<u64>> {
         let kept = self.governor.stretches_kept(rank, self.journal);
         let outside = |run: &Range<u64>| run.end <= barred.start || run.start >= barred.end;
-        // What is gathered must not be cut in two again.
+        // Gathered blocks must not be cut in two again.
         let is_whole =
             |run: &Range<u64>, region: &Range<u64>| barred.is_empty() || region.start == run.start;
         let is_cheap = |run: &Range<u64>, region: &Range<u64>| {
@@ -153,7 +154,7 @@ impl State {
         self.guard.writable(run).saturating_sub(rest)
     }
 
-    /// The runs that may hold so many blocks, those that the fit prefers first.
+    /// The runs that may hold `blocks` blocks, in the order of the fit's preference.
     fn fitting(&self, blocks: u64) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
         match self.fit.unwrap_or(Fit::Best) {
             Fit::Best => Box::new(self.free.at_least(blocks)),
@@ -162,8 +163,8 @@ impl State {
         }
     }
 
-    /// So many blocks of a free run, if they and their guard fit in it and as many stretches as are
-    /// `kept` stay whole.
+    /// A region of `blocks` blocks of a free run, if it and its guard fit in the run and `kept`
+    /// stretches stay whole.
     fn cut(&self, run: &Range<u64>, blocks: u64, kept: u64) -> Option<Range<u64>> {
         let room = self.guard.writable(run);
         let before = if self.fit.is_some() { 0 } else { room.checked_sub(blocks)? };
@@ -172,7 +173,7 @@ impl State {
         self.leaves(run, &region, kept).then_some(region)
     }
 
-    /// As many blocks as may be, from `least` to `most`, that lie before the first or behind the
+    /// The longest region, from `least` to `most` blocks, that lies before the first or after the
     /// last whole stretch of a free run.
     fn beside_stretches(
         &self,
@@ -191,7 +192,7 @@ impl State {
         })
     }
 
-    /// Whether so many stretches stay whole if a region is cut from a run. Where fewer are whole
+    /// Whether `kept` stretches stay whole if a region is cut from a run. Where fewer are whole
     /// already, because the journal has taken some, a region that breaks none is still good.
     fn leaves(&self, run: &Range<u64>, region: &Range<u64>, kept: u64) -> bool {
         let rest = [run.start..region.start, self.guard.behind_in(region, || run.end)..run.end];
@@ -214,7 +215,7 @@ impl State {
         serial
     }
 
-    /// Ends a lease: what was not claimed of it is free, and so is its guard.
+    /// Ends a lease: its unclaimed part is free, and so is its guard.
     pub(super) fn end_lease(&mut self, serial: u64) {
         let Some(lease) = self.leases.remove(&serial) else { return };
         let writable = self.free.writable();
@@ -229,7 +230,7 @@ impl State {
         idle.map(|serial| self.end_lease(serial)).is_some()
     }
 
-    /// Blocks are nobody's any more.
+    /// Blocks lose their owner.
     pub(super) fn release(&mut self, run: Range<u64>) {
         self.gathering.in_vain = false;
         let mut next = run.start;
@@ -277,7 +278,7 @@ impl State {
     }
 }
 
-/// Blocks that so many bytes take.
+/// Blocks that `bytes` take.
 pub(super) fn blocks_of_bytes(bytes: ByteCount) -> u64 {
     bytes.0.div_ceil(BLOCK as u64)
 }

@@ -1,4 +1,4 @@
-//! Tests of the pool of a device without zones: which blocks a writer gets, and what is left to
+//! Tests of the pool of a device without zones: which blocks a writer gets, and which are left to
 //! others. `world` makes random requests.
 
 mod world;
@@ -91,10 +91,10 @@ fn files_between_two_holes_that_are_little_more_than_guards_are_moved_out_of_the
     let (first, _) = copy.rest().expect("a lease");
     assert!(!span.barred.contains(&first.block()), "{first:?}");
     drop(copy);
-    let behind = choose(&[0, 4, 5]).expect("a hole and the free run behind the files");
+    let behind = choose(&[0, 4, 5]).expect("a hole and the free run after the files");
     assert_eq!(behind.files, files[4].start()..files[5].end());
     assert_eq!(choose(&[0, 2]).map(|span| span.files), Some(span.files.clone()));
-    assert_eq!(choose(&[0, 5]), None, "what lies behind the holes cannot be moved");
+    assert_eq!(choose(&[0, 5]), None, "the files after the holes cannot be moved");
     let except = BTreeSet::from([span.files.start]);
     assert_eq!(pool.choose_span(&runs(&[0, 2]), &except), None);
 }
@@ -207,7 +207,7 @@ fn an_idle_lease_ends_where_another_writer_finds_no_space() {
     let idle = idle.lease_group(&ask(Rank::Log, 1, Some(all), 0), ByteCount(0)).expect("blocks");
     assert!(lease(Rank::Log, 1).is_err(), "a file is being written");
     idle.set_idle(true);
-    let other = lease(Rank::Log, 1).expect("what the group does not use");
+    let other = lease(Rank::Log, 1).expect("blocks that the group does not use");
     assert_eq!(idle.rest(), None);
     drop((idle, other));
     assert_eq!(pool.room().for_puts.0, all);
@@ -241,7 +241,7 @@ struct Turns {
     /// Blocks of the largest file, and those that may still be written under the reservation.
     largest: u64,
     left: u64,
-    /// Of each file, its region and what it may still come to take.
+    /// Of each file, its region and the bytes that it may still come to take.
     files: Vec<(Option<Region>, u64)>,
 }
 
@@ -302,7 +302,7 @@ fn files_that_are_admitted_find_all_that_was_reserved_however_they_take_turns() 
         let files = random.random_range(2..5);
         let size = ByteCount(largest * BLOCK as u64);
         admitted += u32::from(reserved.admits(files, size));
-        // Somebody else takes whatever is not set aside, down to the last block.
+        // Another writer takes all that is not set aside, down to the last block.
         let others = ask(Rank::Compaction, 1, Some(random.random_range(1..1 << 20)), 0);
         let _others: Vec<Region> =
             std::iter::from_fn(|| Arc::clone(&pool).lease_at_once(&others)).collect();
@@ -325,7 +325,7 @@ fn what_lies_behind_the_stretches_of_the_journal_is_given_to_tables() {
     pool.state.lock().free.take(start..end);
     assert_eq!(pool.state.lock().available(Rank::Compaction, 0), tail);
     let all = ask(Rank::Compaction, 1, Some(u64::MAX >> 1), 0);
-    let region = Arc::clone(&pool).lease_at_once(&all).expect("what is available");
+    let region = Arc::clone(&pool).lease_at_once(&all).expect("the available blocks");
     let (first, blocks) = region.rest().expect("a lease");
     assert_eq!((first.block(), u64::from(blocks)), (start - tail, tail));
 }

@@ -10,11 +10,11 @@
 //!   slots for its zones, the reservation is refused. Room is reserved by zone: other writers do
 //!   not append to the zone, and reclaim leaves it alone.
 //! - **Ranks**: zones that are kept for a rank may have been taken and only partly filled. Flushes
-//!   and logs therefore leave room, too: as much as higher ranks lack in free zones, up to a limit.
-//!   No room is kept for reclaim and the journal.
-//! - **Debt**: what lies on an [offload device](crate::superblock::Role::Offload) is written here
-//!   by compactions, which free nothing here for it. So the urgent log, flushes and logs leave as
-//!   many zones more as a reservation of these bytes would hold, and compactions take them.
+//!   and logs therefore leave room, too: the room of the free zones that higher ranks lack, up to a
+//!   limit. No room is kept for reclaim and the journal.
+//! - **Debt**: files on an [offload device](crate::superblock::Role::Offload) are written here by
+//!   compactions, which free nothing here for them. So the urgent log, flushes and logs also leave
+//!   the zones that a reservation of these bytes would hold, and compactions take them.
 //!
 //! Pure; its owner locks it.
 
@@ -36,11 +36,11 @@ const SMALLEST_GRANT: u32 = 2;
 /// Files that may be open at once under any reservation.
 const FILES_OPEN: u32 = 2;
 
-/// Active slots that neither logs nor room that is set aside may take, beside the one log that must
-/// go on: one for the job that frees space.
+/// Active slots that neither logs nor room that is set aside may take, in addition to the one of
+/// the log that must go on: one for the job that frees space.
 const SLOTS_TO_FREE: u32 = 1;
 
-/// One block in so many is added to a reservation for the padding of files and frames.
+/// One block in this number is added to a reservation for the padding of files and frames.
 const PADDING_SHARE: u64 = 16;
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Governor {
         self.journal = zones;
     }
 
-    /// So many live blocks more are on the offload device; or less, if it is negative.
+    /// Adds `blocks` to the live blocks on the offload device; a negative number takes away.
     pub(crate) fn owe(&mut self, blocks: i64) {
         self.owed += blocks;
     }
@@ -101,7 +101,7 @@ impl Governor {
         floor.saturating_add(self.zones_owed(rank))
     }
 
-    /// Free zones that `rank` must leave to compactions of what is on the offload device.
+    /// Free zones that `rank` must leave to compactions of files on the offload device.
     fn zones_owed(&self, rank: Rank) -> u32 {
         let owed = u64::try_from(self.owed).unwrap_or(0);
         match rank {
@@ -120,8 +120,8 @@ impl Governor {
         u32::try_from(totals.held_up / u64::from(self.zone_blocks.max(1))).unwrap_or(u32::MAX)
     }
 
-    /// Zones that puts leave to what gives space back: those of all ranks above theirs, and those
-    /// that the flush of the smallest memtable is given.
+    /// Zones that puts leave to jobs that give space back: those of all ranks above theirs, and
+    /// those that the flush of the smallest memtable is given.
     pub(crate) fn kept_from_puts(&self, table: &ZoneTable) -> u32 {
         self.floor(Rank::Log, table) + SMALLEST_GRANT
     }
@@ -146,15 +146,15 @@ impl Governor {
         free.saturating_sub(self.granted).saturating_sub(self.floor(rank, table))
     }
 
-    /// Free zones that a writer under a reservation may take: what is left of its right, or
-    /// whatever its rank may.
+    /// Free zones that a writer under a reservation may take: the remainder of its right, or all
+    /// that its rank may take.
     pub(crate) fn available_to(&self, id: ReservationId, rank: Rank, table: &ZoneTable) -> u32 {
         let own = self.quotas.get(&id).map_or(0, |quota| quota.zones);
         own.min(table.totals().free_zones).max(self.available(rank, table))
     }
 
-    /// Free zones that hold so many blocks [with padding](Self::padded), and that a reservation of
-    /// them takes at most.
+    /// The most free zones that a reservation of `blocks` takes; they hold the blocks [with
+    /// padding](Self::padded).
     pub(crate) fn zones_for(blocks: u64, zone_blocks: u32) -> u32 {
         let zones = blocks.div_ceil(u64::from(zone_blocks.max(1))) + 1;
         u32::try_from(zones).unwrap_or(u32::MAX)
@@ -171,8 +171,8 @@ impl Governor {
         room.saturating_sub(kept)
     }
 
-    /// Blocks of room in partly written zones that a writer of `rank` must leave: as much as the
-    /// ranks above it lack in free zones.
+    /// Blocks of room in partly written zones that a writer of `rank` must leave: the room of the
+    /// free zones that the ranks above it lack.
     fn room_kept(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
         let unreserved = table.totals().free_zones.saturating_sub(self.granted);
         let lacking = self.floor(rank, table).saturating_sub(unreserved);
@@ -180,7 +180,7 @@ impl Governor {
         u64::from(lacking.min(most)) * u64::from(zone_blocks)
     }
 
-    /// Blocks that a job which writes so many takes in the worst case.
+    /// Blocks that a job which writes `blocks` takes in the worst case.
     pub(crate) fn padded(blocks: u64) -> u64 {
         blocks + blocks.div_ceil(PADDING_SHARE)
     }
@@ -216,7 +216,7 @@ impl Governor {
         self.offer(rank, blocks, limits, table).is_some()
     }
 
-    /// The free zones, and the partly written ones, that a reservation of so much would be given.
+    /// The free zones, and the partly written ones, that such a reservation would be given.
     fn offer(
         &self,
         rank: Rank,
@@ -237,15 +237,15 @@ impl Governor {
         (partly.is_empty() || slots <= limits.active).then_some((free, partly))
     }
 
-    /// Free zones that a reservation must be given before so many files are open under it, and its
+    /// Free zones that a reservation must be given before `files` files are open under it, and its
     /// rank.
     pub(crate) fn zones_to_admit(&self, id: ReservationId, files: u32) -> (Rank, u32) {
         let quota = self.quotas.get(&id).expect("a reservation that is held");
         (quota.rank, files.saturating_sub(quota.files))
     }
 
-    /// Lets so many files be open at once under a reservation, if its rank may take as many free
-    /// zones as they could strand.
+    /// Lets `files` files be open at once under a reservation, if its rank may take the number of
+    /// free zones that they could strand.
     pub(crate) fn admit(&mut self, id: ReservationId, files: u32, table: &ZoneTable) -> bool {
         let (rank, more) = self.zones_to_admit(id, files);
         if more > self.available(rank, table) {
@@ -258,7 +258,7 @@ impl Governor {
         true
     }
 
-    /// Active slots that are spoken for while logs hold so many zones: theirs, those of zones whose
+    /// Active slots that are spoken for while logs hold `logs` zones: theirs, those of zones whose
     /// room is set aside, and [`SLOTS_TO_FREE`].
     pub(crate) fn slots_with(&self, table: &ZoneTable, logs: u32) -> u32 {
         let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() as u32;
@@ -286,7 +286,7 @@ impl Governor {
         }
     }
 
-    /// Records that a zone is full, failed or free again, and so nobody's.
+    /// Records that a zone is full, failed or free again, and so has no holder.
     pub(crate) fn let_go(&mut self, zone: ZoneId, table: &mut ZoneTable) {
         let holder = table.get(zone).holder;
         if holder == 0 {
@@ -298,7 +298,7 @@ impl Governor {
         }
     }
 
-    /// Ends a reservation: what it holds is everybody's again.
+    /// Ends a reservation: its zones are free for all writers again.
     pub(crate) fn release(&mut self, id: ReservationId, table: &mut ZoneTable) {
         let Some(quota) = self.quotas.remove(&id) else { return };
         self.granted -= quota.zones;

@@ -1,27 +1,27 @@
-//! The pool of a device with zones. A *region*, which one writer appends to, is what is left of a
-//! zone.
+//! The pool of a device with zones. A *region*, which one writer appends to, is the unwritten rest
+//! of a zone.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
-//! | [`ZonedPool`] | joins the others under one lock, and carries out what they choose |
+//! | [`ZonedPool`] | joins the others under one lock, and carries out their choices |
 //! | [`ZoneTable`] | the use and contents of each [`Zone`]; `transitions`: how they change |
-//! | [`Governor`] | reservations: who has set space aside |
+//! | [`Governor`] | reservations of space |
 //! | `reserves` | how many zones each rank leaves to others when zones run short |
-//! | `state` | what the lock guards; which zone a writer gets |
+//! | `state` | the state under the lock; which zone a writer gets |
 //! | `slots` | how zones give back the device's active slots |
 //! | `space_wait` | how long a writer waits |
 //! | `victims` | when reclaim works, and on which zone |
-//! | `moved` | what reclaim has moved in vain |
-//! | [`SpaceParts`] | what all bytes of the zones are used for |
-//! | `pool`, `journal_space` | what writers ask for; zones for the journal |
+//! | `moved` | blocks that reclaim has moved for nothing |
+//! | [`SpaceParts`] | the use of all bytes of the zones |
+//! | `pool`, `journal_space` | requests of writers; zones for the journal |
 //! | `world` | a test: all that can happen in a store of a few zones |
 //!
 //! # Invariants
 //! - A zone is written by one lease at a time, by the journal, or as the superblock's.
 //! - The pool resets a zone when it is taken to be written, and only if it has no live, unsealed or
 //!   pinned blocks.
-//! - Each rank leaves to higher ranks what `reserves` says. A job may use what its reservation was
-//!   granted, whatever is left to others then.
+//! - Each rank leaves to higher ranks the zones that `reserves` says. A job may use its granted
+//!   reservation, even if too little is left to others then.
 //!
 //! # Threads
 //! One lock, not held over a device call. A zone that is being reset, finished or emptied is taken

@@ -1,6 +1,6 @@
-//! [`Moved`]: counts the blocks that reclaim has moved *in vain*: their file was deleted before as
-//! much was written as was free when they were moved. Reclaim could have left them where they were,
-//! and the writers would still have found space until then.
+//! [`Moved`]: counts the blocks that reclaim has moved *for nothing*: their file was deleted before
+//! the space that was free when they were moved had been written. Reclaim could have left them
+//! where they were, and the writers would still have found space until then.
 //!
 //! Time is counted in blocks that writers and reclaim have claimed. A file is remembered from its
 //! move until it is deleted or its time is over, so that memory holds at most an entry to each file
@@ -23,7 +23,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Blocks of a file were moved at `now`, while so many were `free`.
+    /// Blocks of a file were moved at `now`, while `free` blocks were free.
     pub(super) fn note(&mut self, file: FileId, blocks: u64, now: u64, free: u64) {
         self.forget_before(now);
         let (before, end) = self.files.remove(&file).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Moved {
         }
     }
 
-    /// Blocks that were moved in vain.
+    /// Blocks that were moved for nothing.
     pub(super) fn in_vain(&self) -> u64 {
         self.in_vain
     }

@@ -1,9 +1,9 @@
-//! [`SpaceParts`]: what all bytes of a device's zones are used for, by what happens to the zones.
+//! [`SpaceParts`]: the use of all bytes of a device's zones, by the state of the zones.
 //! Each zone is in one part, but for those of the journal, the superblock, and zones that are not
 //! used or have failed, which are in none.
 //!
 //! Space efficiency is the live bytes of all parts but the free one, divided by the bytes of their
-//! zones. What is missing of it is their dead bytes and their room.
+//! zones. The rest is their dead bytes and their room.
 
 use terrace_env::{ByteCount, ZoneId};
 
@@ -26,11 +26,11 @@ pub struct SpacePart {
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpaceParts {
-    /// Zones without room that nobody writes to.
+    /// Zones without room and without a writer.
     pub full: SpacePart,
     /// Zones that a writer has: a log, a file, or reclaim.
     pub writing: SpacePart,
-    /// Zones with room that nobody writes to now.
+    /// Zones with room and, for now, without a writer.
     pub resting: SpacePart,
     /// Zones that reclaim is emptying, or that are being finished.
     pub emptying: SpacePart,
@@ -72,7 +72,8 @@ impl ZonedPool {
         parts
     }
 
-    /// Bytes that reclaim has moved in vain since the mount: see [`Moved`](super::moved::Moved).
+    /// Bytes that reclaim has moved for nothing since the mount: see
+    /// [`Moved`](super::moved::Moved).
     pub(crate) fn moved_in_vain(&self) -> ByteCount {
         ByteCount(self.state.lock().moved.in_vain() * BLOCK as u64)
     }

@@ -21,8 +21,8 @@ use crate::catalog::Extent;
 use crate::space::pool::LeaseId;
 use crate::space::{Ask, Pool, Region, ReservationId, Reserved, Share};
 
-/// A group takes a fresh zone only while so many are free. On a small or full device, the rest of
-/// that zone is missed by others.
+/// The least number of free zones for a group to take a fresh one. On a small or full device,
+/// others would miss the rest of that zone.
 const GROUP_FREE_MIN: u32 = 16;
 
 impl Pool for ZonedPool {
@@ -153,18 +153,18 @@ impl Pool for ZonedPool {
     }
 
     fn retire(&self, lease: LeaseId) {
-        // Ends the zone's lease, whatever its number. Nobody else can have one: the blocks of the
-        // write that failed are counted in the zone until the writer gives them back, which it does
-        // after this. Until then the lease is not revoked, and if an earlier write has ended it,
-        // the zone is full, not free, and no victim of reclaim.
+        // Ends the zone's lease, whatever its number. No other writer can have one: the blocks of
+        // the write that failed are counted in the zone until the writer gives them back, which it
+        // does after this. Until then the lease is not revoked, and if an earlier write has ended
+        // it, the zone is full, not free, and no victim of reclaim.
         debug_assert!(self.is_free_or_held(lease), "a lease of another writer: {lease:?}");
         self.retire_zone(ZoneId(lease.stretch));
     }
 
-    /// A lease for each further file must be there beside all that are held, and beside one each
+    /// A lease for each further file must be left in addition to all that are held, and to one each
     /// for a flush, a compaction and reclaim. Otherwise writers would take each other's zones in
     /// turns, and tables would lie in pieces. A file has no lease before its first write, so there
-    /// must be leases for as many files as are asked for, whatever is held.
+    /// must be at least `files` leases, even if fewer are held.
     fn admits(&self, id: ReservationId, files: u32, _size: ByteCount) -> bool {
         let mut state = self.state.lock();
         let held = u32::try_from(state.leases.len()).unwrap_or(u32::MAX);
@@ -225,7 +225,7 @@ impl Pool for ZonedPool {
                 wait = SpaceWait::new(&self.medium.waits);
                 continue;
             }
-            // Slots that logs take beside the one that is kept for them.
+            // Slots that logs take in addition to the one that is kept for them.
             let taken = state.logs().saturating_sub(1);
             let limits = Limits { active: self.limits.active.saturating_sub(taken), ..self.limits };
             let State { table, governor, .. } = &mut *state;

@@ -19,7 +19,7 @@
 //!
 //! # Threads
 //! The pool's lock is not held over a device call. A zone that is being finished is leased, or
-//! nobody else's to write.
+//! cannot be given to another writer.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, DeviceError, ZoneState};
@@ -50,7 +50,7 @@ impl ZonedPool {
         state.leases.get(&ZoneId(lease.stretch)).is_some_and(|held| held.id == lease.serial)
     }
 
-    /// Whether nobody else has a lease of the zone.
+    /// Whether no other writer has a lease of the zone.
     pub(super) fn is_free_or_held(&self, lease: LeaseId) -> bool {
         let state = self.state.lock();
         state.leases.get(&ZoneId(lease.stretch)).is_none_or(|held| held.id == lease.serial)
@@ -115,9 +115,9 @@ impl ZonedPool {
         }
     }
 
-    /// Makes the slots free that journal and superblock may need, before the first write of a
-    /// mount: those of `ended`, which are not written any more as they are, and of as many others
-    /// as are active beyond the limit. A zone that cannot be finished keeps its slot.
+    /// Frees the slots that journal and superblock may need, before the first write of a mount:
+    /// those of the zones in `ended`, which get no more writes before a reset, and those of other
+    /// zones until the limit is kept. A zone that cannot be finished keeps its slot.
     ///
     /// No byte is changed, so a mount that ends here has lost nothing.
     pub(crate) fn free_slots(&self, ended: &[ZoneId]) {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((blocks, counted(&space)), (ZONE, 1), "claimed, and not written");
         let data = IoBuf::zeroed(ZONE as usize * crate::BLOCK);
         let ticket = space.medium.submit_blocks(addr, data, false, Cause::Flush);
-        assert_eq!(counted(&space), 1, "under way");
+        assert_eq!(counted(&space), 1, "in flight");
         space.medium.wait(ticket).expect("a write");
         region.settle(true);
         assert_eq!(counted(&space), 0);
@@ -304,7 +304,7 @@ mod tests {
         let (_, space) = space();
         let region = Arc::clone(&space).lease(&ask()).expect("a region");
         let claims = [(); 2].map(|()| region.claim(1).expect("a claim"));
-        // The first of two writes under way fails on the medium, the second on the host.
+        // The first of two writes in flight fails on the medium, the second on the host.
         region.retire();
         region.abandon();
         for (first, blocks) in claims {

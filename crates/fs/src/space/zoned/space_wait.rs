@@ -18,13 +18,12 @@ use std::time::Duration;
 use terrace_env::wait::{WaitClock, WaitCounts};
 use terrace_env::{Time, runner};
 
-/// The longest that anybody waits for reclaim or for an open zone. Emptying a full 256 MiB zone on
-/// a disk takes about five seconds.
+/// The longest wait for reclaim or for an open zone. Emptying a full 256 MiB zone on a disk takes
+/// about five seconds.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest that anybody waits while not a single zone comes free: three times what emptying
-/// one takes.
+/// The longest wait while not a single zone comes free: three times the time to empty one.
 const IDLE_MAX: Duration = Duration::from_secs(15);
-/// The longest that anybody waits for readers to let go of deleted files.
+/// The longest wait for readers to let go of deleted files.
 pub(super) const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// One writer's wait for space.
@@ -57,7 +56,7 @@ impl<'a> SpaceWait<'a> {
         runner::now().since(self.progress)
     }
 
-    /// Whether to wait further, with so many zones free now.
+    /// Whether to wait further, with `free` zones free now.
     pub(super) fn goes_on(&mut self, free: u32) -> bool {
         self.idle(free) < IDLE_MAX && self.lasted() < WAIT_MAX
     }

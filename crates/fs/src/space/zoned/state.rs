@@ -63,9 +63,9 @@ pub(super) struct State {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReclaimState {
-    /// Nobody reclaims: there is nothing to wait for.
+    /// No actor reclaims: there is nothing to wait for.
     Absent,
-    /// Somebody does, when there is something to do.
+    /// An actor reclaims when there is something to do.
     Present,
 }
 
@@ -74,11 +74,11 @@ pub(super) enum ReclaimState {
 pub(super) struct Refusal {
     /// The count of deaths then.
     pub(super) deaths: u64,
-    /// Whether somebody waited for space.
+    /// Whether a writer waited for space.
     pub(super) wanted: bool,
 }
 
-/// A zone that somebody writes to.
+/// A zone that has a writer.
 pub(super) struct Lease {
     pub(super) id: u64,
     pub(super) in_flight: u32,
@@ -109,8 +109,8 @@ pub(super) enum Choice {
 }
 
 impl State {
-    /// After a commit of unknown outcome, a transaction that nobody acknowledged may be on the
-    /// medium, and what it names must not be overwritten.
+    /// After a commit of unknown outcome, an unacknowledged transaction may be on the medium, and
+    /// the blocks that it names must not be overwritten.
     pub(super) fn check_running(&self) -> Result<(), StoreError> {
         self.stopped.clone().map_or(Ok(()), Err)
     }
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// The partly written zone with the least room that nobody has set aside.
+    /// The partly written zone with the least room of those that no reservation holds.
     fn fullest(&self) -> Option<ZoneId> {
         let unheld = self.table.partly().filter(|(_, zone)| zone.holder == 0);
         unheld.min_by_key(|(id, zone)| (zone.room(), *id)).map(|(id, _)| id)
@@ -188,7 +188,8 @@ impl State {
         self.add_lease(zone, ask, true)
     }
 
-    /// A lease of a free zone, which is to be prepared. It is charged to whom it is due.
+    /// A lease of a free zone, which is to be prepared. It is charged to the reservation of the
+    /// request.
     pub(super) fn open(&mut self, zone: ZoneId, ask: &Ask) -> u64 {
         let id = self.add_lease(zone, ask, false);
         self.governor.taken(ask.reservation, zone, &mut self.table);
@@ -217,8 +218,8 @@ impl State {
         self.deaths += 1;
     }
 
-    /// Ends the oldest idle lease; whether there was one. The room of a reservation is nobody
-    /// else's, so its lease stays.
+    /// Ends the oldest idle lease; whether there was one. The room of a reservation is of no use to
+    /// others, so its lease stays.
     pub(super) fn end_idle_lease(&mut self) -> bool {
         let common = |zone: &ZoneId| self.table.get(*zone).holder == 0;
         let idle = self.leases.iter().filter(|(zone, held)| held.idle && common(zone));

@@ -29,7 +29,7 @@ use super::zone_table::ZoneTable;
 use crate::space::{ReservationId, Share};
 
 impl ZoneTable {
-    /// A job takes a zone from everybody else.
+    /// A job takes a zone, which no other job gets meanwhile.
     pub(crate) fn take(&mut self, zone: ZoneId) {
         self.change(zone, |z| z.condition = Condition::Leased);
     }
@@ -137,7 +137,7 @@ impl ZoneTable {
         });
     }
 
-    /// Makes a zone what a test wants it to be.
+    /// Puts a zone into the state that a test wants.
     #[cfg(test)]
     pub(crate) fn set(&mut self, zone: ZoneId, to: Zone) {
         self.change(zone, |z| *z = to);

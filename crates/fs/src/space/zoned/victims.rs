@@ -42,12 +42,12 @@ pub(crate) enum Outcome {
 }
 
 impl ZonedPool {
-    /// Somebody reclaims from now on, so that it makes sense to wait.
+    /// An actor reclaims from now on, so that it makes sense to wait.
     pub(crate) fn start_reclaim(&self) {
         self.state.lock().reclaim = ReclaimState::Present;
     }
 
-    /// Nobody reclaims any more: ends the waits for it, and the reclaimer's own.
+    /// The reclaimer ends: ends the waits for it, and its own.
     pub(crate) fn stop_reclaim(&self) {
         self.state.lock().reclaim = ReclaimState::Absent;
         self.changed.notify_all();
@@ -66,7 +66,7 @@ impl ZonedPool {
         }
     }
 
-    /// Waits until no victim is being emptied and reclaim is not due; not at all where nobody
+    /// Waits until no victim is being emptied and reclaim is not due; not at all where no actor
     /// reclaims.
     pub(crate) fn await_reclaim_idle(&self) {
         let mut state = self.state.lock();
@@ -84,9 +84,9 @@ impl ZonedPool {
         self.state.lock().reclaim == ReclaimState::Absent
     }
 
-    /// Lets the policy choose a victim and keeps everybody else off it. `None` if there is none.
-    /// `asked`: somebody wants a zone emptied, though nobody waits for it. `levels`: those of the
-    /// live tables in each of these zones.
+    /// Lets the policy choose a victim and keeps other jobs off it. `None` if there is none.
+    /// `asked`: a caller wants a zone emptied, though no writer waits for it. `levels`: those of
+    /// the live tables in each of these zones.
     pub(crate) fn choose_victim(
         &self,
         asked: bool,
@@ -185,16 +185,16 @@ impl State {
         }
     }
 
-    /// Notes that reclaim has found nothing worth doing. `wanted`: though somebody waits.
+    /// Notes that reclaim has found nothing worth doing. `wanted`: although a writer waits.
     pub(super) fn refuse(&mut self, wanted: bool) {
         self.refused = Some(Refusal { deaths: self.deaths, wanted });
     }
 
-    /// Whether there is a candidate that the policy has not refused already. `wanted`: whether
-    /// somebody waits, or would.
+    /// Whether there is a candidate that the policy has not refused already. `wanted`: whether a
+    /// writer waits, or would.
     fn has_garbage(&self, wanted: bool) -> bool {
         let refused = self.refused.is_some_and(|refusal| {
-            // A victim that is not worth it while nobody waits may be once somebody does.
+            // A victim that is not worth it while no writer waits may be once one does.
             refusal.deaths == self.deaths && (refusal.wanted || !wanted)
         });
         let gathers = || wanted && self.table.can_gather(self.zone_blocks);
@@ -206,11 +206,11 @@ impl State {
         self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.supply())
     }
 
-    /// Whether a reservation of so many free zones must wait, so that logs and flushes find zones.
+    /// Whether a reservation of `zones` free zones must wait, so that logs and flushes find zones.
     /// Only a compaction must:
     /// - while a log or a flush waits, if reclaim can give back anything at all;
     /// - while reclaim works or is due, unless half of the zones that should be spare
-    ///   ([`Supply::spare_min`]) stay spare beside those that it wants.
+    ///   ([`Supply::spare_min`]) stay spare in addition to those that it wants.
     ///
     /// Example: four zones should be spare, and a compaction wants two. It waits until four are, or
     /// until reclaim finds no zone that is worth its copying.

@@ -1,5 +1,5 @@
-//! A test of what can happen to the space of a store of a few zones, in every order: deletes lead
-//! out of each state that is reached.
+//! A test of all events that change the space of a store of a few zones, in every order: deletes
+//! lead out of each state that is reached.
 //!
 //! # The world
 //! The zones' counts and the governor are the real ones. A zone has two blocks. Around them is the
@@ -12,20 +12,20 @@
 //!   one. Once each block of data has been passed since the flush, each tombstone is dropped with a
 //!   block of data.
 //! - A job that finds no space waits for reclaim, which goes on as long as it gives anything.
-//! - A reader can begin to pin what is freed, and end. Power can be cut at any time.
+//! - A reader can begin to pin freed blocks, and end. Power can be cut at any time.
 //!
 //! Where a choice is free, such as which zone is written, every choice is tried (one of those that
 //! are alike). Three parts have no choice. The last instalment drops the first blocks that it
 //! finds. Reclaim takes the victim with the fewest live blocks, and goes on in the zone that it
-//! writes. A compaction does not give way to writers: it takes what the governor lets it have.
+//! writes. A compaction does not give way to writers: it takes all that the governor lets it have.
 //!
 //! # Checks
 //! In each state that a store of twelve empty zones leads to:
 //!
 //! - Once readers have gone, deletes, flushes and instalments alone, one after the other, empty the
 //!   store.
-//! - Whatever readers pin, the first delete after a put is let in and can be flushed, though
-//!   nothing that was deleted before has come free.
+//! - For any pins of readers, the first delete after a put is let in and can be flushed, though no
+//!   earlier deleted block has come free.
 //!
 //! From one more state, in which four zones are pinned, four deletes are let in, one after the
 //! other, whose tombstones fill half a zone each. With some reserves taken away, the test must find
@@ -81,9 +81,9 @@ struct World {
     deleting: bool,
     /// Instalments until the tombstone has met all data.
     left: u8,
-    /// A reader pins what is freed.
+    /// A reader pins freed blocks.
     reader: bool,
-    /// Deletes that must be let in, whatever happens.
+    /// Deletes that must be let in, in any order of events.
     owed: u8,
 }
 
@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Moves what lives in a zone elsewhere; `false` if there is no room.
+    /// Moves the live blocks of a zone elsewhere; `false` if there is no room.
     fn empty_zone(&mut self, victim: usize, rules: Rules) -> bool {
         let Blocks { data, tombstones, .. } = self.zones[victim];
         self.zones[victim].data = 0;
@@ -272,7 +272,7 @@ impl World {
         if waits { Vec::new() } else { self.deletes_at_once(rules) }
     }
 
-    /// The same, though what was deleted before has not met all data.
+    /// The same, though earlier deletes have not met all data.
     fn deletes_at_once(&self, rules: Rules) -> Vec<Self> {
         if self.deleting || self.count(|zone| zone.data) == 0 {
             return Vec::new();
@@ -298,7 +298,7 @@ impl World {
         let mut found = self.written(Rank::Flush, Kind::Tombstone, true, rules);
         for world in &mut found {
             let log = world.zones.iter().position(|zone| zone.log > 0).expect("the log");
-            // Nobody reads a log, so nobody pins it.
+            // No reader opens a log, so no reader pins it.
             world.zones[log].log -= 1;
             world.deleting = false;
             world.left = world.pass();
@@ -364,7 +364,7 @@ impl World {
             true => next.push(self.unpinned()),
             false => next.push(Self { reader: true, ..self.clone() }),
         }
-        // A power cut: what is replayed has lost its place in the merge, which begins anew.
+        // A power cut: the merge has lost its place, and begins anew.
         let mut cut = self.unpinned();
         if cut.left > 0 {
             cut.left = cut.pass();
@@ -373,8 +373,8 @@ impl World {
         next.into_iter().map(Self::sorted).collect()
     }
 
-    /// Whether deletes lead out of here, whatever else is not done: the first of all ways is taken,
-    /// since every way's states are looked at on their own.
+    /// Whether deletes alone do not lead out of here: the first of all ways is taken, since every
+    /// way's states are looked at on their own.
     fn is_stuck(&self, rules: Rules) -> bool {
         let mut world = self.unpinned().sorted();
         while world.count(|zone| zone.live()) > 0 || world.deleting {
@@ -388,8 +388,8 @@ impl World {
 }
 
 impl World {
-    /// Whether the first delete since a put is refused, or cannot be flushed wherever it was
-    /// written to, whatever readers pin.
+    /// Whether the first delete since a put is refused, or cannot be flushed from some place of its
+    /// log, with the pins of readers.
     fn refuses_deletes(&self, rules: Rules) -> bool {
         let deleted = self.deletes_at_once(rules);
         let may = self.owed > 0 && !self.deleting && self.count(|zone| zone.data) > 0;
@@ -430,8 +430,8 @@ fn deletes_lead_out_of_every_state_of_a_small_store() {
 /// Deletes, of half a zone of tombstones each, that are let in while readers pin four zones.
 const UNDER_READERS: u8 = 4;
 
-/// All that follows when deletes are made while readers pin; the first state in which one of so
-/// many is refused.
+/// Explores deletes that are made while readers pin; the first state in which one of `owed` deletes
+/// is refused, and the number of states.
 fn deletes_under_readers(owed: u8, rules: Rules) -> (Option<World>, usize) {
     let rules = Rules { all: false, ..rules };
     explore(World { owed, ..World::pinned(rules) }, rules)
@@ -456,7 +456,7 @@ fn a_store_without_one_of_its_reserves_is_found_stuck() {
     let Rules { reserves, .. } = RULES;
     for (taken, kept) in [
         ("a flush's second zone", Reserves { flush: 1, ..reserves }),
-        ("what deletes have", Reserves { urgent: 0, flush: 0, ..reserves }),
+        ("the zones of deletes", Reserves { urgent: 0, flush: 0, ..reserves }),
         ("compaction's and reclaim's", Reserves { reclaim: 0, compaction: 0, ..reserves }),
     ] {
         let rules = Rules { reserves: kept, ..RULES };

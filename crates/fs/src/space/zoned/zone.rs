@@ -1,5 +1,5 @@
-//! [`Zone`]: use and contents of one zone, and what follows from them. Sizes are in blocks. A zone
-//! that is in a [`ZoneTable`](super::ZoneTable) changes through the table alone.
+//! [`Zone`]: use and contents of one zone, and values that follow from them. Sizes are in blocks. A
+//! zone that is in a [`ZoneTable`](super::ZoneTable) changes through the table alone.
 
 use terrace_policy::RECLAIM_STREAM;
 
@@ -10,7 +10,7 @@ use crate::space::Share;
 pub(crate) enum Condition {
     /// Holds nothing. It may show old bytes until it is reset, which is done when it is taken.
     Free,
-    /// Holds data and nobody writes to it.
+    /// Holds data and has no writer.
     Written,
     /// A writer holds it, or it is on its way from one condition to another.
     Leased,
@@ -89,13 +89,13 @@ impl Zone {
         self.capacity - self.written
     }
 
-    /// Blocks that somebody refers to.
+    /// Blocks that are referred to.
     pub(super) fn used(&self) -> u32 {
         self.live + self.unsealed + self.pinned
     }
 
-    /// Written blocks that nobody refers to, and that a reset would give back: none where the zone
-    /// has failed.
+    /// Written blocks without a reference, which a reset would give back: none where the zone has
+    /// failed.
     pub(crate) fn dead(&self) -> u32 {
         match self.condition {
             Condition::Free | Condition::Written | Condition::Leased => self.written - self.used(),
@@ -108,7 +108,7 @@ impl Zone {
     }
 
     /// Whether it can be emptied: pinned blocks would keep it, unsealed files are not moved, and
-    /// what a reservation holds is its job's.
+    /// zones of a reservation belong to its job.
     fn is_movable(&self) -> bool {
         self.condition == Condition::Written
             && !self.quarantined
@@ -127,7 +127,7 @@ impl Zone {
         self.is_movable() && self.room() > 0 && self.stream != RECLAIM_STREAM
     }
 
-    /// Whether it has room in which reclaim gathers what it moves.
+    /// Whether it has room in which reclaim gathers moved blocks.
     pub(super) fn is_gathering(&self) -> bool {
         self.is_partly() && self.holder == 0 && self.stream == RECLAIM_STREAM
     }

@@ -1,5 +1,4 @@
-//! [`ZoneTable`]: all [zones](super::zone) of a device, with the counts behind decisions about
-//! space.
+//! [`ZoneTable`]: all [zones](super::zone) of a device, with the counts for decisions about space.
 //!
 //! # Invariants
 //! - `live + unsealed + pinned <= written <= capacity` in a zone that may hold files. A change that
@@ -113,7 +112,7 @@ impl ZoneTable {
         self.free.iter().take_while(|(fresh, _)| !fresh).map(|(_, zone)| *zone)
     }
 
-    /// Partly written zones that nobody writes to, by address.
+    /// Partly written zones without a writer, by address.
     pub(crate) fn partly(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
         self.partly.iter().map(|zone| (*zone, self.get(*zone)))
     }
@@ -155,7 +154,7 @@ impl ZoneTable {
         self.count(zone, true);
     }
 
-    /// Counts everything anew and compares; what differs, in words.
+    /// Counts everything anew and compares; returns the difference, in words.
     pub(crate) fn verify(&self) -> Result<(), String> {
         let fresh = Self::new(self.zones.clone());
         if fresh.totals != self.totals {

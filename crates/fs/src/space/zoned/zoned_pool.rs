@@ -1,4 +1,4 @@
-//! [`ZonedPool`]: hands regions to writers and zones to the journal, and takes back what
+//! [`ZonedPool`]: hands regions to writers and zones to the journal, and takes back blocks that
 //! transactions free.
 //!
 //! - **Reset**: a free zone may show old bytes. It is then reset when it is taken to be written.
@@ -6,13 +6,13 @@
 //!   its lease, but a log does not while it is written. If all are writing, a writer that may wait
 //!   does so, and gets `Busy` after a minute.
 //! - **Active zones** are limited by the device. If they run short, a zone of another stream is
-//!   filled up if the placement says so. Otherwise the fullest zone that nobody has set aside is
-//!   finished. If there is none, a resting writer loses its lease.
-//! - **Space**: a writer that finds none gets that of idle leases, but for those under a
+//!   filled up if the placement says so. Otherwise the fullest zone that is not set aside is
+//!   finished. If there is none, an idle writer loses its lease.
+//! - **Space**: a writer that finds none gets the space of idle leases, but for those under a
 //!   reservation. Then it waits for reclaim, as long as reclaim can help and [`SpaceWait`] allows.
-//!   After that, if readers pin as much as it needs, it waits for them briefly and gets `Busy`;
+//!   After that, if readers pin enough space, it waits for them briefly and gets `Busy`;
 //!   else it gets `NoSpace`. Reclaim itself does not wait for reclaim.
-//! - **Stop**: once the journal has failed, files get no zones any more. Nobody knows whether its
+//! - **Stop**: once the journal has failed, files get no zones any more. It is unknown whether its
 //!   last write is on the medium, and so whether the zones that it frees are free.
 //!
 //! # Threads
@@ -109,7 +109,7 @@ impl ZonedPool {
         self.wanted.notify_all();
     }
 
-    /// A copy of what is known of each zone.
+    /// A copy of the record of each zone.
     pub(crate) fn zones(&self) -> Vec<Zone> {
         let state = self.state.lock();
         (0..state.table.len()).map(|zone| *state.table.get(ZoneId(zone))).collect()
@@ -194,7 +194,7 @@ impl ZonedPool {
         self.state.lock().governor.set_journal(zones);
     }
 
-    /// So many live blocks more are on the offload device; or less, if it is negative.
+    /// Adds `blocks` to the live blocks on the offload device; a negative number takes away.
     pub(crate) fn owe(&self, blocks: i64) {
         self.state.lock().governor.owe(blocks);
         if blocks < 0 {
@@ -238,8 +238,8 @@ impl ZonedPool {
         Err(state.busy(needed))
     }
 
-    /// Empties a zone that was just opened, whose lease nobody takes meanwhile; whether it can be
-    /// written.
+    /// Empties a zone that was just opened, whose lease no other writer takes meanwhile; returns
+    /// whether it can be written.
     pub(super) fn prepare(&self, zone: ZoneId, cause: Cause) -> bool {
         let stale = self.state.lock().table.get(zone).stale;
         if stale && self.medium.reset(zone, cause).is_err() {
@@ -250,7 +250,7 @@ impl ZonedPool {
         if let Some(lease) = state.leases.get_mut(&zone) {
             lease.prepared = true;
         }
-        // It may be what a writer waits for.
+        // A writer may wait for this zone.
         self.changed.notify_all();
         true
     }

@@ -1,5 +1,5 @@
-//! An actor that uses the file system by seed, keeps account of what it did, and tells what it has
-//! been promised.
+//! An actor that uses the file system by seed, keeps account of its actions, and tells the promises
+//! that it has got.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

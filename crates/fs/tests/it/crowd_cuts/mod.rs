@@ -2,9 +2,9 @@
 //! that commits meet in groups and files of many owners share zones; in second lives, and after a
 //! reformat. (`cuts` has one client that does everything there is to do.)
 //!
-//! | module | what it does |
+//! | module | task |
 //! |---|---|
-//! | `oracle` | what a client has been promised, and whether a mounted store keeps it |
+//! | `oracle` | promises to a client, and whether a mounted store keeps them |
 //! | `client` | an actor that creates, syncs, seals, trims, links and deletes by seed |
 //! | `scene` | a drive, its clients and their lives, cut points, recovery |
 //! | `cuts` | the tests |

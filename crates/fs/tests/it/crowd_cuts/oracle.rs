@@ -23,7 +23,7 @@ pub(super) struct FileState {
 }
 
 /// All files of a client after one of its transactions. Logs that are not sealed have no content
-/// here: what they must hold does not depend on transactions.
+/// here: their required content does not depend on transactions.
 pub(super) type ClientState = BTreeMap<FileId, FileState>;
 
 /// Bytes appended to a log, and the places where it may be cut.
@@ -184,7 +184,7 @@ impl Account {
                 if read(range.clone())? != expected {
                     return wrong(
                         "content",
-                        format!("what was written at {range:?}"),
+                        format!("the bytes written at {range:?}"),
                         "not".into(),
                     );
                 }
@@ -199,7 +199,7 @@ impl Account {
             return wrong("log length", expected, len.to_string());
         }
         if read(0..len as u64)? != content.bytes[..len] {
-            return wrong("log content", "a prefix of what was appended".into(), "not".into());
+            return wrong("log content", "a prefix of the appended bytes".into(), "not".into());
         }
         Ok(Some(len))
     }

@@ -16,7 +16,7 @@ use super::oracle::{Account, Found, Promise};
 
 const CLIENTS: u8 = 3;
 
-/// The drives at some moment, and what the clients had been promised by then.
+/// The drives at some moment, and the promises to the clients by then.
 pub(super) struct CutPoint {
     pub(super) number: u64,
     pub(super) snapshots: Snapshots,
@@ -30,8 +30,8 @@ pub(super) struct Life {
     pub(super) drives: Drives,
 }
 
-/// A small drive; which one, the seed decides. One of them has a plain drive beside it, for the
-/// journal and the logs.
+/// A small drive; the seed decides which one. One of them comes with a plain drive for the journal
+/// and the logs.
 fn drives(seed: u64) -> Drives {
     let mut geometry = Geometry::uniform(ByteCount::kib(128), 48);
     match seed % 5 {
@@ -124,8 +124,8 @@ fn work(
     accounts.into_iter().collect()
 }
 
-/// Cuts the power at a point and holds what is found against the accounts. Of two drives, both lose
-/// their power or one alone. Returns what was found and the drives, which nothing was written to if
+/// Cuts the power at a point and holds the recovered state against the accounts. Of two drives,
+/// both lose their power or one alone. Returns the state and the drives, which are not written if
 /// `read_only`.
 pub(super) fn recover(
     accounts: &[Account],

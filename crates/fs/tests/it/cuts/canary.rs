@@ -82,5 +82,5 @@ fn the_suite_notices_a_pool_of_tracks_whose_guards_or_gaps_are_too_small() {
 fn the_suite_notices_a_zone_that_is_reset_under_a_reader() {
     let _broken = Broken::rule(Rule::NoResetUnderReader);
     let kept = bytes_stay_while_their_zones_are_wanted();
-    assert!(kept.is_err(), "nobody noticed");
+    assert!(kept.is_err(), "the damage was not noticed");
 }

@@ -1,5 +1,5 @@
-//! A client that creates, writes, changes and deletes files of each kind at random, and notes what
-//! must survive a power cut.
+//! A client that creates, writes, changes and deletes files of each kind at random, and notes the
+//! state that must survive a power cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const FILES_MAX: usize = 24;
 const WRITERS_MAX: usize = 4;
 
 impl Client {
-    /// A client that goes on from what is known.
+    /// A client that goes on from the known state.
     pub(crate) fn new(fs: Arc<Fs>, random: Random, known: Arc<Mutex<Known>>) -> Self {
         Self { fs, random, known, writers: BTreeMap::new(), groups: [None, None], texts: 0 }
     }
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Carries out what a full store may refuse; makes room when it does.
+    /// Carries out an action that a full store may refuse; makes room when it does.
     fn allow_full<T>(
         &mut self,
         action: impl FnOnce(&mut Self) -> Result<T, StoreError>,

@@ -20,7 +20,7 @@ use crate::drive;
 const STEPS: u32 = 450;
 const STEPS_AFTER: u32 = 12;
 
-/// The moments of a run: what the drives were, and what must be found of it.
+/// The moments of a run: the drives, and the state that must be found on them.
 type Moments = Arc<Mutex<Vec<Moment>>>;
 type Moment = (Snapshots, Known);
 
@@ -51,8 +51,8 @@ impl Reach {
     }
 }
 
-/// A drive small enough that everything happens often, in a shape by seed; every fifth has a plain
-/// one beside it, for the journal and the logs or for offloaded tables.
+/// A drive small enough that everything happens often, in a shape by seed; every fifth comes with a
+/// plain one, for the journal and the logs or for offloaded tables.
 fn drives(seed: u64) -> Drives {
     let make = |geometry| Emulator::in_memory(geometry, seed).expect("a possible shape");
     let plain = is_on_two(seed).then(|| Geometry::plain(ByteCount::mib(8)));
@@ -141,7 +141,7 @@ fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<Moment> {
         let fs = mount(drive, Access::ReadWrite).expect("a mount");
         // Appended bytes that were not synced may be gone, as after any unmount.
         let expected = known.lock().clone();
-        let found = expected.verify(&fs).expect("what was there before the unmount");
+        let found = expected.verify(&fs).expect("the state before the unmount");
         known.lock().acked = Arc::new(found);
         let mut client = Client::new(Arc::clone(&fs), random.fork(), Arc::clone(&known));
         for step in 0..steps / 3 {

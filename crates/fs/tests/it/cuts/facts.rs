@@ -34,7 +34,7 @@ pub(crate) struct Facts {
     pub(crate) text: String,
 }
 
-/// Knowledge at a moment: one transaction may be under way.
+/// Knowledge at a moment: one transaction may be in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) acked: Arc<Facts>,
@@ -64,8 +64,8 @@ pub(crate) fn note(text: &str) -> Annotation {
 }
 
 impl Known {
-    /// Compares a store with what is known, and returns what has been found: the state before or
-    /// after the transaction under way, with logs as long as they are.
+    /// Compares a store with the known state, and returns the found one: the state before or after
+    /// the transaction in flight, with logs at their found lengths.
     pub(crate) fn verify(&self, fs: &Fs) -> Result<Facts, String> {
         let found = fs.list();
         let text = fs.info(FileId::STORE).map(|info| info.annotation.opaque.clone());
@@ -146,7 +146,7 @@ impl Fact {
                 reader.read_at(at, &mut bytes, Cause::Read).map_err(|error| error.to_string())?;
                 let expected = pattern(self.seed, at, bytes.len());
                 if let Some(wrong) = bytes.iter().zip(&expected).position(|(a, b)| a != b) {
-                    return Err(format!("byte {} is not what was written", at + wrong as u64));
+                    return Err(format!("byte {} differs from the written one", at + wrong as u64));
                 }
             }
             at = at.max(hole.end);

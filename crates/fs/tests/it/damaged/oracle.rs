@@ -61,7 +61,7 @@ impl Case {
         match self.part {
             Part::Journal if !self.harm.is_flip() => file.earlier,
             Part::Log if !self.harm.is_flip() => Some(file.committed),
-            // The last frame may span blocks, and what stands in a lost one is not known.
+            // The last frame may span blocks, and the contents of a lost block are not known.
             Part::Log if self.on_zones => Some(file.before_last),
             // One of a single block may have been written again.
             Part::Log if all - file.before_last <= BLOCK => Some(file.before_last),
@@ -69,7 +69,7 @@ impl Case {
         }
     }
 
-    /// Whether nobody but the file's owner can see the damage.
+    /// Whether the file's owner alone can see the damage.
     fn is_the_owners(self, file: &Known) -> bool {
         let same = self.part == Part::Client && self.harm.keeps_length();
         file.kind == FileKind::Client && same && !self.on_zones

@@ -1,4 +1,4 @@
-//! A store with files of every kind, and what must be found of them.
+//! A store with files of every kind, and the contents that must be found.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The tests: by seed, a store in a directory or on zones is closed or its process is killed, a
-//! file of it is damaged, and what is read is compared with the oracle.
+//! file of it is damaged, and the bytes read are compared with the oracle.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const PER_STORE: usize = 250;
 
 /// A medium that holds a specimen, and can be damaged.
 pub(super) trait Medium {
-    /// Does one damage to a copy, and holds what is left against what must be there.
+    /// Does one damage to a copy, and compares the rest with the required state.
     fn damage(
         &self,
         specimen: &Specimen,

@@ -1,4 +1,4 @@
-//! The life of a store whose numbers are extreme: what a test does with it, and what must hold.
+//! The life of a store whose numbers are extreme: the actions of a test, and the checks after them.
 
 use std::sync::Arc;
 

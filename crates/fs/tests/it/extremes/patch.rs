@@ -10,7 +10,7 @@ const HEADER: usize = 40;
 const LEN: usize = 4;
 const CHAIN: usize = 28;
 
-/// Ends of the ranges of numbers, and what is next to them.
+/// Ends of the ranges of numbers, and their neighbours.
 const EXTREMES: [u64; 20] = [
     0,
     1,
@@ -66,7 +66,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The payload bytes of the journal's frames that stand in these blocks, one behind the other.
+/// The payload bytes of the journal's frames that stand in these blocks, one after the other.
 pub(super) fn payloads(blocks: &[u8], uuid: Uuid) -> Vec<std::ops::Range<usize>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at + HEADER <= blocks.len() && number(blocks, at + CHAIN + 4) == crc32c(&uuid.0) {

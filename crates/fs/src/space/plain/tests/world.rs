@@ -26,7 +26,7 @@ struct World {
     pool: Arc<PlainPool>,
     /// If the device has shingled tracks.
     tracks: Option<Tracks>,
-    /// Of each block, whether it is somebody's: a claim's, the journal's, the superblock's.
+    /// Of each block, whether it is taken: by a claim, the journal or the superblock.
     taken: Vec<bool>,
     /// Of each block, whether the medium has failed in its region.
     failed: Vec<bool>,
@@ -52,7 +52,7 @@ impl World {
         Self { pool, tracks, taken, failed, regions, files, journal, reserved, random }
     }
 
-    /// Blocks are written: nothing that is somebody's may be harmed.
+    /// Blocks are written: no taken block may be harmed.
     fn write(&self, written: Range<u64>) {
         let Some(tracks) = self.tracks else { return };
         let harmed = tracks.harmed(written.clone());
@@ -224,5 +224,5 @@ fn an_audit_tells_of_blocks_that_are_used_and_free_and_of_those_that_are_nobodys
     assert_eq!(world.problems(), Vec::<String>::new());
     world.journal.push(world.pool.take().expect("a stretch"));
     world.journal.clear();
-    assert!(!world.problems().is_empty(), "a stretch that nobody knows");
+    assert!(!world.problems().is_empty(), "an unknown stretch");
 }

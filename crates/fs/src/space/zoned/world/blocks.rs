@@ -1,5 +1,5 @@
-//! [`Blocks`]: the blocks of one zone in the test `world`, by what they hold, and the [`Zone`] with
-//! those counts.
+//! [`Blocks`]: the blocks of one zone in the test `world`, by content, and the [`Zone`] with those
+//! counts.
 
 use terrace_policy::RECLAIM_STREAM;
 
