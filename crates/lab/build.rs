@@ -1,9 +1,11 @@
-//! Tells the lab what its runs depend on besides their plans: a hash over the sources of the
-//! engine, of all below it, and of the lab's own part in a run, and over the versions of libraries.
+//! Gives the lab the second thing on which its runs depend, next to their plans: a hash over the
+//! sources of the engine, of all below it, and of the lab's own part in a run, and over the
+//! versions of libraries.
 //!
 //! Results are kept under names that depend on the hash. Code that only draws or describes outcomes
 //! is not in it, nor are comments and descriptions of experiments. So results stay valid when a
-//! plot or a comment changes. What a run takes of an experiment's description is in its plan.
+//! plot or a comment changes. The parts of an experiment's description that a run needs are in its
+//! plan.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -34,7 +36,7 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
         let mut files = Vec::new();
         list(&root.join(source), &mut files)?;
-        // By name, whatever the order of a directory.
+        // By name: the order of a directory is arbitrary.
         files.sort();
         for file in files {
             let mut text = fs::read(&file)?;

@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Writes random keys, drawn with replacement from as many as there are writes, and waits until no
+/// Makes one write for each key, of keys drawn at random with replacement, and waits until no
 /// compaction is due any more.
 fn load(
     system: System,

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A comment line begins with `//`, after any blanks. Everything else counts as code, also empty
-//! lines, block comments and comments behind code.
+//! lines, block comments and comments after code.
 //!
 //! Known flaw: a line of a string literal that begins with `//` is taken for a comment.
 

@@ -3,19 +3,19 @@
 //! at some moment between its call and its return.
 //!
 //! The check goes through the calls and returns in the order of time. It keeps a set of possible
-//! *explanations*: a value of the key, and which operations under way have taken effect (Lowe,
+//! *explanations*: a value of the key, and which running operations have taken effect (Lowe,
 //! "Testing for linearizability", 2017).
 //!
-//! 1. A call adds its operation to those under way.
-//! 2. A return requires that its operation has taken effect. Where an explanation lacks it,
-//!    operations under way take effect in every possible order until it has. Explanations for which
-//!    this fails are dropped.
+//! 1. A call adds its operation to the running ones.
+//! 2. A return requires that its operation has taken effect. Where an explanation lacks it, running
+//!    operations take effect in every possible order until it has. Explanations for which this
+//!    fails are dropped.
 //! 3. If no explanation is left, the history is not linearizable.
 //!
 //! Limits: the key holds nothing at first, and all calls have returned. A write that failed, and
 //! may or may not have happened, cannot be expressed. Two calls also overlap if one ends at the
-//! very time at which the other starts. The more calls are under way at once, the more explanations
-//! there can be.
+//! very time at which the other starts. The more calls run at once, the more explanations there can
+//! be.
 
 use std::collections::BTreeSet;
 
@@ -47,22 +47,22 @@ pub struct Call {
 pub struct Inexplicable {
     /// The operation.
     pub call: Call,
-    /// Calls that were under way when it returned.
+    /// Calls that were running when it returned.
     pub beside: Vec<Call>,
     /// Values that the key can hold then.
     pub held: Vec<Option<u64>>,
 }
 
-/// A way to explain what was seen so far.
+/// A way to explain the observations so far.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Explanation {
     holds: Option<u64>,
-    /// Operations under way that have taken effect.
+    /// Running operations that have taken effect.
     done: BTreeSet<usize>,
 }
 
 impl Explanation {
-    /// The explanation in which `call` takes effect next, if what it saw allows that.
+    /// The explanation in which `call` takes effect next, if its observation allows that.
     fn with(&self, number: usize, call: &Call) -> Option<Self> {
         let holds = match call.action {
             Action::Write(value) => value,
@@ -102,7 +102,7 @@ pub fn check(calls: &[Call]) -> Result<(), Inexplicable> {
     Ok(())
 }
 
-/// The explanations in which `number`, which returns, has taken effect; it is under way no more.
+/// The explanations in which `number`, which returns, has taken effect; it is not running any more.
 fn extended(
     explanations: &BTreeSet<Explanation>,
     under_way: &BTreeSet<usize>,

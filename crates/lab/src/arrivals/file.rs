@@ -27,7 +27,7 @@ pub enum InstantsError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A line is not what it must be.
+    /// A line has not the required form.
     #[error("line {line}: expected {expected}, found `{found}`")]
     Line {
         /// The line, from 1.

@@ -16,10 +16,10 @@
 //!   is from 0 to 1.
 //! - `gaps` is `exponential`, the default, or `pareto`. `shape`, from 1.001 to 100
 //!   and 1.5 by default, is refused without `gaps=pareto`.
-//! - What follows `curve:`, up to a comma, is the path of a file, unless it is a number, or numbers
-//!   with slashes between them. The file has a rate on each line. Empty lines and lines that begin
-//!   with `#` are passed over. The file is read when the text is parsed; a curve is printed with
-//!   the rates themselves.
+//! - The text after `curve:`, up to a comma, is the path of a file, unless it is a number, or
+//!   numbers with slashes between them. The file has a rate on each line. Empty lines and lines
+//!   that begin with `#` are passed over. The file is read when the text is parsed; a curve is
+//!   printed with the rates themselves.
 
 use std::fmt;
 use std::path::Path;

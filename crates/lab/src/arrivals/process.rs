@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::{Envelope, Gaps, Instants};
 
-/// The span of the b-model where nobody says how long it is to last.
+/// The span of the b-model where no duration is given.
 const SPAN: Duration = Duration::from_secs(600);
 
 /// When requests arrive. Rates are per second, finite and above 0.
@@ -109,7 +109,7 @@ impl Process {
                 Self::SelfSimilar { rate, bias, span: span.map(shorter) }
             }
             Self::Sine { rate, amplitude, period, step, gaps } => {
-                // The usual step is told, so that a wave has as many steps as before.
+                // The usual step is written down, so that a wave keeps its number of steps.
                 let step = step.unwrap_or_else(|| usual_step(period));
                 let (period, step) = (shorter(period), Some(shorter(step)));
                 Self::Sine { rate, amplitude, period, step, gaps }

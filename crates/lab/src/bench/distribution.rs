@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use hdrhistogram::Histogram;
 
-/// Lines for each halving of what is left to 100 %.
+/// Lines for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 const NANOS_PER_MICRO: f64 = 1_000.0;
 

@@ -88,9 +88,9 @@ pub struct Loaded {
     pub longest_write_seconds: f64,
     /// Waits of that write, by cause.
     pub longest_write_waits: Waits,
-    /// Instalments of compactions: what is merged and committed at once.
+    /// Instalments of compactions, each merged and committed at once.
     pub steps: u64,
-    /// How many of these ended before the end of what they were to merge.
+    /// How many of these ended before the end of their inputs.
     pub steps_ended_early: u64,
     /// Bytes of tables that were written and thrown away.
     pub discarded: ByteCount,
@@ -113,7 +113,7 @@ pub struct Loaded {
 }
 
 impl Load {
-    /// Loads a drive; whatever was on it is lost.
+    /// Loads a drive; all data on it are lost.
     pub fn run(&self, drive: &Arc<dyn Device>, watch: LoadWatch<'_>) -> Result<Loaded, BenchError> {
         let db =
             Db::create_device(Arc::clone(drive), &FormatOptions::default(), self.options.clone())?;

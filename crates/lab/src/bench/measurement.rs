@@ -109,7 +109,7 @@ pub struct Measurement {
     pub mix: Work,
     /// Operations carried out.
     pub operations: u64,
-    /// Writes by the thread beside, in mixes that have one.
+    /// Writes by the second thread, in mixes that have one.
     pub writes_beside: Option<u64>,
     /// Seconds on the wall.
     pub seconds: f64,
@@ -121,13 +121,13 @@ pub struct Measurement {
     pub reference: Option<Reference>,
     /// Latencies, where operations are timed one by one.
     pub latency: Option<Latency>,
-    /// Histograms behind the latencies, in nanoseconds: of all operations, and where there are
-    /// kinds, of each of them by its name.
+    /// Histograms of the latencies, in nanoseconds: of all operations, and where there are kinds,
+    /// of each of them by its name.
     #[serde(skip)]
     pub histograms: Vec<(Option<&'static str>, Histogram<u64>)>,
     /// Operations of clients, for workloads and traces.
     pub played: Option<Played>,
-    /// After the background work, of what writes.
+    /// The state after the background work, in mixes that write.
     pub when_idle: Option<WhenIdle>,
     /// Memory of the store at the end, and its peak since the store was opened.
     pub memory: MemoryStats,
@@ -154,7 +154,7 @@ impl Measurement {
         }
     }
 
-    /// Waits for the background work, and adds what it came to with that done. `before` are the
+    /// Waits for the background work, and adds the metrics after it. `before` are the
     /// store's metrics when `meter` was started.
     pub(super) fn wait_idle(
         &mut self,
@@ -181,7 +181,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Puts beside it what others take.
+    /// Adds the times of other engines.
     pub(super) fn compare(&mut self, size: Size) {
         let Work::Mix(mix) = self.mix else { return };
         self.reference = Reference::of(size, mix, false);
@@ -191,7 +191,7 @@ impl Measurement {
         }
     }
 
-    /// Adds what the clients did.
+    /// Adds the work of the clients.
     pub(super) fn add_played(&mut self, clients: usize, tally: &Tally) {
         let played = Played::new(clients, tally);
         let kinds = Kind::ALL.into_iter().map(|kind| (Some(kind.name()), tally.latencies(kind)));

@@ -2,10 +2,10 @@
 //! drive in a file, a drive that is there already, or a directory.
 //!
 //! A drive gets four times the bytes of entries that it is made for, and room for logs and
-//! metadata. It may have an offload device beside it, which the caller gives; a directory ignores
-//! that. The file of an image is deleted once the drive is open: its space is free when the drive
-//! is dropped. A directory is deleted when its `Home` is dropped, so close the store before. If the
-//! process is killed, the directory stays.
+//! metadata. The caller may add an offload device; a directory ignores that. The file of an image
+//! is deleted once the drive is open: its space is free when the drive is dropped. A directory is
+//! deleted when its `Home` is dropped, so close the store before. If the process is killed, the
+//! directory stays.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ use terrace_zone::{Device, Emulator, Geometry};
 
 use super::error::BenchError;
 
-/// How much larger a drive is than the entries: no mix more than doubles them, and what is written
-/// and not yet merged needs room as well.
+/// How much larger a drive is than the entries: no mix more than doubles them, and data that is
+/// written and not yet merged needs room as well.
 const DRIVE_FACTOR: u64 = 4;
 /// Zones on top of that: superblock, journal, logs, reserves.
 const ZONES_BESIDE: u64 = 64;
@@ -62,14 +62,14 @@ impl fmt::Debug for Existing {
     }
 }
 
-/// A store, and what it lies in.
+/// A store, and its drive or directory.
 pub(super) struct Home {
     pub(super) db: Db,
     _dir: Option<TempDir>,
 }
 
 impl Medium {
-    /// Makes an empty store for so many bytes of entries, and for the logs of the options. A store
+    /// Makes an empty store for `bytes` of entries, and for the logs of the options. A store
     /// in a directory has no use for an offload device.
     pub(super) fn make(
         &self,

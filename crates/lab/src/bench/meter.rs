@@ -1,7 +1,7 @@
 //! Measures a piece of work: its time, its processor time, and the peak of memory.
 //!
 //! Time is that of the runner: real on threads, virtual in a simulation. Processor time and memory
-//! are those of the whole process, whatever its threads do. The peak of memory comes from Linux's
+//! are those of the whole process, with all its threads. The peak of memory comes from Linux's
 //! `/proc`; where that is missing, it is unknown.
 
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Lets the peak begin anew with what is held now, where the system can: see `clear_refs` in
+/// Lets the peak begin anew with the present memory, where the system can: see `clear_refs` in
 /// proc(5). Elsewhere the peak remains that of the whole process.
 pub(super) fn forget_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");

@@ -8,15 +8,15 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A fixed mix of operations. In the order in which they are usually run: reads come after
-/// what they read.
+/// A fixed mix of operations. In the order in which they are usually run: reads come after the
+/// writes of their records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mix {
     /// All entries in order into an empty store.
     FillSeq,
     /// All entries in random order into an empty store, each once.
     FillUniqueRandom,
-    /// Half as many writes as there are entries, each of a random one.
+    /// A write for every second entry, each of a random one.
     Overwrite,
     /// Reads of random entries.
     ReadRandom,

@@ -1,6 +1,6 @@
 //! Benchmarks of the store: fixed mixes of operations, workloads of the generator, and traces.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`Mix`] | fixed work; most names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | a mix, or a workload or a trace of [`workload`](crate::workload) |
@@ -12,7 +12,7 @@
 //! | [`Load`] | fills a drive at random, then checks and reads it |
 //! | `background` | how long the engine's flushes and compactions took |
 //! | `meter` | time, processor time and peak memory |
-//! | [`Reference`] | what other engines take for the same work |
+//! | [`Reference`] | times of other engines for the same work |
 //! | [`BenchError`] | why a benchmark failed |
 //!
 //! Compare the processor time per operation rather than the time: it depends less on what else the

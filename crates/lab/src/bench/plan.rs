@@ -27,7 +27,7 @@ impl Size {
     }
 }
 
-/// How much of what is done.
+/// Amounts of work.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Entries of a filled store.

@@ -36,7 +36,7 @@ pub struct Reference {
 impl Size {
     /// Small entries of the reference: what code costs.
     pub const SMALL: Self = Self { entries: 5_000_000, key_size: 16, value_size: 128 };
-    /// Larger ones: what bytes cost.
+    /// Larger ones, to show the cost of bytes.
     pub const LARGE: Self = Self { entries: 1_500_000, key_size: 16, value_size: 1024 };
 }
 
@@ -44,8 +44,8 @@ impl Reference {
     /// The sizes at which others were measured.
     pub const SIZES: [Size; 2] = [Size::SMALL, Size::LARGE];
 
-    /// Measurements of other engines for a mix at this size, with the work done that is left in the
-    /// background or without; `None` where nobody measured.
+    /// Measurements of other engines for a mix at this size, with the remaining background work
+    /// done or without; `None` where there is no measurement.
     #[must_use]
     pub fn of(size: Size, mix: Mix, idle: bool) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;
@@ -56,7 +56,7 @@ impl Reference {
 
 impl Reference {
     /// Bytes that others write to the medium, log included, for a byte of keys and values of a mix
-    /// at this size; `None` where nobody measured.
+    /// at this size; `None` where there is no measurement.
     #[must_use]
     pub fn write_amplification_of(size: Size, mix: Mix) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;

@@ -127,7 +127,7 @@ impl Run<'_> {
             }
             worker.put(order.at(n))
         });
-        // The other one has to end, whatever became of this one.
+        // The other one has to end, even if this one has failed.
         let mut latencies = other.join()?;
         own?;
         latencies.add(worker.into_latencies()).expect("histograms of the same digits");

@@ -41,19 +41,19 @@ pub type Watch<'a> = &'a mut dyn FnMut(Work, u64, u64);
 /// Where a trace is written to.
 type Writer = Box<dyn Write + Send>;
 
-/// A series of work on one store, or on several: what fills begins with an empty one.
+/// A series of work on one store, or on several: a mix that fills begins with an empty one.
 pub struct Bench {
     plan: Plan,
     medium: Medium,
     /// The device to which the store's flushes are offloaded, if there is one.
     offload: Option<Arc<dyn Device>>,
     stage: Option<Stage>,
-    /// Where what clients do is to be written down, until the first of them begin.
+    /// The writer of the trace of the clients' operations, until the first client begins.
     record: Option<Writer>,
     trace: Option<Arc<Mutex<TraceWriter<Writer>>>>,
 }
 
-/// A store, and what is in it.
+/// A store, and its expected contents.
 struct Stage {
     world: World,
     home: Home,
@@ -78,15 +78,15 @@ impl Bench {
         Self { plan, medium, offload: None, stage: None, record: None, trace: None }
     }
 
-    /// The same with everything that clients of workloads do written down as one trace, what fills
-    /// a store unmeasured included: it begins with an empty one.
+    /// The same, with all operations of clients of workloads written to one trace. The trace begins
+    /// with an empty store, so unmeasured fills are in it.
     #[must_use]
     pub fn recording(self, into: impl Write + Send + 'static) -> Self {
         Self { record: Some(Box::new(into)), ..self }
     }
 
-    /// The same on stores that have this plain device beside them, as their offload device. Each
-    /// store formats it anew.
+    /// The same on stores that have this plain device as their offload device. Each store formats
+    /// it anew.
     #[must_use]
     pub fn offloading_to(self, device: Arc<dyn Device>) -> Self {
         Self { offload: Some(device), ..self }

@@ -1,7 +1,8 @@
 //! [`Worker`]: one thread of a mix. It carries out operations one after the other and times them.
 //!
 //! An operation's time begins where that of the one before ended, and the first one's when the
-//! worker is made. So it includes making and verifying the value, and what the mix does in between.
+//! worker is made. So it includes making and verifying the value, and the work of the mix in
+//! between.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;
@@ -33,7 +34,7 @@ impl Worker {
         Self { client, mix, values, random: Random::seeded(seed), last: runner::now() }
     }
 
-    /// The latencies of what it did, in nanoseconds.
+    /// The latencies of its operations, in nanoseconds.
     pub(super) fn into_latencies(self) -> Histogram<u64> {
         self.client.into_tally().all_latencies()
     }

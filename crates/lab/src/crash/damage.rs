@@ -35,7 +35,7 @@ enum Damage {
     FlipBit,
     /// The block reads as zeros.
     Zero,
-    /// The block holds what was written to another one.
+    /// The block holds the bytes of another one.
     Misdirect,
 }
 

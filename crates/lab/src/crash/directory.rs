@@ -19,7 +19,7 @@ use super::history::History;
 use super::life::{Promises, Setup, work};
 use super::trial::contents;
 
-/// A store in a directory in memory, closed, and what was written to it.
+/// A store in a directory in memory, closed, and the history of its writes.
 pub struct Directory {
     files: MemoryFiles,
     history: History,

@@ -1,9 +1,9 @@
 //! [`History`]: the batches that one writer wrote, in order. It draws random batches, and checks
-//! what a store contains.
+//! the contents of a store.
 //!
-//! A store agrees with a history if it contains what the first `n` batches leave, and nothing else.
-//! Each batch also writes its own number, so the store itself tells `n`. The caller says between
-//! which bounds `n` must lie.
+//! A store agrees with a history if it contains the result of the first `n` batches, and nothing
+//! else. Each batch also writes its own number, so the store itself tells `n`. The caller says
+//! between which bounds `n` must lie.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ pub(super) enum What {
     Put(Vec<u8>),
     /// It is deleted.
     Delete,
-    /// It is deleted, with all behind it that are before this one.
+    /// It is deleted, with all later keys before this one.
     DeleteUntil(Vec<u8>),
 }
 
@@ -59,7 +59,7 @@ pub enum Mismatch {
         /// Batches that the state claims to hold.
         got: usize,
     },
-    /// A key does not hold what the prefix says.
+    /// A key does not hold the value that the prefix demands.
     Key {
         /// The key space.
         space: usize,

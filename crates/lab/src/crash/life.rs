@@ -1,6 +1,6 @@
 //! One life of a store: it is formatted if it is new, opened, works under a seeded workload, and is
 //! closed. One writer writes batches of puts and deletes, and now and then flushes, syncs or
-//! compacts. One reader reads beside it.
+//! compacts. One reader reads at the same time.
 //!
 //! Before each request to a drive other than a read, a [`CutPoint`] is recorded: copies of all
 //! drives, the request itself, and how many batches had been acknowledged as durable, and handed
@@ -29,7 +29,7 @@ use super::history::{Change, History, KEYS, What};
 pub struct Setup {
     /// The drive.
     pub geometry: Geometry,
-    /// The plain drive beside it, if there is one; `format` says what it is for.
+    /// The second, plain drive, if there is one; `format` tells its role.
     pub second: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,
@@ -99,7 +99,7 @@ impl Setup {
             .unwrap_or_else(|error| panic!("the drive: {error}"))
     }
 
-    /// The same with so many compactions at once.
+    /// The same with `jobs` compactions at once.
     #[must_use]
     pub fn with_jobs(mut self, jobs: u16) -> Self {
         self.options.system = self.options.system.map(|system| System { jobs, ..system });
@@ -142,12 +142,12 @@ fn shingled_drive() -> Geometry {
     Geometry::tracks(ByteCount::mib(24), Tracks { blocks: 24, overlap: 2 })
 }
 
-/// The drives at some moment, and what had been promised by then.
+/// The drives at some moment, and the promises made by then.
 #[derive(Debug)]
 pub struct CutPoint {
     /// Counts the requests to all drives other than reads.
     pub number: u64,
-    /// The drives, with the request under way.
+    /// The drives, with the request in flight.
     pub snapshots: Snapshots,
     /// Batches whose durability had been acknowledged.
     pub least: usize,
@@ -155,8 +155,7 @@ pub struct CutPoint {
     pub most: usize,
 }
 
-/// How much of each kind of work a life did: a cut proves nothing about work that was never under
-/// way.
+/// How much of each kind of work a life did: a cut proves nothing about work that was never done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Memtables flushed.
@@ -211,7 +210,7 @@ impl Activity {
         }
     }
 
-    /// Whether every kind of work was done at all, on drives of whatever kind.
+    /// Whether every kind of work was done at all, on drives of any kind.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.flushes > 0

@@ -1,5 +1,5 @@
-//! The crash simulator: cuts the power of a store on one or two emulated drives, and checks what
-//! the store finds afterwards.
+//! The crash simulator: cuts the power of a store on one or two emulated drives, and checks the
+//! state of the store afterwards.
 //!
 //! 1. [`live`] formats the drives and runs a seeded workload. Once the drives are formatted, it
 //!    records a [`CutPoint`] before each request to a drive other than a read.
@@ -19,7 +19,7 @@
 //! | file | content |
 //! |---|---|
 //! | `life` | the workload with its cut points, and the kinds of drives and stores |
-//! | `history` | what was written, and which contents agree with it |
+//! | `history` | the batches written, and the contents that agree with them |
 //! | `trial` | a cut, and the store opened after it |
 //! | `damage`, `directory` | a damaged block, a damaged file |
 //! | `crowd` | several writers, failures and cuts |

@@ -1,4 +1,4 @@
-//! Trial: cuts the power at one point, opens the store again, compares what it holds with the
+//! Trial: cuts the power at one point, opens the store again, compares its contents with the
 //! history, and runs the file system's check. The power is cut for all drives, or for one of them.
 //!
 //! Recovery writes to the drives, so each trial works on its own copies. A trial can also let the
@@ -51,8 +51,8 @@ impl From<terrace::Error> for TrialFailure {
 }
 
 /// Cuts the power at `point`, of all drives or of one alone, recovers and judges. With `more`
-/// batches, the recovery is recorded as a life of its own, which writes so many batches and can be
-/// cut again. Must run inside a simulation.
+/// batches, the recovery is recorded as a life of its own, which writes that number of batches and
+/// can be cut again. Must run inside a simulation.
 pub fn recover(
     setup: &Setup,
     history: &History,

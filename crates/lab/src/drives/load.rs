@@ -1,9 +1,9 @@
 //! [`Load`]: a stream of requests of one pattern. Several clients each take the next request of it
 //! and submit it to a drive.
 //!
-//! A sequential load begins with the first zone of its span. It goes on behind the span if it has
+//! A sequential load begins with the first zone of its span. It goes on after the span if it has
 //! requests left, so the drive must have enough zones there. A random load stays in its span. The
-//! times of the first requests are not counted, as many as the caller says.
+//! times of the first requests are not counted; the caller gives their number.
 //!
 //! Must run in a simulation: there no client comes between another one's taking and submitting a
 //! request, so writes reach a zone in order.
@@ -23,7 +23,7 @@ pub(super) struct Span {
     pub(super) end: u32,
 }
 
-/// Requests that are still to be made, and what came of the others.
+/// Requests that are still to be made, and the results of the others.
 struct Progress {
     left: u64,
     /// Completions that are not counted yet: the caches fill up.

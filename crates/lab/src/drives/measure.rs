@@ -178,7 +178,7 @@ fn spans(drive: &Drive, geometry: &Geometry, job: &Job) -> Result<Vec<Span>, Mea
     Ok((0..PLACES).map(place).collect())
 }
 
-/// A sequential load goes on behind its span, and the drive must go on there, too.
+/// A sequential load goes on after its span, and the drive must go on there, too.
 fn check_room(
     drive: &Drive,
     geometry: &Geometry,

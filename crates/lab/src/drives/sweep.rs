@@ -15,12 +15,12 @@ use super::{MeasureError, Measured, measure};
 pub struct Grid {
     /// Sizes of requests.
     pub sizes: Vec<ByteCount>,
-    /// Requests under way at once.
+    /// Requests in flight at once.
     pub depths: Vec<u32>,
 }
 
 impl Grid {
-    /// The corners: what tells drives apart at a glance.
+    /// The corners, which tell drives apart at a glance.
     #[must_use]
     pub fn coarse() -> Self {
         Self { sizes: vec![ByteCount::kib(4), ByteCount::mib(1)], depths: vec![1, 32] }

@@ -40,7 +40,7 @@ impl Comparison {
     }
 }
 
-/// Measures again what has been published of a drive.
+/// Repeats the published measurements of a drive on its model.
 pub fn validate(drive: &Drive) -> Result<Vec<Comparison>, MeasureError> {
     let compare = |published: &Published| {
         let model = measure(drive, &published.job)?.like(&published.metric);

@@ -12,7 +12,7 @@ use super::{Cell, Comparison};
 pub struct Validation {
     /// Published measurements and the models'.
     pub comparisons: Vec<Comparison>,
-    /// Measurements that nobody has published.
+    /// Measurements without a published counterpart.
     pub cells: Vec<Cell>,
 }
 

@@ -2,7 +2,7 @@
 //! flaw found, such as an unknown name, a name given twice, or an impossible number.
 //!
 //! Of the settings of a store it checks those that have a limit of their own, each by itself. It
-//! does not check what depends on the scale of a run, such as tables that become too small.
+//! does not check points that depend on the scale of a run, such as tables that become too small.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

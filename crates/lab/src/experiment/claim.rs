@@ -49,14 +49,14 @@ pub enum Measure {
         /// The other side, if it is compared.
         than: Option<Than>,
     },
-    /// `series`, and `over` or `minus`: what it shows at the end, likewise.
+    /// `series`, and `over` or `minus`: its value at the end, likewise.
     End {
         /// The series.
         series: String,
         /// The other side, if it is compared.
         than: Option<Than>,
     },
-    /// `series`, `when` and `reaches`: what a series shows when another has come to a value for
+    /// `series`, `when` and `reaches`: the value of a series when another has come to a value for
     /// the first time.
     Series {
         /// The series.
@@ -101,7 +101,7 @@ impl Than {
     }
 }
 
-/// A [`Quantity`] as it is written: which fields there are decides what is measured.
+/// A [`Quantity`] as it is written: the present fields decide the quantity.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -153,7 +153,7 @@ impl TryFrom<Fields> for Quantity {
 }
 
 impl Fields {
-    /// The names of the fields that tell what is measured, as far as they are there.
+    /// The names of the present fields that decide the quantity.
     fn found(&self) -> Vec<&'static str> {
         let fields = [
             ("metric", self.metric.is_some()),

@@ -28,14 +28,14 @@ pub struct Experiment {
     pub source: String,
     /// Description: steps done as in the paper, steps done otherwise, and why.
     pub about: String,
-    /// Choice of what shrinks at a smaller scale: see [`ScaleMode`].
+    /// Choice of the values that shrink at a smaller scale: see [`ScaleMode`].
     #[serde(default)]
     pub scale_by: ScaleMode,
     /// Whether there are as many reads and scans as on the full drive at a smaller scale, and not
     /// only an n-th.
     #[serde(default)]
     pub all_reads: bool,
-    /// The smallest scale at which something is left of what it is about. Asked for less, it is
+    /// The smallest scale at which the experiment still shows its subject. A request for less is
     /// run at this.
     pub scale_min: Option<Scale>,
     /// The drive: a name or a path, as [`Drive::find`](terrace_zone::timing::Drive::find) takes it.
@@ -91,7 +91,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// How a store is opened; what is not said is the default of [`Options`](terrace::Options).
+    /// How a store is opened; missing fields have the default of [`Options`](terrace::Options).
     pub struct StoreDescription {
         /// The device of the tables; `None`: the zones of the drive.
         device: DeviceDescription,
@@ -115,7 +115,7 @@ settings! {
         compressible_to: u8,
         /// Whether every write waits for the medium.
         synced: bool,
-        /// Every how manyth write of a client waits for the medium, where not each does.
+        /// If this is `n`, every n-th write of a client waits for the medium, where not each does.
         synced_every: u64,
         /// Whether writes go to a log at all.
         logged: bool,
@@ -127,7 +127,7 @@ settings! {
         log_device: String,
         /// The drive whose times the offload device has; `None`: there is no such device.
         offload: String,
-        /// Its size; `None`: as large as what the store has of the drive.
+        /// Its size; `None`: the size of the store's part of the drive.
         offload_size: Size,
         /// How the log is written.
         log_writes: LogWrites,
@@ -135,8 +135,8 @@ settings! {
         log_chunk: Size,
         /// How metadata are written.
         metadata_writes: MetadataWrites,
-        /// After so many bytes without a sync, the write that exceeds them waits for one; `None`:
-        /// only what a write asks for is synced.
+        /// After this number of bytes without a sync, the write that exceeds it waits for one;
+        /// `None`: only writes that ask for a sync get one.
         log_buffer: Size,
         /// [`Options::file_cache`](terrace::Options::file_cache).
         file_cache: Size,
@@ -154,13 +154,13 @@ pub enum Location {
     Drive,
     /// In conventional zones of the drive.
     Conventional,
-    /// On a plain device whose times are those of the zones behind the store, on a disk.
+    /// On a plain device whose times are those of the zones after the store, on a disk.
     Sequential,
     /// On a plain device whose times are those of the middle of a disk without zones.
     Middle,
-    /// On a plain device beside the drive, which has the times of a drive of its own.
+    /// On a separate plain device, which has the times of a drive of its own.
     LogDevice,
-    /// On a plain device beside the drive, which takes no time.
+    /// On a separate plain device, which takes no time.
     // The other name is that of results from before there were several places.
     #[serde(alias = "elsewhere")]
     Free,
@@ -189,8 +189,8 @@ pub struct PhaseDescription {
     pub workload: String,
     /// How many operations, of all clients.
     pub operations: u64,
-    /// How many records there are to choose from; `None`: what the phases before have left, or as
-    /// many as operations.
+    /// How many records there are to choose from; `None`: the records that earlier phases have
+    /// left, or one for each operation.
     pub records: Option<u64>,
     /// Bytes of a key.
     pub key_size: Option<usize>,
@@ -265,8 +265,8 @@ impl Experiment {
         least.unwrap_or(asked)
     }
 
-    /// Keys and values that the clients of all runs move, at a scale; where sizes are drawn, about
-    /// so much.
+    /// Keys and values that the clients of all runs move, at a scale; where sizes are drawn, the
+    /// mean.
     #[must_use]
     pub fn data(&self, scale: Scale) -> ByteCount {
         let scale = self.scale(scale);

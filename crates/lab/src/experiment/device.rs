@@ -15,7 +15,7 @@ use terrace_zone::timing::Size;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DeviceDescription {
-    /// The zones of the drive, as its file has them; or *bands*: zones of another size behind a
+    /// The zones of the drive, as its file has them; or *bands*: zones of another size after a
     /// conventional one.
     Zoned {
         /// The size of a band.
@@ -40,7 +40,7 @@ pub enum DeviceDescription {
     Tracks {
         /// The size of a track.
         track: Size,
-        /// How many tracks behind a track that is written are destroyed.
+        /// The number of tracks that a write destroys after its own.
         overlap: u32,
     },
 }

@@ -1,19 +1,19 @@
 //! Experiments as data: a small file lists runs and plots. The project's own files redraw figures
 //! of papers, or answer questions about them.
 //!
-//! | part | what it says |
+//! | part | content |
 //! |---|---|
 //! | [`Experiment`] | the whole file: drive, store, systems, phases, variants, plots, claims |
 //! | [`DeviceDescription`] | the kind of device that holds the tables |
-//! | [`Plot`] | what is drawn |
+//! | [`Plot`] | a drawing |
 //! | [`Claim`] | a value that a paper states, and our quantity to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/GROUP/NAME.toml` |
 //!
 //! Sizes, counts and times are those of the full drive. The form of the file is described in
 //! `docs/lab/experiments.md`.
 //!
-//! A file is checked when it is read (`parse`, `check`, `position`), except for what depends on the
-//! scale of a run, and for settings of the store that do not fit each other.
+//! A file is checked when it is read (`parse`, `check`, `position`), except for points that depend
+//! on the scale of a run, and for settings of the store that do not fit each other.
 
 mod check;
 mod claim;

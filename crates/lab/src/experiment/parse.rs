@@ -1,7 +1,7 @@
 //! Reads an [`Experiment`] from the text of its file, or refuses it at the first error.
 //!
 //! An error in the text comes with line and column. If the file has the right form, the error says
-//! what was expected and what was found. Otherwise it has the message of the TOML library.
+//! the expected and the found. Otherwise it has the message of the TOML library.
 
 use std::io::ErrorKind;
 
@@ -27,8 +27,8 @@ pub enum ExperimentError {
     Unreadable {
         /// The file.
         file: String,
-        /// Kind of the error; [`InvalidData`](ErrorKind::InvalidData) for what is no text, or too
-        /// long.
+        /// Kind of the error; [`InvalidData`](ErrorKind::InvalidData) for bytes that are no text,
+        /// or too long.
         kind: ErrorKind,
         /// The error in words.
         problem: String,

@@ -54,7 +54,7 @@ pub enum Plot {
         /// The metric upwards.
         y: String,
     },
-    /// Metrics as bars, one beside the other by system and setting, stacked where there are
+    /// Metrics as bars, one next to the other by system and setting, stacked where there are
     /// several.
     Bars {
         /// Title of the plot.
@@ -63,7 +63,7 @@ pub enum Plot {
         metrics: Vec<String>,
     },
     /// A metric of one system, divided by the same of others, over a constant in which these
-    /// others differ and which a publication leaves open: what was published is marked.
+    /// others differ and which a publication leaves open: published values are marked.
     Ratio {
         /// Title of the plot.
         title: String,
@@ -92,8 +92,8 @@ pub enum Over {
     /// Device time.
     #[default]
     Time,
-    /// The share of the phase's operations that is done: systems are beside each other where they
-    /// have done the same, however long it took them.
+    /// The share of the phase's operations that is done: systems are compared at equal work, in
+    /// whatever time.
     Progress,
 }
 

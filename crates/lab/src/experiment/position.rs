@@ -37,7 +37,7 @@ impl Position {
         Self { line: before.matches('\n').count() + 1, column: before[start..].chars().count() + 1 }
     }
 
-    /// The place of a field; of what encloses it, where it is not there.
+    /// The place of a field; of its enclosing table, where it is not there.
     pub(super) fn of_field(text: &str, field: &str) -> Self {
         let Ok(table) = DeTable::parse(text) else { return Self::of_byte(text, 0) };
         Self::of_byte(text, span(table.get_ref(), field).start)
@@ -77,7 +77,7 @@ fn steps(field: &str) -> Vec<Step> {
     steps
 }
 
-/// The bytes of a field's value, or of what encloses it where it is not there.
+/// The bytes of a field's value, or of its enclosing table where it is not there.
 fn span(table: &DeTable<'_>, field: &str) -> Range<usize> {
     let mut steps = steps(field).into_iter();
     let Some(Step::Key(first)) = steps.next() else { return 0..0 };

@@ -1,8 +1,8 @@
-//! [`Contents`]: what a store is expected to hold, as plain ordered maps.
+//! [`Contents`]: the expected contents of a store, as plain ordered maps.
 //!
-//! After a power cut the newest batches that are not durable may be gone: the store may hold what
-//! any prefix of these batches leaves. The caller says when everything is durable; a new key space
-//! counts as durable at once. After a recovery, so does what was found.
+//! After a power cut the newest batches that are not durable may be gone: the store may hold the
+//! result of any prefix of these batches. The caller says when everything is durable; a new key
+//! space counts as durable at once. After a recovery, so do the found contents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ pub(super) fn expiring_value(size: u32, tag: u32, day: u8) -> Vec<u8> {
     [EXPIRES, &[day], &value(size, tag)].concat()
 }
 
-/// Takes out what is unseen from this day on.
+/// Takes out entries that have expired on this day.
 pub(super) fn expire(spaces: &mut Spaces, today: u8) {
     let is_gone = |value: &Vec<u8>| {
         let day = value.strip_prefix(EXPIRES).and_then(<[u8]>::first);

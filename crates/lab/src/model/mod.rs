@@ -10,11 +10,11 @@
 //! | `operation`, `script` | the operations, and lists of them drawn at random |
 //! | `setting` | drives, and the options that the store is opened with |
 //! | `contents` | the expected contents, also after a power cut |
-//! | `place` | what the store lies on |
+//! | `place` | the store's medium |
 //! | `player` | plays a script on store and model, and compares |
 //! | `shrink` | makes a failing script short |
 //!
-//! The operations are played one after the other; only the engine's own jobs run beside them.
+//! The operations are played one after the other; only the engine's own jobs run at the same time.
 //! Entries that expire are among them, and days that pass. Ingest, checkpoints and salvage are not
 //! tested. [`play`] must run inside a simulation;
 //! [`play_on`] plays on a real device.

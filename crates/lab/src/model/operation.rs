@@ -85,7 +85,7 @@ pub enum Change {
         space: u8,
         /// The key.
         key: KeyNumber,
-        /// The value's size, beside the day.
+        /// The value's size, without the day.
         size: u32,
         /// As of a put.
         tag: u32,
@@ -131,7 +131,7 @@ pub enum Step {
     First,
     /// To the last key.
     Last,
-    /// To the first key at or behind one.
+    /// To the first key at or after one.
     Seek(KeyNumber),
     /// To the last key at or before one.
     SeekBack(KeyNumber),

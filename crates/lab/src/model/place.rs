@@ -1,7 +1,7 @@
-//! [`Place`]: what the store of a script lies on: emulated drives in memory, or a device.
+//! [`Place`]: the medium of a script's store: emulated drives in memory, or a device.
 //!
 //! The power of a device cannot be cut. In place of that, the store is dropped without a close. The
-//! device keeps what was written to it, so less may be missing afterwards than after a power cut.
+//! device keeps all written bytes, so less may be missing afterwards than after a power cut.
 
 use std::sync::Arc;
 
@@ -37,8 +37,7 @@ impl Place {
         formatted.map_err(|error| format!("format: {error}"))
     }
 
-    /// Opens the store under any options: what it remembers of those that shape tables is changed
-    /// to what these state.
+    /// Opens the store under any options: its remembered options for tables are changed to these.
     pub(super) fn open(&self, options: Options) -> Result<Db, String> {
         let (tables, changes) = (options.tables(), !options.read_only);
         let options = options.with_tables(TableOptions::default());

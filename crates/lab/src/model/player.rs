@@ -112,7 +112,7 @@ fn play_at(
 
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// A cursor, what it must see, and where it must stand.
+/// A cursor, the entries that it must see, and the place where it must stand.
 struct Walk {
     cursor: Cursor,
     held: Held,

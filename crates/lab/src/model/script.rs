@@ -14,7 +14,8 @@ use super::operation::{Change, KEYS, KeyNumber, KeyRange, Operation, Step};
 pub enum Kind {
     /// Everything. The effect of a power cut depends on the setting.
     Everything,
-    /// Only what must read back the same under every setting: before a power cut all is synced.
+    /// Only operations that must read back the same under every setting: before a power cut all is
+    /// synced.
     Determined,
 }
 

@@ -24,7 +24,7 @@ use terrace::{Compression, LevelCompression};
 pub struct Setting {
     /// The drive.
     pub geometry: Geometry,
-    /// The plain drive beside it, if there is one; `format` says what it is for.
+    /// The second, plain drive, if there is one; `format` tells its role.
     pub second: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,

@@ -38,7 +38,7 @@ pub fn shrink(
     script
 }
 
-/// Leaves out ever smaller chunks while what is left still fails.
+/// Leaves out ever smaller chunks while the rest still fails.
 fn without_chunks<T: Clone>(mut items: Vec<T>, fails: &mut impl FnMut(&[T]) -> bool) -> Vec<T> {
     let mut chunk = items.len().div_ceil(2);
     while chunk > 0 && !items.is_empty() {

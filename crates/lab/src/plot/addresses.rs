@@ -1,6 +1,6 @@
-//! Plots of addresses on a device without zones: what each merge wrote (SEALDB's figures 2 and 11),
-//! and the free runs at the end that count as fragments, because they are too short for a usual
-//! write (its figure 13).
+//! Plots of addresses on a device without zones: the tables that each merge wrote (SEALDB's figures
+//! 2 and 11), and the free runs at the end that count as fragments, because they are too short for
+//! a usual write (its figure 13).
 //!
 //! A merge is drawn as vertical lines over its number, one for each piece that it wrote; pieces too
 //! short to be seen are drawn longer. A free run is a vertical line over its address, as high as
@@ -21,7 +21,7 @@ const HEIGHT: f64 = 132.0;
 const SEEN: f64 = 1.0 / HEIGHT;
 const GIB: f64 = 1024.0;
 
-/// Draws what merges wrote, a panel for each outcome.
+/// Draws the tables that merges wrote, a panel for each outcome.
 pub(super) fn paint_merges(title: &str, arrangement: &Arrangement<'_>) -> Result<Svg, Failed> {
     let most = arrangement.outcomes().map(|it| it.addresses.merges).max().unwrap_or(0);
     let ends = arrangement.outcomes().flat_map(|it| it.addresses.pieces.iter());

@@ -16,7 +16,7 @@ pub(crate) struct Arrangement<'a> {
     pub(crate) settings: Vec<Setting<'a>>,
 }
 
-/// A variant and a phase, and what came of it.
+/// A variant and a phase, and their outcomes.
 pub(crate) struct Setting<'a> {
     /// Name that tells it from other settings; empty where there is only one.
     pub(crate) name: String,

@@ -22,8 +22,8 @@ const BINS: u32 = 300;
 /// How much shorter the time of a panel is than that of all.
 const PARTS: [u32; 3] = [1, 100, 10_000];
 
-/// Draws arrivals of the time from 0 to `duration`, and what was found of them. `instants` is
-/// called for each panel.
+/// Draws arrivals of the time from 0 to `duration`, and their statistics. `instants` is called for
+/// each panel.
 pub fn draw_arrivals<I: Iterator<Item = Duration>>(
     title: &str,
     instants: impl Fn() -> I,

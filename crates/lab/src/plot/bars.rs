@@ -1,9 +1,9 @@
 //! Plot of metrics as bars: one bar for each outcome, one below the other, with the name of its
 //! system above the bar. Several settings have a heading each.
 //!
-//! Several metrics are stacked in one bar. They should have the same unit: the value beside the bar
-//! is their sum, in the unit of the first. A metric that is missing, negative or not finite counts
-//! as zero.
+//! Several metrics are stacked in one bar. They should have the same unit: the value next to the
+//! bar is their sum, in the unit of the first. A metric that is missing, negative or not finite
+//! counts as zero.
 
 use plotters::chart::{ChartBuilder, LabelAreaPosition};
 use plotters::element::Rectangle;

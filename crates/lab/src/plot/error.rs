@@ -4,7 +4,7 @@
 /// A picture that cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlotError {
-    /// It asks for what no run has.
+    /// It asks for something that no run has.
     #[error(
         "{experiment}, plot {title:?}: expected a {kind}, one of {}, found {got:?}",
         choices.join(", ")

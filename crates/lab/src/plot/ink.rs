@@ -36,7 +36,7 @@ pub(super) enum Ink {
 const MARK: u8 = 0xA5;
 
 impl Ink {
-    /// The number that stands for it in what the library draws.
+    /// The number that stands for it in the library's drawing.
     pub(super) fn colour(self) -> RGBColor {
         let (kind, series) = match self {
             Self::Text => (0, 0),

@@ -198,7 +198,7 @@ impl Unit {
     }
 }
 
-/// A number with as many decimals as matter and with separators between thousands.
+/// A number with the decimals that matter and with separators between thousands.
 #[must_use]
 pub fn number(value: f64) -> String {
     if !value.is_finite() {

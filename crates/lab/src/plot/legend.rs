@@ -1,4 +1,4 @@
-//! [`Legend`]: what the lines, points and areas of a plot stand for.
+//! [`Legend`]: the meaning of the lines, points and areas of a plot.
 //!
 //! A name that does not fit into a line is cut. [`point`] draws the point of a series, in one of
 //! five shapes, for legends and plots.
@@ -37,7 +37,7 @@ struct Entry {
     at: (f64, usize),
 }
 
-/// The room of a mark with the gap behind it, and between two names.
+/// The room of a mark with the gap after it, and between two names.
 const MARK: f64 = 30.0;
 const GAP: f64 = 14.0;
 const MARGIN: f64 = 8.0;

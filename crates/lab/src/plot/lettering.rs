@@ -20,7 +20,7 @@ pub(super) const LINE: f64 = 16.0;
 /// The library draws letters smaller than it is told by this.
 const LIBRARY: f64 = 1.24;
 
-/// A style of text, by what stands at the given point: its left, middle or right.
+/// A style of text; `anchor` is the part of the text at the given point: its left, middle or right.
 pub(super) fn style(ink: Ink, size: f64, anchor: HPos) -> TextStyle<'static> {
     let size = f64::from(fine(size)) * LIBRARY;
     TextStyle {
@@ -72,7 +72,7 @@ pub(super) fn wrap(text: &str, room: f64) -> Vec<String> {
     lines
 }
 
-/// A text that fits into so many units: as it is, or cut, with an ellipsis.
+/// A text that fits into `room` units: as it is, or cut, with an ellipsis.
 pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();

@@ -11,7 +11,7 @@
 //! | [`draw_arrivals`] | arrivals over time, and their autocorrelation; file `arrivals` |
 //! | [`PlotError`] | why a plot cannot be drawn |
 //! | [`Svg`] | a drawing, for a page or as a file |
-//! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
+//! | [`style_sheet`], [`hatches`] | parts that a page with drawings needs once; file `palette` |
 //! | [`Label`], [`Unit`], [`number`] | names of metrics in words, and values as people read them |
 //! | `arrangement` | outcomes in the order of the experiment |
 //! | `addresses`, `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | kinds of plots |

@@ -3,7 +3,7 @@
 //!
 //! A line joins its points in the order given. A line of more than 720 points must go from left to
 //! right. It is thinned: in each of 360 columns, its least and its greatest point are drawn. Marked
-//! points are all drawn, but a text beside a point is left out where there is no space for it. A
+//! points are all drawn, but a text next to a point is left out where there is no space for it. A
 //! line of a single point is seen only if its points are marked.
 
 use plotters::chart::{ChartBuilder, ChartContext};
@@ -26,7 +26,7 @@ pub(super) struct Panels {
     pub(super) legend: Legend,
     /// From above.
     pub(super) panels: Vec<Panel>,
-    /// How high each is, without what stands around it.
+    /// How high each is, without its surroundings.
     pub(super) height: f64,
 }
 
@@ -46,13 +46,13 @@ pub(super) struct Panel {
     pub(super) rules: Vec<Rule>,
 }
 
-/// A straight line across a panel, with a text beside it.
+/// A straight line across a panel, with a text next to it.
 pub(super) struct Rule {
     pub(super) at: Along,
     pub(super) text: String,
 }
 
-/// Where a rule is, in what values are measured in.
+/// The place of a rule, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Along {
     /// Upright, at this place to the right.
@@ -61,7 +61,7 @@ pub(super) enum Along {
     Y(f64),
 }
 
-/// A line, in what its values are measured in; the axes scale it.
+/// A line, in the unit of its values; the axes scale it.
 pub(super) struct Line {
     /// Which series, which says how it looks.
     pub(super) series: usize,
@@ -197,7 +197,7 @@ impl Panel {
         Ok(())
     }
 
-    /// A rule, with its text where it begins: above a level one, and beside an upright one at its
+    /// A rule, with its text where it begins: above a level one, and next to an upright one at its
     /// foot, on the side where there is room.
     fn rule(
         &self,
@@ -227,7 +227,7 @@ impl Panel {
         lettering::letter(area, &rule.text, (left, middle), &style)
     }
 
-    /// Points, and what stands at them where there is room.
+    /// Points, and their texts where there is room.
     fn marks(
         &self,
         area: &Area<'_>,
@@ -273,8 +273,8 @@ fn overlap(one: &[f64; 4], other: &[f64; 4]) -> bool {
     one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
-/// The least and the greatest point of each of so many columns: what the eye sees of a line that
-/// has more points than the screen.
+/// Number of columns for each of which the least and the greatest point are drawn: the eye sees no
+/// more of a line that has more points than the screen.
 const COLUMNS: usize = 360;
 
 /// The points that are drawn of a line, on an axis that begins and ends there.

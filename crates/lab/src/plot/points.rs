@@ -21,7 +21,7 @@ struct Joined<'a> {
     runs: Vec<Run<'a>>,
 }
 
-/// A run, with what it differs in from those that it is joined with.
+/// A run, with its differences from those that it is joined with.
 struct Run<'a> {
     outcome: &'a Outcome,
     parameters: &'a str,

@@ -83,7 +83,7 @@ impl<'a> Ratio<'a> {
         }
     }
 
-    /// Findings of the curves beside the published values, a sentence to each.
+    /// Findings of the curves compared with the published values, a sentence for each.
     pub(super) fn findings(&self) -> Vec<String> {
         self.curves.iter().map(|curve| self.finding(curve)).collect()
     }

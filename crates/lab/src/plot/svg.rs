@@ -14,10 +14,10 @@ use super::lettering::{self, LINE};
 use super::palette;
 
 /// The width of every drawing in units. A unit is about a pixel of a telephone's screen held
-/// upright, so that sizes of letters are what they say they are.
+/// upright, so that letters have the sizes that they state.
 pub(super) const WIDTH: f64 = 400.0;
 
-/// The library counts in whole numbers; it gets so many to the unit.
+/// The library counts in whole numbers; it gets this many to the unit.
 const FINE: f64 = 4.0;
 
 /// Where something is drawn.
@@ -26,12 +26,12 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// Error of the library.
 pub(super) type Failed = DrawingAreaErrorKind<std::io::Error>;
 
-/// Units in what the library counts in.
+/// Units in the numbers of the library.
 pub(super) fn fine(units: f64) -> i32 {
     (units * FINE).round() as i32
 }
 
-/// A drawing: as wide as there is room, in the colours of whatever is around it.
+/// A drawing: as wide as its room, in the colours of its surroundings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Svg {
     title: String,
@@ -41,7 +41,7 @@ pub struct Svg {
 }
 
 impl Svg {
-    /// Draws so many units high.
+    /// Draws `height` units high.
     pub(super) fn paint(
         title: &str,
         description: String,

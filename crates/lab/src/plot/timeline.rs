@@ -4,9 +4,9 @@
 //! With one system a line is a series: neighbouring series with the same unit share a panel in each
 //! setting, as in BlueFS's figure 12. Without outcomes there is an empty panel for each series.
 //!
-//! Three or more lines over each other are hard to follow where values jump. So in a panel of so
-//! many systems, a line of more than 60 points is drawn by averages, one for each 60th of the axis.
-//! Lines of one system are drawn as they are.
+//! Three or more lines over each other are hard to follow where values jump. So in a
+//! panel of three or more systems, a line of more than 60 points is drawn by averages, one for each
+//! 60th of the axis. Lines of one system are drawn as they are.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;

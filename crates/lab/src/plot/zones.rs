@@ -17,7 +17,7 @@ const HEIGHT: f64 = 170.0;
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// A zone beside the other, by valid share.
+    /// One zone next to the other, by valid share.
     Sorted,
     /// The share of zones up to a valid share.
     Cumulative,

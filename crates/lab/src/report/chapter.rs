@@ -1,5 +1,5 @@
-//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, what is
-//! known of each of its runs, and their scale if it is not the one that was asked for.
+//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, the
+//! standing of each of its runs, and their scale if it is not the requested one.
 //!
 //! From these it makes the answers to the paper's claims, the plots with their findings, and
 //! remarks: on the scale and its effects, and on runs without a result of this engine.
@@ -19,7 +19,7 @@ pub struct Chapter {
     pub experiment: Experiment,
     /// Known outcomes.
     pub outcomes: Vec<Outcome>,
-    /// The runs that it consists of, with what is known of each.
+    /// The runs that it consists of, each with its standing.
     pub runs: Vec<RunStanding>,
     /// Their scale, if it is not the one that was asked for: at that one the experiment would say
     /// nothing.

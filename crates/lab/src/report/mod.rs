@@ -1,4 +1,4 @@
-//! Reports: the claims of papers beside the results of our runs, with the plots.
+//! Reports: the claims of papers compared with the results of our runs, with the plots.
 //!
 //! | part | content |
 //! |---|---|

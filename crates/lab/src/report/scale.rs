@@ -5,12 +5,12 @@
 //! synced write that waits for the head takes an n-th of its time. So:
 //!
 //! - Rates of reads are up to n times those of the full drive. Their ratios hold.
-//! - Where reads and writes are mixed, reads weigh as little as an n-th of what they should.
+//! - Where reads and writes are mixed, reads weigh as little as an n-th of their true weight.
 //!   Neither rates nor ratios hold.
 //! - In both modes, tables of less than [`TABLE_MIN`] hold few entries and are padded to blocks of
 //!   4 KiB. Bytes written for a byte do not hold.
 //!
-//! With `all_reads` there are as many reads as on the full drive, and the first two do not apply.
+//! With `all_reads` the number of reads is that of the full drive, and the first two do not apply.
 //!
 //! `run::scaling` has the rules of scaling, and smaller effects. At full scale there is none.
 
@@ -97,7 +97,7 @@ pub(super) fn unfit(experiment: &Experiment, claim: &Claim, scale: Scale) -> Opt
     }
 }
 
-/// Says that tables are too small for what they make be written to be that of the full drive.
+/// Says that tables are too small for the written bytes to be those of the full drive.
 fn small_tables(experiment: &Experiment, scale: Scale) -> Option<String> {
     let full = experiment.store.memtable_size?.0;
     let size = full / scale.divisor();

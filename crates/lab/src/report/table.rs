@@ -7,7 +7,7 @@ use super::Chapter;
 use crate::plot::{Arrangement, Unit, number};
 use crate::run::{Metrics, Outcome, SpaceUse};
 
-/// A table. Every row has as many cells as there are columns.
+/// A table. Every row has a cell for each column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) columns: Vec<Column>,
@@ -28,7 +28,7 @@ pub(super) const NONE: &str = "–";
 /// Text of a column for a run.
 type Show = fn(&Metrics) -> String;
 
-/// The columns of the table of runs, besides system and setting.
+/// The columns of the table of runs, after system and setting.
 const RUNS: [(&str, Show); 21] = [
     ("KV/s", |it| number(it.kv_per_second)),
     ("time", |it| Unit::Seconds.show(it.seconds)),
@@ -55,7 +55,7 @@ const RUNS: [(&str, Show); 21] = [
     ("trace", |it| it.trace_hash.chars().take(8).collect()),
 ];
 
-/// The columns of the table of delays, besides system and setting.
+/// The columns of the table of delays, after system and setting.
 const DELAYS: [(&str, Show); 8] = [
     ("KV/s", |it| number(it.kv_per_second)),
     ("p50", |it| of_times(&it.latency_seconds, "p50")),

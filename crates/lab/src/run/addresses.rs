@@ -1,9 +1,9 @@
-//! [`Addresses`]: where tables lie on a device without zones: what each merge of a phase wrote, and
-//! the free runs at the end of the phase (SEALDB's figures 2, 11 and 13; MSST '18).
+//! [`Addresses`]: where tables lie on a device without zones: those that each merge of a phase
+//! wrote, and the free runs at the end of the phase (SEALDB's figures 2, 11 and 13; MSST '18).
 //!
-//! - Merges are numbered in the order in which they end. What a merge writes one behind the other
-//!   is one *piece*. Merges that run side by side are not told apart: what they write counts for
-//!   the one that ends next. So does what a merge wrote that came to nothing.
+//! - Merges are numbered in the order in which they end. Tables that a merge writes one after the
+//!   other are one *piece*. Merges that run at the same time are not told apart: their tables count
+//!   for the one that ends next. So do tables of a merge that came to nothing.
 //! - To bound memory, there are at most [`PIECES_MAX`] pieces. When there are more, only merges
 //!   with even numbers keep theirs, then only merges whose numbers are multiples of 4, and so on;
 //!   this goes for the merges that follow, too. But merge 0 keeps its pieces, however many they
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The most pieces that are kept: as many as a picture can show.
+/// The most pieces that are kept: a picture can show no more.
 const PIECES_MAX: usize = 2_000;
 /// The most free runs that are kept.
 const FREE_MAX: usize = 2_000;
@@ -36,7 +36,7 @@ pub struct Addresses {
     pub fragment: f64,
 }
 
-/// Tables of a merge that lie one behind the other.
+/// Tables of a merge that lie one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Piece {
     /// The merge, from 0.
@@ -69,7 +69,7 @@ impl Stretch {
     }
 }
 
-/// Notes what merges write, while a phase runs.
+/// Notes the writes of merges, while a phase runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
     /// Merges that have ended.

@@ -26,11 +26,11 @@ pub struct Progress<'a> {
     pub of: u64,
 }
 
-/// Carries a plan out; what came of each phase that is measured. In virtual time and on the calling
-/// thread: any number of runs may go on at once on different threads, and each comes to the same as
-/// alone.
+/// Carries a plan out; returns the outcome of each phase that is measured. In virtual time and on
+/// the calling thread: any number of runs may go on at once on different threads, and each comes to
+/// the same as alone.
 ///
-/// Everything that is in the store at the end is held against what was written to it: a metric of a
+/// All contents of the store at the end are held against the writes to it: a metric of a
 /// store that has lost data would be worth nothing.
 pub fn carry_out(
     plan: &RunPlan,
@@ -41,7 +41,7 @@ pub fn carry_out(
 
 /// The same, with every request to the drive, and to a second one that takes time, written to
 /// `trace`, a line each: when it was submitted, when the drive began to serve it, when it
-/// completed, its cause, what it is, its first block, how many blocks, and flags.
+/// completed, its cause, its kind, its first block, the number of blocks, and flags.
 pub fn carry_out_traced(
     plan: &RunPlan,
     trace: Option<Box<dyn Write + Send>>,

@@ -1,7 +1,7 @@
 //! [`DevicePlan`]: the kind of device that a run has for its tables: its shape and its times.
 //!
 //! - *Zones*: those of the experiment's drive, scaled.
-//! - *Bands*: zones of another size, behind a conventional zone for the superblock.
+//! - *Bands*: zones of another size, after a conventional zone for the superblock.
 //! - *Plain*: an ordinary disk, written anywhere, with the times of the experiment's drive.
 //! - *Disk*: the same with the times of another drive that is named, and that must be an ordinary
 //!   disk.
@@ -125,7 +125,7 @@ impl DevicePlan {
         }
     }
 
-    /// The shape of a device of another kind than the drive's own, with so many bytes.
+    /// The shape of a device of another kind than the drive's own, of `size` bytes.
     pub(super) fn geometry(
         &self,
         drive: &Geometry,

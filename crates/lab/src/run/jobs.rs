@@ -1,8 +1,8 @@
-//! [`Jobs`]: a listener of the engine that counts flushes and merges under way, and notes how long
+//! [`Jobs`]: a listener of the engine that counts running flushes and merges, and notes how long
 //! each merge took. On a device without zones it also tells the notes of `addresses` when a merge
-//! has ended. A merge that came to nothing is only counted while it is under way.
+//! has ended. A merge that came to nothing is only counted while it runs.
 //!
-//! Register it before any job begins: it does not count jobs that were under way before. It may be
+//! Register it before any job begins: it does not count jobs that were running before. It may be
 //! shared between threads.
 
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Listener for Jobs {
                     self.merges.lock().push(*time);
                     self.notes.iter().for_each(|notes| notes.lock().end_merge());
                 }
-                // The job that was under way when the listener began was not counted.
+                // The job that was running when the listener began was not counted.
                 let less = |count: u64| Some(count.saturating_sub(1));
                 let of = self.of(job);
                 of.map(|count| count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less));

@@ -2,12 +2,12 @@
 //! these are not among the tables.
 //!
 //! The device should not become full: the engine would end a log early, and the run would differ
-//! from one with a larger device. So the size is a generous estimate of what lies on it at once:
+//! from one with a larger device. So the size is a generous estimate of the data on it at once:
 //!
 //! - *Logs.* There is one for the active memtable, [`memtables_max`](StorePlan::memtables_max) for
 //!   immutable ones, one that was just flushed, and the next one. Each counts three times its
 //!   bytes, because space for a log is claimed before it is written.
-//! - *Padding.* What is written at once is padded to a block. If entries may be written alone, each
+//! - *Padding.* The bytes of one write are padded to a block. If entries may be written alone, each
 //!   counts a block and its heads more than its bytes: if some writes are synced, if the log has a
 //!   buffer, if it is not [gathered](LogWrites::Gathered) and has no chunks, or if a phase that
 //!   writes also reads. Otherwise padding counts as half of the entries and a block.
@@ -22,15 +22,15 @@ use crate::workload::Preset;
 
 /// Blocks of the file system.
 const BLOCK: u64 = 4 << 10;
-/// The least that an entry takes of a memtable, beside key and value: of its record 8 bytes, and 12
-/// for key space, sequence and kind; and of a leaf of the tree more than 12.
+/// The least that an entry takes of a memtable, in addition to key and value: of its record 8
+/// bytes, and 12 for key space, sequence and kind; and of a leaf of the tree more than 12.
 const ENTRY_LEAST: u64 = 32;
-/// Heads of a frame and of a batch, at most, beside what the entry takes of a memtable.
+/// Heads of a frame and of a batch, at most, in addition to the entry's bytes in a memtable.
 const HEADS: u64 = 64;
 /// The part of a log that is padding, at most, if entries are written together.
 const PADDING_PART: u64 = 2;
-/// Logs beside those of immutable memtables: of the active memtable, of one that was just flushed,
-/// and the next one.
+/// Logs in addition to those of immutable memtables: of the active memtable, of one that was just
+/// flushed, and the next one.
 const LOGS_BESIDE: u64 = 3;
 /// Claim of a preallocated log, as a multiple of the log before: 17/8 of 17/16, rounded up.
 const PREALLOCATED: u64 = 3;
@@ -38,7 +38,7 @@ const PREALLOCATED: u64 = 3;
 const TABLE_PART: u64 = 4;
 /// A file in a snapshot of the journal, but for its keys.
 const RECORD: u64 = 256;
-/// The journal beside its snapshots, and the superblock: in stretches of a MiB.
+/// The journal without its snapshots, and the superblock: in stretches of a MiB.
 const JOURNAL_BESIDE: u64 = 5 << 20;
 
 /// The size of the log device of a store whose tables have `space` bytes on the drive.
@@ -56,7 +56,7 @@ pub(super) fn size(
     Ok(ByteCount(bytes.next_multiple_of(1 << 20)))
 }
 
-/// Bytes of entries in all logs together, at most: about what a log device takes of memory. Blocks
+/// Bytes of entries in all logs together, at most: about the memory of a log device. Blocks
 /// of a deleted log are written again by the next.
 pub(super) fn logs(store: &StorePlan) -> u64 {
     logs_at_once(store) * store.memtable_size
@@ -140,7 +140,7 @@ mod tests {
         // No more than all that is written.
         let few = LOAD.replace("150_000_000", "150_000").replace("log =", "synced = true, log =");
         assert!(size_of(&few) < ByteCount::gib(14), "{}", size_of(&few));
-        // Each entry of the smallest size, beside reads, takes a block, too.
+        // Each entry of the smallest size, written between reads, takes a block, too.
         let small = LOAD.replace("fillrandom", "ycsb-a").replace("\"200\"", "\"16-200\"");
         let refused = plan(&small).unwrap_err().to_string();
         assert!(refused.contains("in conventional zones: expected at most 130.8 GiB"), "{refused}");

@@ -3,9 +3,9 @@
 //!
 //! - *free*: a request completes when it is submitted;
 //! - *on a log device*: it takes the times of that drive;
-//! - *on another part of the drive of tables*: its block is moved behind the [start](Starts) of
-//!   that part, and the request goes to the model of that drive. It moves the drive's head and
-//!   waits in its queue.
+//! - *on another part of the drive of tables*: its block is moved past the [start](Starts) of that
+//!   part, and the request goes to the model of that drive. It moves the drive's head and waits in
+//!   its queue.
 //!
 //! A flush goes to each drive that one of the places is on, and completes when the last of them has
 //! completed it.
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// Decides each command after so many milliseconds, when it is asked; notes where it was.
+    /// Decides each command after a number of milliseconds, when it is asked; notes its place.
     struct Slow(u64, Arc<Mutex<Vec<Command>>>, BTreeMap<u64, Time>);
 
     impl Timing for Slow {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     /// A log device of places on a drive with this geometry: a log on a device of its own takes
-    /// 3 ms, and the drive takes 10 ms. Beside it, commands that each of the two was given.
+    /// 3 ms, and the drive takes 10 ms. Also returns the commands that each of the two was given.
     fn timing(log: Location, metadata: Location) -> (LogTiming, [Arc<Mutex<Vec<Command>>>; 2]) {
         let given = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
         let [device, zones] = [(3, 0), (10, 1)].map(|(millis, at)| {
@@ -263,7 +263,7 @@ mod tests {
         for (ticket, command) in [log, journal].iter().enumerate() {
             assert_eq!(timing.submit(Time(0), ticket as u64, command), ask(10));
         }
-        // Behind the first zone, and behind the three of the store.
+        // After the first zone, and after the three of the store.
         let lbas = given[1].lock().iter().map(|command| command.lba.0).collect::<Vec<_>>();
         assert_eq!(lbas, [MIB / 4096 + 3, 3 * MIB / 4096 + 3]);
         assert!(given[0].lock().is_empty());

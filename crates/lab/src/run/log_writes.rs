@@ -9,7 +9,7 @@
 //!
 //! A log without chunks may also have a buffer of a given size, as SMRDB's has. An append that
 //! fills the buffer waits for a sync, which empties it; so does each sync that the engine asks for.
-//! An append that is longer than what is left of the buffer is divided.
+//! An append that is longer than the rest of the buffer is divided.
 //!
 //! For runs only: with [`Waiting`], a power cut may lose a write that was acknowledged as synced.
 //! With a buffer, a power cut may leave a part of a batch.
@@ -38,11 +38,12 @@ use crate::experiment::StoreDescription;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogWrites {
-    /// Several at a time, nobody waits; a sync is one forced write. Ours.
+    /// Several at a time, without a wait; a sync is one forced write. Ours.
     #[default]
     Gathered,
     /// Each append is a write of its own that is waited for, and that a cut may take back: the
-    /// first iteration of BlueFS (section 5.3). With a chunk, as many appends as fit into it are.
+    /// first iteration of BlueFS (section 5.3). With a chunk, the appends that fit into it are one
+    /// write.
     Waiting,
     /// The same on a disk that keeps no writes in its cache: a write waits for the medium.
     Forced,
@@ -174,7 +175,7 @@ impl LesserLog {
             return self.writer.append(bytes);
         }
         let appended = bytes.len() as u64;
-        // A chunk is whole blocks, and so is what is written of it with the head of its frame.
+        // A chunk is whole blocks, and so is its write with the head of its frame.
         if self.gathered > 0 && self.gathered + appended + HEAD > self.chunk {
             self.writer.sync()?;
             self.gathered = 0;

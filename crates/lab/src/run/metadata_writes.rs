@@ -3,7 +3,7 @@
 //!
 //! LevelDB and RocksDB over such a file system make each table durable by itself, and then their
 //! manifest. [`ByFile`] adds the writes of metadata that this takes. The engine's own transaction
-//! stands for the manifest's new record. Behind it, `ByFile` commits once more for each table that
+//! stands for the manifest's new record. After it, `ByFile` commits once more for each table that
 //! was sealed, as `fsync` of the table writes the file system's journal. If the transaction seals
 //! or annotates any table, it commits once more for the manifest, which has grown.
 //!
@@ -29,7 +29,7 @@ use terrace_env::store::{Change, FileKind, Layer, Store, StoreError, Transaction
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetadataWrites {
-    /// One write to a transaction, whatever it changes. Ours.
+    /// One write to a transaction, for any number of changes. Ours.
     #[default]
     Together,
     /// One to each table that a transaction seals, and two for the list of tables, if that changes.

@@ -21,8 +21,8 @@ use super::work::{by_level, jobs_by_kind, merge_mib, merge_seconds, per_byte, re
 use crate::workload::{Tally, time_scale_of};
 
 /// The metrics of a phase of a run. Times are device time, and those of the full drive: where the
-/// scale shrinks delays and data together, what a run took is multiplied by it. Of one operation,
-/// what the throttle held it back for is not: see [`Tally`].
+/// scale shrinks delays and data together, the times of a run are multiplied by it. The throttle's
+/// delay of one operation is not: see [`Tally`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
     /// Operations of clients per second.
@@ -40,7 +40,8 @@ pub struct Metrics {
     /// or write.
     #[serde(default)]
     pub positioning_by_cause: BTreeMap<String, f64>,
-    /// Requests that read, by cause. As many as on the full drive: the scale shrinks them, too.
+    /// Requests that read, by cause. Their number is that of the full drive: the scale shrinks
+    /// their size instead.
     #[serde(default)]
     pub reads_by_cause: BTreeMap<String, f64>,
     /// The bytes that each of them read, on average, as large as on the full drive.
@@ -56,7 +57,7 @@ pub struct Metrics {
     /// by cause and in `total`.
     #[serde(default)]
     pub syncs_by_cause: BTreeMap<String, f64>,
-    /// GiB that were read from the full drive, whoever wanted them.
+    /// GiB that were read from the full drive, for all causes.
     #[serde(default)]
     pub read_gib: f64,
     /// GiB that were written to it.
@@ -68,8 +69,8 @@ pub struct Metrics {
     /// without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
-    /// Use of the offload device, if there is one: `share`, the part of what flushes wrote that
-    /// went there; `written`, all bytes written to it per byte of keys and values; `wear`, how many
+    /// Use of the offload device, if there is one: `share`, the part of the flushed bytes that went
+    /// there; `written`, all bytes written to it per byte of keys and values; `wear`, how many
     /// times its size these bytes are; and `held`, the part of the tables' bytes that lies on it at
     /// the end.
     #[serde(default)]
@@ -101,9 +102,9 @@ pub struct Metrics {
     /// Seconds that merges took: `total`, `mean` and `max`; empty without any.
     #[serde(default)]
     pub merge_seconds: BTreeMap<String, f64>,
-    /// Size of what a merge read and wrote on average, in MiB of the full drive: `read`, `written`;
-    /// and `set`, what those wrote whose inputs come from level 1 and deeper ones; empty without
-    /// any.
+    /// Bytes that a merge read and wrote on average, in MiB of the full drive: `read`, `written`;
+    /// and `set`, the bytes written by merges whose inputs come from level 1 and deeper ones; empty
+    /// without any.
     #[serde(default)]
     pub merge_mib: BTreeMap<String, f64>,
     /// Bands that a drive-managed disk wrote again: `count`, `mib` of each, and `per_merge`, how
@@ -132,8 +133,8 @@ pub struct Metrics {
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
-    /// The share of what compactions read of tables that was in the file cache; `None` if they
-    /// looked nothing up in one.
+    /// The share of the tables' bytes read by compactions that was in the file cache; `None` if
+    /// they looked nothing up in one.
     #[serde(default)]
     pub cache_hit_share: Option<f64>,
     /// Bytes that count, per byte of zones that hold anything.
@@ -230,13 +231,14 @@ pub struct SpaceEfficiency {
 /// Space that the store's files could take, and how full it became.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpaceUse {
-    /// All of it, in GiB of the full drive: without superblock, journal and what is kept for them.
+    /// All of it, in GiB of the full drive: without superblock, journal and the space kept for
+    /// them.
     pub gib: f64,
     /// The largest share of it in zones that held anything.
     pub used_peak: f64,
     /// The largest share of it that was valid.
     pub valid_peak: f64,
-    /// On a device without zones, the part of what is in use that is fragments, at the end: free
+    /// On a device without zones, the part of the used space that is fragments, at the end: free
     /// runs shorter than 7 tables.
     #[serde(default)]
     pub fragments: f64,

@@ -1,22 +1,22 @@
 //! Runs: a system, a modelled drive and a workload, in virtual time. The metrics of a run do not
 //! depend on how fast the machine is.
 //!
-//! A [`RunPlan`] holds what a run depends on, beside the program. [`carry_out()`] carries it out
-//! with the engine itself: clients, flushes, compactions and reclaim are actors on a virtual clock,
-//! and the drive is an emulator with a model of its times. So stalls and interference are not
-//! modelled; they happen.
+//! A [`RunPlan`] holds all that a run depends on, except the program. [`carry_out()`] carries it
+//! out with the engine itself: clients, flushes, compactions and reclaim are actors on a virtual
+//! clock, and the drive is an emulator with a model of its times. So stalls and interference are
+//! not modelled; they happen.
 //!
 //! | file | content |
 //! |---|---|
 //! | `plan`, `store_plan`, `phase`, `device`, `scaling` | a run as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
-//! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
+//! | `places`, `log_device`, `log_timing` | where log and metadata lie, and the cost of that |
 //! | `log_writes`, `metadata_writes` | other ways to write log and metadata, as publications do |
 //! | `recorder` | the requests to the drive and their times, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
 //! | `addresses` | where tables lie on a device without zones |
-//! | `metrics`, `work`, `outcome`, `names` | what comes of a phase and of its jobs, and its names |
+//! | `metrics`, `work`, `outcome`, `names` | results of a phase and of its jobs, and their names |
 //! | `work_limit` | how many bytes a store may move before its run fails |
 //! | `error` | why a plan or a run fails |
 //!

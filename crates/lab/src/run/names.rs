@@ -5,8 +5,8 @@
 //! The JSON has more, such as waits, and levels deeper than 7 where a tree has them. They are not
 //! among these names.
 //!
-//! [`Metrics::value`] finds a metric by its name. Of most metrics by cause or by level, what the
-//! run does not have counts as zero.
+//! [`Metrics::value`] finds a metric by its name. Of most metrics by cause or by level, a missing
+//! one counts as zero.
 
 use std::collections::BTreeMap;
 

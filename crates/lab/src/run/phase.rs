@@ -24,7 +24,7 @@ use crate::workload::{
 const KEY_SIZE: usize = 16;
 const VALUE_SIZE: &str = "100";
 
-/// As many reads and scans as on the full drive, beside an n-th of the writes.
+/// The reads and scans of the full drive, with an n-th of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllReads {
@@ -44,12 +44,12 @@ pub struct PhasePlan {
     pub workload: String,
     /// Operations, of all clients.
     pub operations: u64,
-    /// Of a scaled run with as many reads as the full drive.
+    /// Of a scaled run with the full drive's number of reads.
     // A plan from before there was a choice has the same hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_reads: Option<AllReads>,
-    /// Records there are to choose from; `None`: what the phases before have left, or as many as
-    /// operations.
+    /// Records there are to choose from; `None`: the records that earlier phases have left, or one
+    /// for each operation.
     pub records: Option<u64>,
     /// Bytes of a key.
     pub key_size: usize,
@@ -158,7 +158,7 @@ impl PhasePlan {
         }
     }
 
-    /// So many of its operations, counted as if it had an n-th of the reads.
+    /// The number of its operations, counted as if it had an n-th of the reads.
     pub(super) fn counted(&self, operations: u64) -> u64 {
         let Some(AllReads { counted, .. }) = self.all_reads else { return operations };
         let part = u128::from(operations) * u128::from(counted) / u128::from(self.operations);
@@ -181,7 +181,7 @@ impl PhasePlan {
         Ok(Some((process, span)))
     }
 
-    /// The sequence of its operations on a store of so many records.
+    /// The sequence of its operations on a store of `left` records.
     pub(super) fn workload(&self, left: u64, seed: u64) -> Result<Workload, PlanError> {
         let preset = self.preset()?;
         let drawn = self.counted(self.operations);
@@ -203,7 +203,7 @@ impl PhasePlan {
     }
 }
 
-/// Reads a field; what can stand there is told by the error of whatever it is.
+/// Reads a field; the error of its type tells the possible values.
 fn parsed<T: FromStr>(phase: &str, field: &str, text: &str) -> Result<T, PlanError>
 where
     T::Err: Display,

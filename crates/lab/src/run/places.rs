@@ -1,15 +1,15 @@
 //! [`Places`]: where the log and the metadata of a run lie.
 //!
 //! Both lie on the drive among the tables, or neither does. In the second case the file system sees
-//! a log device beside the drive, which stands for one or two places: free of cost, a drive of its
-//! own, or another part of the drive of tables. The cause of a request tells its place.
+//! a separate log device, which stands for one or two places: free of cost, a drive of its own, or
+//! another part of the drive of tables. The cause of a request tells its place.
 //!
 //! [`Starts`] says where this other part begins:
 //!
-//! - *Conventional* zones: behind the first one, which holds the superblock.
-//! - *Sequential* zones: behind the last zone of the store; on a disk without zones, the blocks
-//!   behind the store's. Flash is refused, because it would have to erase.
-//! - The *middle* of a disk without zones: behind half of its blocks, or behind the store's if the
+//! - *Conventional* zones: after the first one, which holds the superblock.
+//! - *Sequential* zones: after the last zone of the store; on a disk without zones, the blocks
+//!   after the store's. Flash is refused, because it would have to erase.
+//! - The *middle* of a disk without zones: after half of its blocks, or after the store's if the
 //!   store has more than half.
 //!
 //! Only the times of these writes are modelled: the emulated drive of the tables does not see them,

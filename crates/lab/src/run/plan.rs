@@ -1,5 +1,5 @@
-//! [`RunPlan`]: what a run depends on beside the program, as plain values. Sizes, counts and times
-//! are those of the scaled run, unless a field says otherwise.
+//! [`RunPlan`]: all that a run depends on except the program, as plain values. Sizes, counts and
+//! times are those of the scaled run, unless a field says otherwise.
 //!
 //! With the same engine, equal plans give the same outcomes except for their costs. Each drive is
 //! in the plan as a name and a hash of its parameters; [`find_unchanged`] refuses a drive whose
@@ -41,13 +41,13 @@ pub struct RunPlan {
     pub seed: u64,
     /// The n of a scale of `1/n`.
     pub scale: u64,
-    /// Choice of what shrinks.
+    /// Choice of the values that shrink.
     pub scale_by: ScaleMode,
     /// The drive: a name or a path.
     pub drive: String,
     /// A hash of the drive's parameters.
     pub drive_hash: String,
-    /// Zones that the store has, besides conventional ones.
+    /// Zones that the store has, without conventional ones.
     pub zones: u32,
     /// The device that is made of it.
     #[serde(default, skip_serializing_if = "DevicePlan::is_usual")]
@@ -70,7 +70,7 @@ pub struct RunChoice<'a> {
     pub system: &'a str,
     /// The variant; `None` where there are none.
     pub variant: Option<&'a str>,
-    /// The scale; what shrinks is the experiment's choice.
+    /// The scale; the values that shrink are the experiment's choice.
     pub scale: Scale,
     /// The seed.
     pub seed: u64,
@@ -151,7 +151,7 @@ impl RunPlan {
         plan
     }
 
-    /// The scale, with what shrinks.
+    /// The scale, with its mode.
     #[must_use]
     pub fn scale(&self) -> Scale {
         let text = format!("1/{}", self.scale);
@@ -224,7 +224,7 @@ impl RunPlan {
         log_device::size(&self.store, &self.phases, space).map(Geometry::plain).map(Some)
     }
 
-    /// The second device as the file system sees it, if there is one, and what it is for.
+    /// The second device as the file system sees it, if there is one, and its role.
     pub(super) fn second(&self, drive: &Geometry) -> Result<Option<(Role, Geometry)>, PlanError> {
         if self.store.offload.is_none() {
             return Ok(self.log_geometry(drive)?.map(|geometry| (Role::Log, geometry)));
@@ -246,7 +246,7 @@ impl RunPlan {
         Starts::of(self.places(), log.capacity(), drive, whole)
     }
 
-    /// Memory that the log device takes, about, beside that of the drive.
+    /// About the memory that the log device takes in addition to the drive's.
     #[must_use]
     pub fn log_memory(&self) -> ByteCount {
         let logs = log_device::logs(&self.store);
@@ -300,7 +300,7 @@ fn conventional(geometry: &Geometry) -> u32 {
     geometry.conventional.iter().map(|run| run.end).max().unwrap_or(0)
 }
 
-/// How many sequential zones so much space is; without a limit, all there are.
+/// How many sequential zones `space` is; without a limit, all of them.
 fn zones(full: &Geometry, space: Option<u64>) -> Result<u32, PlanError> {
     let all = full.zones - conventional(full);
     let Some(space) = space else { return Ok(all) };

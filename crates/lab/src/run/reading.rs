@@ -23,10 +23,10 @@ use super::{Amplification, LogDeviceAmplification};
 pub(super) struct Reading {
     pub(super) at: Time,
     device: DeviceTime,
-    /// Times of the log device; all zero where it has none. What lies in conventional zones is the
-    /// drive's, in times and requests.
+    /// Times of the log device; all zero where it has none. Requests to conventional zones count as
+    /// the drive's, in times and numbers.
     log_device: DeviceTime,
-    /// Requests to the drive; and what the file cache has.
+    /// Requests to the drive, and counts of the file cache.
     io: IoCounts,
     /// Requests to the log device; all zero without one.
     log_io: IoCounts,
@@ -83,7 +83,7 @@ impl Reading {
     }
 }
 
-/// Requests of one kind, and what they moved.
+/// Requests of one kind, and the bytes that they moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
     pub(super) requests: u64,
@@ -171,7 +171,8 @@ impl Interval<'_> {
         (io.read_bytes.iter().sum(), io.written_bytes.iter().sum())
     }
 
-    /// The share of what compactions read of tables that was in the file cache, if there is one.
+    /// The share of the tables' bytes read by compactions that was in the file cache, if there is
+    /// one.
     pub(super) fn cache_hit_share(&self) -> Option<f64> {
         let at = Cause::Compaction as usize;
         let of = |counts: fn(&CacheCounts) -> &[u64]| {

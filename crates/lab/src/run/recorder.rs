@@ -54,7 +54,7 @@ impl Trace {
         self.syncs.clone()
     }
 
-    /// Ends what is written down; the first error that there was.
+    /// Ends the record; returns the first error that there was.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         let flushed = self.into.take().map_or(Ok(()), |mut into| into.flush());
         self.failed.take().map_or(flushed, Err)
@@ -113,7 +113,7 @@ pub(super) struct TraceOf {
 }
 
 impl TraceOf {
-    /// The trace since there were so many forced writes and flushes.
+    /// The trace since the counts of forced writes and flushes were `before`.
     pub(super) fn since(before: BTreeMap<Cause, u64>, trace: &Trace) -> Self {
         let since = |cause: &Cause, count: u64| count - before.get(cause).copied().unwrap_or(0);
         let counts = trace.syncs.iter();
@@ -132,7 +132,7 @@ pub(super) struct Recorder {
     beside: bool,
     /// Commands that the model has not decided.
     undecided: BTreeMap<u64, (Time, Command)>,
-    /// Told of what merges write, in bytes of the device; and the bytes of its block.
+    /// Told of the writes of merges, in bytes of the device; and the bytes of its block.
     notes: Option<(Arc<Mutex<Notes>>, u64)>,
 }
 
@@ -141,7 +141,7 @@ impl Recorder {
         Self { inner, trace, beside: false, undecided: BTreeMap::new(), notes: None }
     }
 
-    /// It also notes where merges write on a device with blocks of so many bytes.
+    /// It also notes where merges write on a device with blocks of `block` bytes.
     pub(super) fn noting(self, notes: Option<Arc<Mutex<Notes>>>, block: u64) -> Self {
         Self { notes: notes.map(|notes| (notes, block)), ..self }
     }

@@ -18,14 +18,14 @@ pub struct Sample {
     /// | name | meaning |
     /// |---|---|
     /// | `kv_per_second` | operations of clients, in the interval |
-    /// | `read_mib_per_second`, `write_mib_per_second` | what the drive moved, in the interval |
+    /// | `read_mib_per_second`, `write_mib_per_second` | transfers of the drive in the interval |
     /// | `CAUSE_share` | share of the interval that the mechanism worked for this cause |
     /// | `valid_share` | referenced table bytes over the store's space |
     /// | `used_share` | space in use, such as zones that hold anything, over the store's space |
     /// | `valid_efficiency`, `live_efficiency` | as in [`SpaceEfficiency`][efficiency] |
     /// | `zones` | zones that hold anything |
     /// | `runs` | sorted runs in the tree |
-    /// | `flushes`, `compactions` | jobs under way |
+    /// | `flushes`, `compactions` | running jobs |
     /// | `write_amplification` | since the phase began |
     /// | `waits.CAUSE` | how many waited for this at once, on average over the interval |
     ///

@@ -1,5 +1,6 @@
-//! The sampler: an actor beside the clients that takes a [`Sample`] at even intervals, and a last
-//! one when the phase ends, unless no time has passed since the one before or since the beginning.
+//! The sampler: an actor that takes a [`Sample`] at even intervals while the clients work, and a
+//! last one when the phase ends, unless no time has passed since the one before or since the
+//! beginning.
 //!
 //! A sample takes no virtual time and sends no request to the drive. So the requests of a run do
 //! not depend on whether and how often samples are taken.

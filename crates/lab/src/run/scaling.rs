@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | zones, bands, tracks, space of the store, offload device | an n-th | an n-th |
 //! | memtables, memory, file cache, tables, levels | an n-th | an n-th |
-//! | `seek_cost`: bytes of a table for a vain search | as they are | an n-th |
+//! | `seek_cost`: bytes of a table for a search without success | as they are | an n-th |
 //! | the same with `all_reads` | an n-th | - |
 //! | requests of jobs, chunks and buffers of the log | an n-th | an n-th |
 //! | mechanical delays, page times | an n-th | as they are |
@@ -28,24 +28,24 @@
 //!
 //! In mode `delays` a read that waits for the drive takes an n-th of its time. If reads are an n-th
 //! as well, all of them together take an n-th of an n-th, while the work of jobs is an n-th. With
-//! `all_reads` there are as many as on the full drive, so that all of them take an n-th, too:
-//! then a rate of reads is that of the full drive, and reads weigh beside writes what they should.
-//! A scan has an n-th of its records, so that it still begins as often, and all of them together
-//! transfer an n-th. A block that a read transfers stays a block: its transfer takes n times what
-//! it should.
+//! `all_reads` their number is that of the full drive, so that all of them take an n-th, too: then
+//! a rate of reads is that of the full drive, and reads have their true weight compared with
+//! writes. A scan has an n-th of its records, so that it still begins as often, and all of them
+//! together transfer an n-th. A block that a read transfers stays a block: its transfer takes n
+//! times its true time.
 //!
 //! Some quantities do not shrink, so small scales distort:
 //!
 //! - The block of the file system is 4 KiB. Tables, commits to the journal and synced writes are
 //!   padded to it. So with small tables space and writing are overstated.
-//! - In mode `bandwidths`, a key cannot shrink by itself, so the value shrinks for both. What an
-//!   entry takes beside key and value does not shrink.
+//! - In mode `bandwidths`, a key cannot shrink by itself, so the value shrinks for both. The bytes
+//!   of an entry other than key and value do not shrink.
 //! - In mode `bandwidths`, an entry of an index is as large as on the full drive. If blocks shrank
 //!   to an n-th, their indexes would not fit into an n-th of the memory. If they did not shrink,
 //!   each would hold too many records. A root-n-th is a compromise.
 //! - Processor time per operation does not shrink. In mode `delays` an operation that waits for
 //!   nothing is therefore reported as n times slower than it is.
-//! - In mode `delays`, a client that waits for its turn behind a delayed client is reported as
+//! - In mode `delays`, a client that waits for its turn after a delayed client is reported as
 //!   having waited n times as long.
 //! - In mode `delays` there are an n-th of the arrivals, each for n of the full drive, which arrive
 //!   together. So bursts of less than n arrivals are overstated.
@@ -63,10 +63,10 @@ use crate::workload::{Sizes, VALUE_SIZE_MIN};
 
 /// Memtables, tables and zones smaller than this say nothing about larger ones.
 const SIZE_MIN: u64 = 16 << 10;
-/// Blocks of tables are not made smaller: below, an index is as large as what it leads to.
+/// Blocks of tables are not made smaller: below, an index would be as large as its blocks.
 const BLOCK_SIZE_MIN: u64 = 256;
 
-/// A scale and its name, for what is asked of it.
+/// A scale and its name, and the conversions by it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scaling {
     scale: Scale,
@@ -137,8 +137,8 @@ impl Scaling {
         full / self.n()
     }
 
-    /// Cost of a vain search, if it is not that of the full drive: where there are as many reads as
-    /// there, tables of an n-th must allow as many as whole ones do.
+    /// Cost of a search without success, if it is not that of the full drive: with the full drive's
+    /// number of reads, tables of an n-th must allow the same number as whole ones.
     pub(super) fn seek_cost(&self, full: ByteCount) -> Option<ByteCount> {
         let reads_shrink = self.mode == ScaleMode::Delays && !self.all_reads;
         let scales = full.0 > 0 && self.n() > 1 && !reads_shrink;
@@ -159,7 +159,7 @@ impl Scaling {
         }
     }
 
-    /// Values beside keys of `key` bytes.
+    /// Values to keys of `key` bytes.
     pub(super) fn values(&self, what: &str, full: Sizes, key: u64) -> Result<Sizes, PlanError> {
         if self.mode == ScaleMode::Delays {
             return Ok(full);

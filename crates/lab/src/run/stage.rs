@@ -39,7 +39,7 @@ use crate::workload::{Arriving, Crowd, Entries, First, Sizes, World};
 /// Operations between two calls of the watch.
 const WATCH_EVERY: u64 = 1024;
 
-/// A run that is under way; to be used inside a simulation with the plan's seed.
+/// A running run; to be used inside a simulation with the plan's seed.
 pub(super) struct Stage<'a> {
     plan: &'a RunPlan,
     scene: Scene,
@@ -100,13 +100,13 @@ impl<'a> Stage<'a> {
         Ok(Self { plan, scene, trace, notes, limit })
     }
 
-    /// The store and what it must hold.
+    /// The store and its required contents.
     #[cfg(test)]
     pub(super) fn world(&self) -> &World {
         &self.scene.world
     }
 
-    /// Carries a phase out; what came of it, where it is measured.
+    /// Carries a phase out; returns its outcome, where it is measured.
     pub(super) fn phase(
         &self,
         at: usize,
@@ -220,8 +220,8 @@ impl<'a> Stage<'a> {
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }
 
-    /// Ends the run: outside of its time, everything that is in the store is held against what
-    /// was written, and the store is closed.
+    /// Ends the run: outside of its time, all contents of the store are held against the writes,
+    /// and the store is closed.
     pub(super) fn finish(self) -> Result<(), RunError> {
         self.scene.drive.set_timing(None);
         self.scene.log_device.iter().for_each(|device| device.set_timing(None));
@@ -235,8 +235,8 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The second device of a store and what it is for, and how many parts of its own drive's mechanism
-/// work at once.
+/// The second device of a store and its role, and how many parts of its own drive's mechanism work
+/// at once.
 type Second = (Option<(Role, Arc<Emulator>)>, u64);
 
 /// The second device, if there is one. `drive` is that of the tables, with the part of it that the
@@ -318,7 +318,7 @@ fn entries(plan: &RunPlan) -> Result<Entries, PlanError> {
     })
 }
 
-/// Processor time of this thread: a simulation runs on one, whatever runs beside it.
+/// Processor time of this thread: a simulation runs on one, whatever other threads do.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -356,7 +356,7 @@ mod tests {
             .unwrap()
     }
 
-    /// Runs the plan, and does something behind its back before it is verified.
+    /// Runs the plan, and changes the store, unknown to the run, before it is verified.
     fn finish(meddle: impl Fn(&World)) -> Result<(), RunError> {
         let plan = plan(LOAD);
         runner::simulate(plan.seed, || {

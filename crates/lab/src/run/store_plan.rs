@@ -3,7 +3,7 @@
 //!
 //! Sizes are those of the run: memtables, tables and memory shrink with the scale, and a block of
 //! tables as `scaling` says. A table size that a row fits to its store is fitted to the full drive
-//! first. What a description asks for and a run cannot give is refused.
+//! first. Demands of a description that a run cannot meet are refused.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Compression, Durability, Options, System};
@@ -47,7 +47,7 @@ pub struct StorePlan {
     pub compressible_to: Option<u8>,
     /// Whether every write waits for the medium.
     pub synced: bool,
-    /// Every how manyth write of a client waits for the medium, where not each does.
+    /// If this is `n`, every n-th write of a client waits for the medium, where not each does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_every: Option<u64>,
     /// Whether no write goes to a log.
@@ -64,7 +64,7 @@ pub struct StorePlan {
     /// The drive whose times the offload device has, and a hash of its parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offload: Option<(String, String)>,
-    /// Bytes of the offload device; 0: as many as the store has of the drive.
+    /// Bytes of the offload device; 0: the size of the store's part of the drive.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offload_size: u64,
     /// How the log is written.
@@ -106,8 +106,8 @@ pub(super) struct Shapes<'a> {
     pub(super) device: &'a DevicePlan,
 }
 
-/// How the store of a system is opened: what the variant says counts more than what the experiment
-/// says of the system, and that more than what it says of all.
+/// How the store of a system is opened: settings of the variant come before those that the
+/// experiment has for the system, and these before those for all systems.
 pub(super) fn described(
     experiment: &Experiment,
     variant: Option<&Variant>,
@@ -141,8 +141,8 @@ pub(super) fn store_plan(
         kept: ByteCount(0),
         memtable_size: ByteCount(memtable_size),
     };
-    // Chosen for the full drive: what a row fits to its store may have absolute bounds. The rest
-    // is in proportion to memtables.
+    // Chosen for the full drive: a size that a row fits to its store may have absolute bounds. The
+    // rest is in proportion to memtables.
     let table_size = scaling.size("a table", system.table_size(&shape).0)?;
     system.table_size = Some(ByteCount(table_size));
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));

@@ -5,8 +5,8 @@
 //!   ([`System::write_amplification`](terrace_policy::System::write_amplification)) for each byte
 //!   that was flushed, for a store that is as large as its drive; and the drive written over
 //!   [`ALLOWANCE`] times, for short runs and for merges that a run begins with.
-//! - What is held against it are the bytes that compactions and reclaim have written since the
-//!   store was mounted.
+//! - The bytes that compactions and reclaim have written since the store was mounted are compared
+//!   with it.
 //! - It is looked at in each transaction of the engine and whenever space is set aside. A writer
 //!   that waits for jobs for ever is ended by this, too: its jobs commit.
 //! - From the look that finds too much, each of these calls fails. So the engine stops, and the
@@ -22,10 +22,10 @@ use terrace_env::Cause;
 use terrace_env::store::{IoCounts, Layer, Rank, Reservation, StoreError, Transaction};
 use terrace_env::sync::Mutex;
 
-/// More than so many times the closed form is no longer the work of the shape.
+/// Multiple of the closed form beyond which the bytes are no longer the work of the shape.
 const TIMES: f64 = 10.0;
 
-/// The drive may be written over so often besides.
+/// Number of times that the drive may be written over in addition.
 const ALLOWANCE: u64 = 4;
 
 /// Bytes that a store has moved beyond the limit.
@@ -60,7 +60,7 @@ impl fmt::Display for TooMuchMoved {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The closed form, and the bytes that are allowed besides; `None` until the store is open.
+    /// The closed form, and the bytes that are allowed in addition; `None` until the store is open.
     limit: Option<(f64, u64)>,
     exceeded: Option<TooMuchMoved>,
 }
@@ -75,8 +75,8 @@ impl WorkLimit {
         Arc::new(Limited { below, limit: self.clone() })
     }
 
-    /// From now on the limit holds: for a store on a drive of so many bytes, whose compactions
-    /// write so many bytes for one.
+    /// From now on the limit holds: for a store on a drive of `drive` bytes, whose compactions
+    /// write `closed_form` bytes for one.
     pub(super) fn set(&self, closed_form: f64, drive: ByteCount) {
         self.0.lock().limit = Some((closed_form, drive.0.saturating_mul(ALLOWANCE)));
     }
@@ -150,7 +150,7 @@ mod tests {
         assert!(error.contains("flush 10 MiB (1.0 for one)"), "{error}");
         assert!(error.contains("reclaim 401 MiB (40.1 for one)"), "{error}");
         assert!(error.contains("900 MiB"), "{error}");
-        // It stays: what is flushed after that does not lift it.
+        // It stays: later flushes do not lift it.
         limit.check(&written(1000, 500, 401)).unwrap_err();
         assert_eq!(limit.exceeded().unwrap().closed_form, 5.0);
     }

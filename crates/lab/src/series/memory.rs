@@ -10,11 +10,11 @@ use terrace_zone::timing::Drive;
 
 use crate::run::{PlanError, RunPlan};
 
-/// Memory of a run beside its drive and the engine's budget: entries that are drawn, facts
+/// Memory of a run in addition to its drive and the engine's budget: entries that are drawn, facts
 /// remembered to verify them, tables of the file system, samples.
 const BESIDE: u64 = 96 << 20;
-/// A drive in memory takes one part in so many more than its blocks. Without this part the estimate
-/// of three runs of LevelDB at 1/16 was 4.5 GB, and 5.0 GB were resident.
+/// A drive in memory takes one part in this number more than its blocks. Without this part the
+/// estimate of three runs of LevelDB at 1/16 was 4.5 GB, and 5.0 GB were resident.
 const OVERHEAD_PART: u64 = 8;
 /// Bytes that are remembered of a record to verify it.
 const PER_RECORD: u64 = 8;
@@ -41,7 +41,7 @@ fn space(plan: &RunPlan) -> Result<u64, PlanError> {
 /// The memory that this machine has left; `None` where it does not say.
 #[must_use]
 pub fn available() -> Option<ByteCount> {
-    // Linux, `proc_meminfo(5)`: an estimate of what can be had without swapping, in KiB.
+    // Linux, `proc_meminfo(5)`: an estimate of the memory to be had without swapping, in KiB.
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;

@@ -1,9 +1,9 @@
 //! [`Results`]: a directory that keeps the outcomes of runs.
 //!
 //! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`, here at a scale of
-//! 1/64 and from seed 1. The hash covers what the phase depends on: the [engine], and the plan as
-//! far as this phase, with the drive's parameters and the seed. If one of these changes, the file
-//! has another name.
+//! 1/64 and from seed 1. The hash covers all that the phase depends on: the [engine], and the plan
+//! as far as this phase, with the drive's parameters and the seed. If one of these changes, the
+//! file has another name.
 //!
 //! The hash leaves out the names of experiment, system, variant and phases, which phases are
 //! measured, and later phases. The system counts by its scaled parameters. So experiments that
@@ -51,7 +51,7 @@ pub enum ResultError {
         /// Error of the system.
         source: io::Error,
     },
-    /// The file is not what was written, or was never a result of this run.
+    /// The file was changed, or was never a result of this run.
     #[error("{}: expected {expected}, found {found}", path.display())]
     Damaged {
         /// The file.
@@ -137,7 +137,7 @@ impl Results {
         }
     }
 
-    /// Keeps what came of a run: an outcome for each of its phases.
+    /// Keeps the results of a run: an outcome for each of its phases.
     pub fn keep(&self, plan: &RunPlan, outcomes: &[Outcome]) -> Result<(), ResultError> {
         assert_eq!(plan.phases.len(), outcomes.len(), "an outcome for each phase");
         let mut each = outcomes.iter().enumerate();
@@ -182,7 +182,7 @@ impl Results {
         found.into_iter().filter_map(|scale| format!("1/{scale}").parse().ok()).collect()
     }
 
-    /// Where what came of the last phase of a plan is, or would be.
+    /// The path of the outcome of a plan's last phase, which may be missing.
     #[must_use]
     pub(super) fn path(&self, plan: &RunPlan) -> PathBuf {
         let mut name = in_a_name(&plan.store.system);
@@ -202,7 +202,7 @@ impl Results {
     }
 }
 
-/// The text of a result. What is no file is not opened: a pipe would wait for a writer.
+/// The text of a result. Anything but a file is not opened: a pipe would wait for a writer.
 pub(super) fn read_result(path: &Path) -> io::Result<String> {
     let kind = fs::metadata(path)?.file_type();
     if kind.is_file() {
@@ -296,7 +296,7 @@ mod tests {
         let scales: Vec<String> = results.scales().iter().map(ToString::to_string).collect();
         assert_eq!(scales, ["1/64"]);
         let left = fs::read_dir(directory.path().join("hgst-hsh721414al")).unwrap().count();
-        assert_eq!(left, 2, "nothing but the results is left behind");
+        assert_eq!(left, 2, "only the results are left");
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         other.phases[0].name = "fill".into();
         other.phases[0].measured = false;
         let found = results.find(&other).unwrap().unwrap();
-        assert_eq!(found.len(), 1, "what is not measured is not told");
+        assert_eq!(found.len(), 1, "an unmeasured phase is not told");
         let mut again = Outcome {
             experiment: "other".into(),
             system: "bluefs:free_min=0".into(),

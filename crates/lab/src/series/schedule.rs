@@ -3,7 +3,7 @@
 //!
 //! - Each run that is carried out has a thread. As many go on at once as the limits and the memory
 //!   allow, but at least one.
-//! - An outcome is kept when its run ends. If the program stops, only the runs under way are lost.
+//! - An outcome is kept when its run ends. If the program stops, only the running ones are lost.
 //! - A run that fails or panics does not stop the others.
 //! - A run may be the beginning of another run, its *host*, or equal to an earlier one. It then
 //!   waits until the hosts have ended, and takes its outcomes from the results. If they are not
@@ -42,7 +42,7 @@ pub enum Event<'a> {
     Distrusted(&'a ResultError),
     /// It has begun.
     Began,
-    /// So much of a phase is done, so much time has passed on the full drive since the run began.
+    /// The progress of a phase, and the time passed on the full drive since the run began.
     Did(Progress<'a>, Time),
     /// It has ended.
     Ended(Result<&'a [Outcome], &'a SeriesError>),
@@ -68,7 +68,7 @@ pub enum SeriesError {
 /// Outcomes of a run's measured phases, or the error that ended it.
 pub type Carried = Result<Vec<Outcome>, SeriesError>;
 
-/// Told what happens, with the run's place among the plans; from several threads.
+/// Told each event, with the run's place among the plans; from several threads.
 type Watch = dyn Fn(usize, Event<'_>) + Send + Sync;
 
 /// Carries out all runs; returns the outcome of each, in the order of the plans.
@@ -202,7 +202,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "for a reason that is no text".to_owned())
 }
 
-/// Threads and memory taken by runs under way.
+/// Threads and memory taken by the active runs.
 struct Slots {
     limits: Limits,
     taken: Mutex<(usize, u64)>,

@@ -1,9 +1,9 @@
 //! [`Client`]: carries out operations on a store, one after the other. It times them and verifies
 //! the answers.
 //!
-//! Nobody but the clients of a [`World`] may write to its store. Several clients may work at once.
+//! Only the clients of a [`World`] may write to its store. Several clients may work at once.
 //! A scan is verified less strictly while another client writes: see [`Client`]. A write that
-//! failed in the store counts as under way for ever: a read may find it or not, and scans are
+//! failed in the store counts as unfinished for ever: a read may find it or not, and scans are
 //! verified less strictly from then on.
 //!
 //! A client runs on a thread or a simulated actor. It does not wait for the arrival of an
@@ -25,14 +25,14 @@ use super::world::World;
 /// One client.
 ///
 /// A client verifies every value in every byte; that a read finds the newest generation of its
-/// record, or one that was being written meanwhile; that a scan's keys are in order. While nobody
-/// writes beside a scan, also that its values are the newest and that no record is missing between
-/// them - this where keys lie in the order of the numbers. In hashed order a client does not know
-/// which records lie between two keys: [`World::verify`] finds missing ones.
+/// record, or one that was being written meanwhile; that a scan's keys are in order. If no client
+/// writes during a scan, it also verifies that the scan's values are the newest and that no record
+/// is missing between them - the latter where keys lie in the order of the numbers. In hashed order
+/// a client does not know which records lie between two keys: [`World::verify`] finds missing ones.
 pub struct Client {
     world: World,
     durability: Durability,
-    /// Every how manyth write is synced, and how many there are until the next one.
+    /// `n` if every n-th write is synced, and the number of writes until the next one.
     synced_every: Option<(u64, u64)>,
     tally: Tally,
     key: Vec<u8>,
@@ -86,8 +86,8 @@ impl Client {
         Durability::Synced
     }
 
-    /// The same in a run of which a second is so many of the full drive, and where a write counts
-    /// so often.
+    /// The same in a run of which a second is `time_scale` seconds of the full drive, and where a
+    /// write counts `write_weight` times.
     pub(super) fn scaled(mut self, time_scale: u64, write_weight: u64) -> Self {
         self.tally.time_scale = time_scale;
         self.tally.write_weight = write_weight;
@@ -143,8 +143,8 @@ impl Client {
         Ok(self.ended(operation.kind(), since, &waits))
     }
 
-    /// Carries out an operation that has arrived: it is timed from its arrival on, and how long it
-    /// waited for this client is noted beside that.
+    /// Carries out an operation that has arrived: it is timed from its arrival on, and its wait for
+    /// this client is noted in addition.
     pub(super) fn play_arrived(
         &mut self,
         operation: Operation,
@@ -154,7 +154,7 @@ impl Client {
         self.play_since(operation, arrival)
     }
 
-    /// Reads a key that lies behind a record's and was never written, timed from an earlier moment.
+    /// Reads a key that comes after a record's and was never written, timed from an earlier moment.
     pub fn read_absent_since(&mut self, record: u64, since: Time) -> Result<Time, ClientError> {
         self.world.entries.absent_key(record, &mut self.key);
         if self.world.db.get(&self.key)?.is_some() {
@@ -228,7 +228,7 @@ impl Client {
         Ok(())
     }
 
-    /// Goes from a record on through up to so many in order.
+    /// Goes from a record on through up to `records` records in order.
     fn seek(&mut self, record: u64, records: u64) -> Result<(), ClientError> {
         self.world.entries.key(record, &mut self.key);
         let bounds = Bounds::starting_at(&self.key);
@@ -238,7 +238,7 @@ impl Client {
         Ok(())
     }
 
-    /// Goes through up to so many records in order, from a record or from the first key on.
+    /// Goes through a limited number of records in order, from a record or from the first key on.
     pub(super) fn walk(
         &self,
         bounds: Bounds,
@@ -263,7 +263,7 @@ impl Client {
             let place = order.place(record);
             self.passed_over(quiet, next..place)?;
             let value = scan.value();
-            // The knowledge of now is that of the scan's beginning, unless somebody wrote.
+            // The knowledge of now is that of the scan's beginning, unless a client wrote.
             let before = ledger.before(record);
             let still_quiet = quiet.is_some() && ledger.quiet() == quiet;
             self.verify(record, if still_quiet { &before } else { &Before::ANYTHING }, &value)?;
@@ -278,7 +278,7 @@ impl Client {
         Ok(walked)
     }
 
-    /// None of the records that a scan has passed over may be there, if nobody wrote meanwhile.
+    /// None of the records that a scan has passed over may be there, if no client wrote meanwhile.
     fn passed_over(&self, quiet: Option<u64>, places: Range<u64>) -> Result<(), ClientError> {
         let World { entries, ledger, .. } = &self.world;
         if entries.order() != KeyOrder::Numbered || quiet.is_none() {
@@ -319,7 +319,7 @@ mod tests {
     use super::super::sizes::Sizes;
     use super::*;
 
-    /// Ten records of 64 bytes, the last deleted; the store may be changed behind their back.
+    /// Ten records of 64 bytes, the last deleted; the store may be changed unknown to them.
     fn client(order: KeyOrder) -> Client {
         let db = Db::open(Arc::new(MemoryStore::new()), Options::default()).unwrap();
         let entries = Entries::new(1, Sizes::Constant(16), order, 100);

@@ -28,14 +28,14 @@ pub(super) struct Contest {
 /// Values that a read may find, as far as is known when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The last write that has ended, and what begins behind it.
+    /// The last write that has ended, and the writes that begin after it.
     Settled {
         /// Its generation.
         generation: u32,
         /// It left an entry.
         held: bool,
     },
-    /// One of several, and what begins behind them.
+    /// One of several, and the writes that begin after them.
     Contested {
         /// Their generations, in order, and whether each leaves an entry.
         candidates: Vec<(u32, bool)>,
@@ -60,12 +60,12 @@ impl Contest {
         generation
     }
 
-    /// A write has ended: what had ended before it began will not be found any more.
+    /// A write has ended: writes that had ended before it began will not be found any more.
     pub(super) fn end(&mut self, generation: u32) {
         self.clock += 1;
         let clock = self.clock;
         let one = self.candidates.iter_mut().find(|one| one.generation == generation);
-        let one = one.expect("a write that is under way is a candidate");
+        let one = one.expect("an unfinished write is a candidate");
         one.ended = Some(clock);
         let began = one.began;
         self.candidates.retain(|one| one.ended.is_none_or(|ended| ended >= began));

@@ -5,8 +5,8 @@
 //!   includes taking it from the source.
 //! - Open loop, of operations with arrivals: a free client waits until the next operation arrives.
 //!   The operation is timed from its arrival, also if all clients were busy then. So the delays of
-//!   a store that stalls are not hidden (*coordinated omission*). At most as many operations are
-//!   under way as there are clients.
+//!   a store that stalls are not hidden (*coordinated omission*). Each client runs at most one
+//!   operation at a time.
 //!
 //! A sequence may have operations of both kinds. The clock of the arrivals begins when the first
 //! operation with an arrival is taken. A failure ends the sequence; operations that other clients
@@ -48,22 +48,24 @@ pub enum CrowdError {
 pub struct Crowd {
     /// How many there are; at least one.
     pub clients: usize,
-    /// The durability of their writes; `None`: what the store is opened with.
+    /// The durability of their writes; `None`: that of the store's options.
     pub durability: Option<Durability>,
-    /// Every how manyth write of a client is synced, whatever the durability of the others; `None`:
-    /// none beside those that are.
+    /// If this is `n`, every n-th write of a client is synced, for any durability of the others;
+    /// `None`: no more writes are synced.
     pub synced_every: Option<u64>,
     /// How many seconds of the full drive a second is, in a scaled run; otherwise 1.
     pub time_scale: u64,
-    /// How often a write counts, in a scaled run with as many reads as the full drive; otherwise 1.
+    /// How often a write counts, in a scaled run with the full drive's number of reads;
+    /// otherwise 1.
     pub write_weight: u64,
 }
 
 /// State shared by the clients of a crowd.
 struct Shared<S> {
-    /// `None` once it has ended, or somebody has failed.
+    /// `None` once it has ended, or a client has failed.
     source: Mutex<Option<Begun<S>>>,
-    /// Of an open loop: who takes the next operation, and waits for its arrival.
+    /// Of an open loop: the turn of the client that takes the next operation, and waits for its
+    /// arrival.
     turn: Option<Turn>,
     done: AtomicU64,
 }
@@ -76,7 +78,7 @@ struct Begun<S> {
 }
 
 impl Crowd {
-    /// So many clients, whose writes last as the store's do.
+    /// `clients` clients, whose writes have the store's durability.
     #[must_use]
     pub fn new(clients: usize) -> Self {
         Self { clients, durability: None, synced_every: None, time_scale: 1, write_weight: 1 }
@@ -109,7 +111,7 @@ impl Crowd {
             })
             .collect();
         let own = shared.play(client(), watch);
-        // The others have to end, whatever became of this one.
+        // The others have to end, even if this one has failed.
         let all: Vec<_> = others.into_iter().map(runner::JoinHandle::join).collect();
         let mut tally = own?;
         for one in all {

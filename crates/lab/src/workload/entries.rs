@@ -2,7 +2,7 @@
 //!
 //! A *key* begins with eight bytes, most significant first: the record's number, or the number
 //! scattered ([`KeyOrder`]). It is padded with `0`, as in RocksDB's `db_bench`. An *absent* key is
-//! one that is never written and lies right behind a record's key.
+//! one that is never written and comes right after a record's key.
 //!
 //! A *value* follows from the seed, the record, its generation and the size. It has a head with the
 //! generation and a check of all four, and then bytes from a pool of random bytes. So making or
@@ -39,7 +39,7 @@ pub enum Wrong {
     Size(usize),
     /// Its head is not that of this record in this size.
     Head,
-    /// This byte of it is not what was written.
+    /// This byte of it differs from the written one.
     Byte(usize),
 }
 
@@ -96,8 +96,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Keys of these sizes, and values of up to so many bytes. The size of a record's key is drawn
-    /// once and for all, that of a value anew for each write.
+    /// Keys of these sizes, and values of up to `value_size_max` bytes. The size of a record's key
+    /// is drawn once and for all, that of a value anew for each write.
     ///
     /// # Panics
     /// When a size is outside of the limits of this module.
@@ -156,7 +156,7 @@ impl Entries {
         into.resize(self.key_size(number), PRESENT);
     }
 
-    /// A key that no record has, right behind that of this one.
+    /// A key that no record has, right after that of this one.
     pub fn absent_key(&self, number: u64, into: &mut Vec<u8>) {
         self.key(number, into);
         let last = into.len() - 1;
@@ -172,7 +172,7 @@ impl Entries {
         whole.then_some(number)
     }
 
-    /// The value of so many bytes that a record has in a generation.
+    /// The value of `size` bytes that a record has in a generation.
     ///
     /// # Panics
     /// When values cannot have this size: see [`Entries::value_sizes`].

@@ -1,5 +1,5 @@
-//! [`Ledger`]: what the store must hold: for each record its newest generation and the size of its
-//! entry.
+//! [`Ledger`]: the required contents of the store: for each record its newest generation and the
+//! size of its entry.
 //!
 //! Each write of a record is a *generation* of it, counted from 1; a delete is one, too. A write is
 //! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end). One that never ends
@@ -37,9 +37,9 @@ struct Word(u64);
 impl Word {
     /// The store holds the record.
     const HELD: u64 = 1;
-    /// A write of the generation behind this one is under way.
+    /// A write of the next generation is running.
     const BUSY: u64 = 2;
-    /// Two writes met; the rest of the word says what was known before.
+    /// Two writes met; the rest of the word is the knowledge from before.
     const CONTESTED: u64 = 4;
 
     /// The last write that has ended: its generation, and the size of the entry it left.
@@ -72,7 +72,7 @@ impl Word {
     }
 }
 
-/// Knowledge of a shard besides the words.
+/// Knowledge of a shard in addition to the words.
 #[derive(Default)]
 struct Shard {
     contests: FastMap<u64, Contest>,
@@ -80,7 +80,7 @@ struct Shard {
     deletes: FastMap<u64, u32>,
 }
 
-/// A write that is under way. One that never ends may or may not have happened.
+/// An unfinished write. One that never ends may or may not have happened.
 #[derive(Debug)]
 #[must_use = "a write that has ended is noted"]
 pub struct Write {
@@ -101,7 +101,7 @@ impl Write {
 pub struct Before(Seen);
 
 impl Before {
-    /// Nothing is known: whatever was ever written may be found.
+    /// Nothing is known: any value that was ever written may be found.
     pub const ANYTHING: Self = Self(Seen::Settled { generation: 0, held: false });
 }
 
@@ -160,8 +160,8 @@ impl Ledger {
         Held { records: count(&self.records), bytes: count(&self.bytes) }
     }
 
-    /// Records of which nobody can tell whether the store holds them: writes and deletes of them
-    /// met, and nothing was written since.
+    /// Records that the store may hold or not: writes and deletes of them met, and they were not
+    /// written since.
     #[must_use]
     pub fn undecided(&self) -> u64 {
         let of = |shard: &Mutex<Shard>| {
@@ -172,7 +172,7 @@ impl Ledger {
         self.shards.iter().map(of).sum()
     }
 
-    /// Writes that have begun; `None` while one is under way. Where it is the same as before,
+    /// Writes that have begun; `None` while one is running. Where it is the same as before,
     /// nothing was written meanwhile.
     #[must_use]
     pub fn quiet(&self) -> Option<u64> {
@@ -230,7 +230,7 @@ impl Ledger {
         loop {
             let word = self.word(number);
             if word.is(Word::CONTESTED) {
-                let contest = shard.contests.get_mut(&number).expect("what the word says");
+                let contest = shard.contests.get_mut(&number).expect("a contest, as the word says");
                 return contest.begin(delete);
             }
             if !word.is(Word::BUSY) {
@@ -247,7 +247,7 @@ impl Ledger {
         }
     }
 
-    /// A write has ended, and left an entry of so many bytes, or none.
+    /// A write has ended, and left an entry of `size` bytes, or none.
     pub fn end(&self, write: Write, size: Option<u32>) {
         let Write { number, generation } = write;
         let word = Word(self.at(number).load(Ordering::Acquire));
@@ -265,7 +265,7 @@ impl Ledger {
         self.ended.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns what the record counted for before.
+    /// Returns the size for which the record counted before.
     fn end_contested(&self, number: u64, generation: u32, size: Option<u32>) -> Option<u32> {
         let mut shard = self.shard(number).lock();
         let contest = shard.contests.get_mut(&number).expect("two writes met");
@@ -335,7 +335,7 @@ impl Ledger {
         &self.shards[number as usize % SHARDS]
     }
 
-    /// Knowledge of a record; a chunk that nobody has written in is not made.
+    /// Knowledge of a record; a chunk without writes is not made.
     fn word(&self, number: u64) -> Word {
         let chunk = self.chunks.get((number / CHUNK) as usize).and_then(OnceLock::get);
         let word = chunk.map(|chunk| chunk[(number % CHUNK) as usize].load(Ordering::Acquire));

@@ -5,18 +5,18 @@
 //! a name, such as `fillrandom` or `ycsb-a`. A sequence can be written down and carried out again:
 //! see [`Trace`]. A client writes only records with numbers below 2^32.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`Workload`], [`Preset`], [`Ycsb`], [`Chooser`], [`Sizes`] | which operation comes next |
 //! | [`Zipfian`], [`Order`] | distributions and orders of records, for choosers |
 //! | [`Source`] | a sequence with an end: the first operations of a workload, a trace |
 //! | [`Arriving`] | a source whose operations arrive at [instants](crate::arrivals): an open loop |
 //! | [`Entries`] | keys and values by record; a wrong value can be told from a right one |
-//! | [`Ledger`] | what the store must hold, also while several clients write |
+//! | [`Ledger`] | required contents of the store, also while several clients write |
 //! | [`World`] | a store with its entries and its ledger |
 //! | [`Client`] | carries out operations, times them, verifies the answers |
 //! | [`Crowd`] | several clients on one sequence |
-//! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
+//! | [`Tally`] | their work: latencies by kind of operation, bytes, misses |
 //!
 //! Only the clients of a world may write to its store, or their verdicts may be wrong. If a client
 //! fails, the other clients of its crowd stop.

@@ -1,7 +1,7 @@
 //! [`Workload`]: an endless sequence of [`Operation`]s on records, drawn in given proportions. As
 //! long as there is no record, it draws inserts.
 //!
-//! A workload does not know what becomes of its operations. A record counts as inserted once its
+//! A workload does not know the results of its operations. A record counts as inserted once its
 //! insert is drawn, and a deleted record can be drawn again.
 
 use terrace_env::random::{Random, Rng};
@@ -14,13 +14,13 @@ use super::sizes::Sizes;
 pub enum Operation {
     /// Reads a record.
     Read(u64),
-    /// Writes any record, there or not, with a value of so many bytes.
+    /// Writes any record, there or not, with a value of this number of bytes.
     Update(u64, u32),
-    /// Writes the next record, with a value of so many bytes.
+    /// Writes the next record, with a value of this number of bytes.
     Insert(u64, u32),
-    /// Reads so many records in key order from one on.
+    /// Reads a number of records in key order from one on.
     Scan(u64, u32),
-    /// Reads a record and writes it, with a value of so many bytes.
+    /// Reads a record and writes it, with a value of this number of bytes.
     ReadModifyWrite(u64, u32),
     /// Deletes a record.
     Delete(u64),
@@ -138,7 +138,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// On a store of so many records.
+    /// On a store of `records` records.
     ///
     /// # Panics
     /// When no operation has a part, or there is nothing to begin with and no insert.
@@ -165,8 +165,8 @@ impl Workload {
         Self { scans, ..self }
     }
 
-    /// The same with scans of so many records, which follow one another where records are chosen in
-    /// order.
+    /// The same with scans of `length` records, which follow one another where records are chosen
+    /// in order.
     #[must_use]
     pub fn with_scan_length(self, length: u32) -> Self {
         let mut workload = self.with_scans(Sizes::Constant(length));

@@ -25,8 +25,8 @@ const READ_SEQ_RECORDS: u32 = 100;
 pub enum Preset {
     /// Inserts all records in the order of their keys.
     FillSeq,
-    /// As many writes as there are records, each of a random one: some are written several times,
-    /// and more than a third never.
+    /// One write for each record, of a random one: some are written several times, and more than a
+    /// third never.
     FillRandom,
     /// Writes each record once, in random order.
     FillUniqueRandom,
@@ -139,9 +139,9 @@ impl Preset {
         }
     }
 
-    /// The sequence of operations on so many records. It has no end: one that begins empty has
-    /// filled the store after as many operations as there are records, and of the others as many
-    /// are usual.
+    /// The sequence of operations on `records` records. It has no end: one that begins empty has
+    /// filled the store after one operation for each record, and the others usually run for the
+    /// same number.
     #[must_use]
     pub fn workload(self, values: Sizes, records: u64, seed: u64) -> Workload {
         let none = Proportions::default();
@@ -220,7 +220,7 @@ mod tests {
         assert!(error.contains("fillseq, ") && error.contains("ycsb-f, found `ycsb-g`"), "{error}");
     }
 
-    /// The records that as many operations as there are records write.
+    /// The records written by one operation for each record.
     fn written(preset: Preset) -> Vec<u64> {
         let mut workload = preset.workload(Sizes::Constant(100), 1_000, 7);
         let records = (0..1_000).map(|_| match workload.next_operation() {
@@ -237,7 +237,7 @@ mod tests {
         let unique = written(Preset::FillUniqueRandom);
         assert!(!unique.is_sorted());
         assert!(BTreeSet::from_iter(unique).into_iter().eq(0..1_000));
-        // Of random writes, as many as records, a share of 1/e misses a record.
+        // With one random write for each record, a share of 1/e of the records is missed.
         let random = BTreeSet::from_iter(written(Preset::FillRandom));
         assert!((600..665).contains(&random.len()), "{}", random.len());
     }

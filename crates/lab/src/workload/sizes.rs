@@ -37,7 +37,7 @@ impl Sizes {
         }
     }
 
-    /// The mean of what is drawn.
+    /// The mean of the drawn sizes.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {

@@ -34,7 +34,7 @@ pub trait Source: Send {
     }
 }
 
-/// There is no telling what comes next.
+/// The next operation cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The trace cannot be read.
@@ -53,7 +53,7 @@ pub struct First {
 }
 
 impl First {
-    /// So many.
+    /// The first `operations` operations of a workload.
     #[must_use]
     pub fn new(workload: Workload, operations: u64) -> Self {
         Self { workload, left: operations }
@@ -114,9 +114,9 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-/// Writes down what is taken, in that order. The writer is shared, so that what is taken from
-/// several sources one after the other makes one trace. The arrivals of a source then follow those
-/// of the one before: it begins where that had its last arrival.
+/// Writes down the taken operations, in that order. The writer is shared, so that operations taken
+/// from several sources one after the other make one trace. The arrivals of a source then follow
+/// those of the one before: it begins where that had its last arrival.
 pub struct Recorded<S, W> {
     source: S,
     into: Arc<Mutex<TraceWriter<W>>>,

@@ -1,12 +1,12 @@
-//! [`Tally`]: what clients did, and how long their operations took.
+//! [`Tally`]: operations of clients, and their times.
 //!
 //! In a scaled run a second may stand for `n` seconds of the full drive. So the tally multiplies
 //! the time of an operation by `n`. Delays by the throttle are not multiplied: they follow from the
 //! bytes of the operation, and are as long as on the full drive. The wait of an operation for a
 //! client is multiplied as a whole. Outside of scaled runs `n` is 1.
 //!
-//! Where a scaled run has as many reads as the full drive and an n-th of the writes, a write counts
-//! n times.
+//! Where a scaled run has the full drive's number of reads and an n-th of the writes, a write
+//! counts n times.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use super::operation::Kind;
 /// Significant digits of latencies: 0.1 % of each.
 const DIGITS: u8 = 3;
 
-/// Waits that follow from what one operation writes.
+/// Waits that follow from the bytes of one operation.
 const DELAYS: [WaitCause; 2] = [WaitCause::TreeDelay, WaitCause::MemoryDelay];
 
 /// How much longer than in a run a wait of one operation is on the full drive, of which a second of
@@ -35,7 +35,7 @@ fn full_nanos(time: Duration, waits: &Waits, time_scale: u64) -> u64 {
     delayed.as_nanos() as u64 + rest.saturating_mul(time_scale)
 }
 
-/// A histogram of nanoseconds; it grows with what is recorded.
+/// A histogram of nanoseconds; it grows with the recorded values.
 ///
 /// # Panics
 /// Never: the number of digits is one that the library has.
@@ -58,8 +58,8 @@ pub struct Tally {
     pub written: ByteCount,
     /// Bytes of keys and values that reads and scans found.
     pub read: ByteCount,
-    /// How many nanoseconds the operation took that has waited longest, from its first wait on,
-    /// and what it waited for.
+    /// The nanoseconds of the operation that has waited longest, from its first wait on, and its
+    /// waits.
     pub longest: (u64, Waits),
     /// How long operations waited for a client after they had arrived, in nanoseconds; empty of
     /// those that have no arrivals.
@@ -104,7 +104,7 @@ impl Tally {
     }
 
     /// How long operations waited for a client after they had arrived, in nanoseconds: a part of
-    /// what they took. Empty without arrivals.
+    /// their times. Empty without arrivals.
     #[must_use]
     pub fn arrival_waits(&self) -> &Histogram<u64> {
         &self.arrival_waits
@@ -121,7 +121,7 @@ impl Tally {
         self.operations() as f64 / self.write_weight as f64
     }
 
-    /// Adds what another client did.
+    /// Adds the work of another client.
     pub fn add(&mut self, other: &Self) {
         for (one, other) in self.latencies.iter_mut().zip(&other.latencies) {
             one.add(other).expect("a histogram that grows");
@@ -144,8 +144,8 @@ impl Tally {
         }
     }
 
-    /// An operation that had arrived waited so long for its client. Waits for operations before it
-    /// are longer on the full drive, whatever those waited for: there are more of them.
+    /// An operation that had arrived waited `wait` for its client. Waits for operations before it
+    /// are longer on the full drive, for any cause: there are more of them.
     pub(super) fn meet_client(&mut self, wait: Duration) {
         let nanos = (wait.as_nanos() as u64).saturating_mul(self.time_scale);
         self.arrival_waits.record(nanos).expect("a histogram that grows");

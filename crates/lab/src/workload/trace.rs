@@ -60,7 +60,7 @@ pub enum TraceError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A line is not what it must be.
+    /// A line has not the required form.
     #[error("line {line}: expected {expected}, found `{got}`")]
     Line {
         /// The line, from 1.
@@ -226,7 +226,7 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Hands on what is buffered.
+    /// Hands on the buffered lines.
     pub fn flush(&mut self) -> io::Result<()> {
         self.into.flush()
     }

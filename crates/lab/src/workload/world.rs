@@ -1,8 +1,8 @@
-//! [`World`]: a store together with the ledger of what was written to it, so that its contents can
+//! [`World`]: a store together with the ledger of its writes, so that its contents can
 //! be verified.
 //!
-//! The store is empty at first, and only clients of this world write to it. Nobody may write during
-//! [`World::verify`] and [`World::checksum`], which read everything.
+//! The store is empty at first, and only clients of this world write to it. There must be no writes
+//! during [`World::verify`] and [`World::checksum`], which read everything.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl World {
         Self { db, entries, ledger: Arc::new(Ledger::new()) }
     }
 
-    /// The same records in the store opened again. Whatever was noted as written must be there.
+    /// The same records in the store opened again. All writes in the ledger must be there.
     #[must_use]
     pub fn reopened(self, db: Db) -> Self {
         Self { db, ..self }
@@ -68,8 +68,8 @@ impl World {
         Ok(crc)
     }
 
-    /// Goes through everything in order while nobody writes, verifies every record, and that none
-    /// is missing; returns how many there are. `watch` is told after each.
+    /// Goes through everything in order while no client writes, verifies every record, and that
+    /// none is missing; returns how many there are. `watch` is told after each.
     pub fn verify(&self, watch: &mut dyn FnMut(u64)) -> Result<u64, ClientError> {
         let found = Client::new(self).walk(Bounds::all(), None, u64::MAX, watch)?;
         let (expected, undecided) = (self.ledger.held().records, self.ledger.undecided());

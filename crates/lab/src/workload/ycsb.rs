@@ -15,7 +15,7 @@ use super::zipfian::{ScrambledZipfian, Zipfian};
 /// A core workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ycsb {
-    /// Inserts only: what the others begin with.
+    /// Inserts only: the others begin with its records.
     Load,
     /// *Update heavy*: half reads, half updates.
     A,
@@ -74,7 +74,7 @@ impl Ycsb {
         }
     }
 
-    /// The workload on a store of so many records; `Load` begins with none.
+    /// The workload on a store of `records` records; `Load` begins with none.
     #[must_use]
     pub fn workload(self, values: Sizes, records: u64, seed: u64) -> Workload {
         let records = if self == Self::Load { 0 } else { records };

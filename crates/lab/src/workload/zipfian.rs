@@ -27,7 +27,7 @@ impl Zipfian {
     /// YCSB's constant.
     pub const THETA: f64 = 0.99;
 
-    /// A distribution over so many items.
+    /// A distribution over `items` items.
     ///
     /// # Panics
     /// When there are none, or `theta` is not between 0 and 1.
@@ -43,7 +43,7 @@ impl Zipfian {
         Self { items, theta, sum, alpha: 1.0 / (1.0 - theta), eta }
     }
 
-    /// There are `items` now, at least as many as before.
+    /// There are `items` now, not fewer than before.
     pub fn grow(&mut self, items: u64) {
         if items > self.items {
             let sum = self.sum + partial_sum(self.items, items, self.theta);
@@ -66,7 +66,7 @@ impl Zipfian {
     }
 }
 
-/// The sum of `1 / r^theta` over the ranks behind `from` up to `to`.
+/// The sum of `1 / r^theta` over the ranks after `from` up to `to`.
 fn partial_sum(from: u64, to: u64, theta: f64) -> f64 {
     (from..to).map(|rank| 1.0 / ((rank + 1) as f64).powf(theta)).sum()
 }
@@ -90,7 +90,7 @@ impl ScrambledZipfian {
         Self { ranks: Zipfian::with_sum(Self::RANKS, Zipfian::THETA, Self::SUM) }
     }
 
-    /// Draws one of so many items.
+    /// Draws one of `items` items.
     pub fn draw(&self, items: u64, random: &mut Random) -> u64 {
         fnv(self.ranks.draw(random)) % items
     }

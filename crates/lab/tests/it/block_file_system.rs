@@ -12,7 +12,7 @@ fn on_disk(settings: &str) -> String {
     text.replace("[store]", &format!("[store]\ndevice = {{ kind = \"plain\" }}\n{settings}"))
 }
 
-/// So many writes in the run.
+/// Number of writes in the run.
 const SYNCED: u32 = 1_000;
 
 fn synced(settings: &str) -> Metrics {

@@ -70,7 +70,7 @@ fn of_logs(drive: &Arc<Emulator>, written: &[Lba]) -> Vec<Lba> {
     written.iter().copied().filter(|lba| blocks.contains(&(lba.0 / per_block))).collect()
 }
 
-/// A target, and what it stands on.
+/// A target, and its drive.
 fn target(kind: u64, setup: &Setup) -> (Arc<dyn Store>, Option<Arc<Emulator>>) {
     match kind {
         0 => (Arc::new(MemoryStore::new()), None),

@@ -43,7 +43,7 @@ fn each_seed(on: On, default: u64, run: impl Fn(u64) -> Result<Met, String>) -> 
     println!("{on:?}: {met:?}");
     let Met { refused, acked, groups, synced, .. } = met;
     assert!(is_alone() || refused > 0, "no failure was met: {met:?}");
-    assert!(groups * 4 < acked * 3, "{acked} writes in {groups} groups: nobody followed");
+    assert!(groups * 4 < acked * 3, "{acked} writes in {groups} groups: no writer followed");
     assert!(synced > 0, "nothing was promised: {met:?}");
     met
 }

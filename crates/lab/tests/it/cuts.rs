@@ -16,14 +16,14 @@ const BATCHES: usize = 600;
 /// A row for plain drives, and one for raw tracks.
 const ROWS_WITHOUT_ZONES: [Row; 2] = [Row::LeveldbDisk, Row::Sealdb];
 
-/// How many trials were made, and what was under way meanwhile.
+/// How many trials were made, and the work during them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Tally {
     trials: usize,
     activity: Activity,
 }
 
-/// The cuts of one life: at every point, each way of losing what is volatile.
+/// The cuts of one life: at every point, each way of losing volatile changes.
 fn cut_everywhere(setup: &Setup, life: &Life, random: &mut Random) -> Result<usize, String> {
     let mut trials = 0;
     for point in &life.cuts {
@@ -76,7 +76,7 @@ fn second_lives_of(setup: &Setup, batches: usize, step: usize, seed: u64) -> Res
     Ok(tally)
 }
 
-/// Runs the seeds. Every kind of work must have been under way at some cut: one proves nothing
+/// Runs the seeds. Every kind of work must have been running at some cut: a cut proves nothing
 /// about work that was never done. That is not asked of a single seed that is repeated.
 fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
     let total = Cell::new(Tally::default());
@@ -146,7 +146,7 @@ fn a_store_without_zones_survives_cuts_during_recovery_and_in_the_life_after_it(
     on_drives_without_zones(|setup, seed| second_lives_of(setup, BATCHES / 3, 499, seed));
 }
 
-/// Runs each row for drives without zones on such a drive. Compactions must have been under way on
+/// Runs each row for drives without zones on such a drive. Compactions must have been running on
 /// each kind.
 fn on_drives_without_zones(run: impl Fn(&Setup, u64) -> Result<Tally, String>) {
     for seed in test_seeds(1) {

@@ -116,7 +116,7 @@ fn a_sequential_job_that_would_go_on_behind_the_drive_is_refused() {
         let text = model.replace("value = 52156", &format!("value = {zones}"));
         Drive::parse("small", &text).unwrap()
     };
-    // The job moves 224 MiB at each of 16 places; a 32nd of the drive lies behind the last.
+    // The job moves 224 MiB at each of 16 places; a 32nd of the drive lies after the last.
     let job = Job {
         pattern: Pattern::SequentialWrite,
         size: ByteCount::mib(1),

@@ -50,7 +50,8 @@ fn number_of(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value of this test"))
 }
 
-/// Does something to a store, and notes what it did and saw between which moments.
+/// Does something to a store, and notes the action, its observation, and the moments between which
+/// it ran.
 fn act(db: &Db, next: &AtomicU64, random: &mut Random, log: &mut Log) {
     let at = random.random_range(0..KEYS);
     let start = runner::now();

@@ -1,4 +1,5 @@
-//! Clients whose operations have arrivals: delays count from the arrival, whatever the store does.
+//! Clients whose operations have arrivals: delays count from the arrival, even while the store
+//! stalls.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,7 +88,7 @@ fn slow(tally: &Tally) -> u64 {
 fn a_stall_of_a_second_delays_all_that_arrive_in_it() {
     let source = Arriving::new(operations(1_500), instants("constant:500"));
     let (open, took) = stalled(1, source);
-    // A fifth of them is what arrives within the last tenth of the stall and behind it.
+    // A fifth of them arrive within the last tenth of the stall and after it.
     let found = slow(&open);
     assert!((430..=520).contains(&found), "{found} of the 500 that arrive in the stall");
     let delays = open.all_latencies();
@@ -105,7 +106,7 @@ fn a_stall_of_a_second_delays_all_that_arrive_in_it() {
 #[test]
 fn canary_a_closed_loop_hides_the_stall() {
     let (closed, _) = stalled(1, operations(10_000));
-    assert_eq!(slow(&closed), 1, "only the operation under way has met the stall");
+    assert_eq!(slow(&closed), 1, "only the running operation has met the stall");
     assert!(closed.all_latencies().value_at_quantile(0.999) < 10_000_000);
     assert!(closed.arrival_waits().is_empty());
 }
@@ -142,7 +143,7 @@ fn operations_of_several_clients_begin_at_their_arrivals_and_as_often_alike() {
     assert_eq!(tally.all_latencies(), again.all_latencies());
     let last = instants("poisson:500").nth(399).expect("it has no end");
     assert!(took >= last && took < last + SECOND / 10, "{took:?}, {last:?}");
-    // Four clients are enough: nobody waits for one, but where many arrive at once.
+    // Four clients are enough: no operation waits for one, except when many arrive at once.
     let waits = tally.arrival_waits();
     assert!(waits.value_at_quantile(0.9) == 0, "{}", waits.value_at_quantile(0.9));
 }

@@ -9,7 +9,7 @@ use terrace_lab::run::Outcome;
 
 use crate::specimen;
 
-/// Whether every drawing is XML, has words for readers who cannot see it, and no colour of its own.
+/// Whether every drawing is XML, has words for blind readers, and no colour of its own.
 fn read(svg: &Svg) -> String {
     let alone = svg.standalone();
     for text in [svg.inline(), alone.clone()] {

@@ -1,5 +1,5 @@
-//! How long reads of several keys at once, scans and merges take, on models of drives: what a queue
-//! brings.
+//! Times of reads of several keys at once, of scans and of merges, on models of drives: the gain of
+//! a queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,8 +104,8 @@ fn several_keys_at_once_are_read_several_times_faster_from_flash() {
 
 #[test]
 fn scans_and_merges_do_not_wait_for_each_read() {
-    // The most that each may take, in microseconds: between what it took when each read was waited
-    // for and what it takes now; on the disk short scans are to take no longer than then.
+    // The most that each may take, in microseconds: between its time when each read was waited for
+    // and its time now; on the disk short scans are to take no longer than then.
     for (drive, most) in
         [("wd-zn540", [270, 43_000, 54_000]), ("seagate-st13125nm007", [8_600, 420_000, 370_000])]
     {

@@ -1,4 +1,4 @@
-//! Reports: what is said in them, and that browsers can read them.
+//! Reports: their statements; and browsers can read them.
 //!
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it report` writes the goldens anew.
 
@@ -29,7 +29,7 @@ fn report(outcomes: Vec<Outcome>) -> Report {
     }
 }
 
-/// The page as a browser reads it; what a browser would have to mend is an error.
+/// The page as a browser reads it; a place that a browser would have to mend is an error.
 fn read(page: &str) -> Html {
     let document = Html::parse_document(page);
     assert!(document.errors.is_empty(), "{:?}", document.errors);

@@ -138,7 +138,7 @@ fn requests_and_their_sizes_come_to_what_was_written() {
     let (requests, amplification) =
         (bytes("compaction") / bytes("flush"), written.compaction / written.flush);
     assert!((requests / amplification - 1.0).abs() < 1e-9, "{requests} and {amplification}");
-    // A job moves 2 MiB at once, whatever the scale.
+    // A job moves 2 MiB at once, at any scale.
     for name in ["read_size_by_cause.compaction", "write_size_by_cause.compaction"] {
         assert!((65_536.0..=2_200_000.0).contains(&value(name)), "{name}: {}", value(name));
     }
@@ -154,10 +154,10 @@ fn work_on_levels_comes_to_what_jobs_wrote() {
     let sum = |of: &std::collections::BTreeMap<String, f64>| of.values().sum::<f64>();
     let written = metrics.write_amplification;
     let (tables, jobs) = (sum(&metrics.written_by_level), written.flush + written.compaction);
-    // The drive counts jobs that are under way at the end, and tables their last blocks whole.
+    // The drive counts jobs that are running at the end, and tables their last blocks whole.
     assert!((tables / jobs - 1.0).abs() < 0.05, "{tables} into levels, {jobs} by jobs");
     let level0 = metrics.written_by_level["0"] / written.flush;
-    assert!((level0 - 1.0).abs() < 0.05, "{level0} of what flushes wrote");
+    assert!((level0 - 1.0).abs() < 0.05, "{level0} of the flushed bytes");
     let [merges, gear] = ["merge", "gear"].map(|kind| metrics.jobs_by_kind[kind]);
     assert_eq!(sum(&metrics.merges_by_level), merges);
     assert!(merges > 1.0 && gear == 0.0, "{merges} merges, {gear} into several levels");
@@ -167,7 +167,7 @@ fn work_on_levels_comes_to_what_jobs_wrote() {
     }
 }
 
-/// Whether two scales agree in what they say of the full drive.
+/// Whether two scales agree about the full drive.
 fn agree(text: &str, scales: [&str; 2], tolerance: f64, of: &[&str]) {
     let [small, large] = scales.map(|scale| metrics(text, scale));
     for name in of {
@@ -216,7 +216,8 @@ fn reads_and_a_mixture_at_two_scales_come_to_the_same_with_all_reads() {
     }
 }
 
-/// A random load of 19 GB into 20 GiB, under a collector beside compactions and one before them.
+/// A random load of 19 GB into 20 GiB, under a collector that runs next to compactions and one that
+/// runs before them.
 const NEARLY_FULL: &str = r#"
 title = "a collector that is late, and one that is not"
 source = "none"
@@ -249,7 +250,7 @@ fn a_collector_that_goes_first_falls_less_behind_and_moves_more() {
     assert!(used(first) + 0.02 < used(beside), "{} used, {} beside", used(first), used(beside));
     let moved = |outcome: &Outcome| outcome.metrics.write_amplification.reclaim;
     assert!(moved(first) > 1.05 * moved(beside), "{} moved, {}", moved(first), moved(beside));
-    // What is written beside that is the same.
+    // The other written bytes are the same.
     let merged = |outcome: &Outcome| outcome.metrics.write_amplification.compaction;
     assert!((merged(first) / merged(beside) - 1.0).abs() < 0.02);
 }
@@ -303,7 +304,7 @@ fn the_waits_of_the_longest_put_add_up_to_what_it_took() {
     }
 }
 
-/// As much as a system says may live in 70 GiB, and then half of it once more at random.
+/// The most bytes that a system says may live in 70 GiB, and then half of them once more at random.
 const FULL: &str = r#"
 title = "a store filled as far as it may be"
 source = "none"

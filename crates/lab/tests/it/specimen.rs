@@ -1,4 +1,4 @@
-//! An experiment that nobody has run, with outcomes to draw and to report on.
+//! An experiment that was never run, with outcomes to draw and to report on.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Metrics of `Stats`, recomputed: what moved on the medium from the drive's own counts, what the
-//! engine did from what the test did and from what the engine told its listener.
+//! Metrics of `Stats`, recomputed: bytes moved on the medium from the drive's own counts, the
+//! engine's work from the test's actions and from the events for its listener.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Listener for Ears {
     }
 }
 
-/// Writes, reads, scans; what is done is added to what is told.
+/// Writes, reads, scans; each action is added to the told ones.
 fn work(db: &Db, ears: &Ears, random: &mut Random) {
     for number in 0..1_500_u32 {
         let mut batch = Batch::new();
@@ -77,7 +77,7 @@ fn work(db: &Db, ears: &Ears, random: &mut Random) {
     db.wait_idle().expect("room");
 }
 
-/// Holds the engine's metrics against what was told.
+/// Holds the engine's metrics against the told actions.
 fn engine_agrees(stats: &Stats, told: &Told) {
     assert_eq!(stats.user_bytes, told.user_bytes);
     assert_eq!(stats.entries_written, told.entries);
@@ -134,9 +134,9 @@ pub(crate) fn recount(seed: u64) -> IoCounts {
         let stats = db.stats();
         engine_agrees(&stats, &ears.0.lock());
         let fs = Arc::clone(db.fs().expect("a store on a drive"));
-        // Nothing is under way any more, and what follows is counted too.
+        // No job runs any more, and later work is counted, too.
         let counted = of_the_drive(&db.stats().io);
-        assert_eq!(counted, since(&drive, &before), "what the store and the drive have counted");
+        assert_eq!(counted, since(&drive, &before), "the counts of the store and of the drive");
         let space = db.stats().space;
         if setup.geometry.layout.is_zoned() {
             let zones = fs.zones().expect("a report");

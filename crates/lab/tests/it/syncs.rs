@@ -1,5 +1,5 @@
-//! How often a run syncs its log: after every n-th write of a client, after so many bytes, or never
-//! because it has no log. Settings that contradict each other are refused.
+//! How often a run syncs its log: after every n-th write of a client, after a number of bytes, or
+//! never because it has no log. Settings that contradict each other are refused.
 
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Metrics, RunChoice, RunPlan};

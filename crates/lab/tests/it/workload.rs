@@ -75,7 +75,7 @@ fn every_workload_is_the_same_every_time_in_a_simulation() {
 fn virtual_time_is_what_latencies_are_in() {
     let (_, tally, _) = simulated(Preset::ReadRandom);
     let latencies = tally.latencies(Kind::Read);
-    // The drive takes a tenth of a millisecond for each request, whatever the machine.
+    // The drive takes a tenth of a millisecond for each request, on any machine.
     assert!(latencies.max() >= 100_000, "{} ns", latencies.max());
     let (_, again, _) = simulated(Preset::ReadRandom);
     assert_eq!(latencies, again.latencies(Kind::Read));
@@ -105,8 +105,8 @@ fn clients_that_fight_for_a_few_records_find_what_they_wrote_on_threads() {
     db.close().expect("a clean end");
 }
 
-/// Puts first generations back behind the clients' backs, once they are half-way; returns what
-/// stopped them.
+/// Puts first generations back, unknown to the clients, once they are half-way; returns the error
+/// that stopped them.
 fn sabotaged(clients: usize, preset: Preset) -> CrowdError {
     let db = Db::open(Arc::new(MemoryStore::new()), small()).expect("a store");
     let world = world(&db, preset);

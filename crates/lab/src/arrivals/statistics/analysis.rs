@@ -14,7 +14,8 @@ use super::estimator::Estimator;
 use super::series::moments;
 use super::{autocorrelation, bins, gaps};
 
-/// Gaps that count, from the beginning on: they are as many as arrivals, and a part tells as much.
+/// Number of gaps that count, from the beginning on. There is a gap for each arrival, and a part of
+/// them suffices.
 const GAPS_MAX: usize = 1 << 16;
 /// The longest lag of autocorrelations.
 const LAG_MAX: usize = 200;

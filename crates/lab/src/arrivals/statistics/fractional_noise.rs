@@ -7,7 +7,7 @@
 //!    circulant matrix, where `n` is the length, at least 2, rounded up to a power of two. The
 //!    eigenvalues of the matrix are the Fourier transform of the row, and none is negative.
 //! 3. Independent Gaussian numbers are multiplied by the roots of the eigenvalues and transformed
-//!    back. The first values, as many as asked for, are the noise.
+//!    back. The first values, up to the requested number, are the noise.
 
 use rand_distr::{Distribution, StandardNormal};
 use realfft::RealFftPlanner;

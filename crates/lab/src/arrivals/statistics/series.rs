@@ -3,12 +3,12 @@
 //! the variance of a series, and tells whether its values are alike except for rounding.
 //!
 //! The instants must be in order. Otherwise `gaps` panics, and `bins` may leave arrivals out: it
-//! ends at the first one behind the last bin.
+//! ends at the first one after the last bin.
 
 use std::time::Duration;
 
-/// How many arrivals there are in each whole bin of `duration`; what is behind the last whole bin
-/// is left out.
+/// How many arrivals there are in each whole bin of `duration`; arrivals after the last whole bin
+/// are left out.
 ///
 /// # Panics
 /// When the bin is no time at all.
@@ -50,7 +50,8 @@ pub(super) fn moments(series: &[f64]) -> (f64, f64) {
     (mean, series.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count)
 }
 
-/// Whether all values are alike, to a part in 100,000: what is left is rounding to nanoseconds.
+/// Whether all values are alike, to a part in 100,000: differences below that come from rounding to
+/// nanoseconds.
 pub(super) fn is_even(series: &[f64]) -> bool {
     let (mean, variance) = moments(series);
     variance <= 1e-10 * mean * mean

@@ -8,7 +8,7 @@
 //! granted that there is one minimum. There is no estimate with fewer than 32 frequencies.
 //!
 //! For a series that is no such noise the estimate is that of the nearest noise: short-time
-//! dependence counts as much as long-time dependence.
+//! dependence counts like long-time dependence.
 
 use super::spectrum::{log_spectrum, periodogram};
 

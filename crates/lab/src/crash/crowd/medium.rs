@@ -23,7 +23,7 @@ use terrace_zone::emulator::{Drives, FaultPlan, RandomLatency, RequestKind};
 
 use super::super::life::Setup;
 
-/// Medium under a store. All of it is in memory and knows what is durable.
+/// Medium under a store. All of it is in memory and knows its durable state.
 pub enum Medium {
     /// An emulated drive, or two.
     Drive(Drives),
@@ -38,7 +38,7 @@ pub enum Medium {
 pub enum Harm {
     /// Nothing: the power is cut all the same.
     Nothing,
-    /// One operation, that comes after so many others.
+    /// One operation, after a number of others.
     Once(u64),
     /// In a store in memory one operation and all that write after it, in a directory also those
     /// that read after it. On a drive one request, and by chance one in three of its kind.
@@ -127,7 +127,7 @@ impl Medium {
         }
     }
 
-    /// Takes back what was to fail and has not yet. A directory without power stays without.
+    /// Takes back planned failures that have not yet come. A directory without power stays without.
     pub fn heal(&self) {
         match self {
             Self::Drive(drives) => drives.all().iter().for_each(|drive| drive.set_faults(None)),
@@ -154,7 +154,7 @@ impl Medium {
         }
     }
 
-    /// Reads everything and verifies it; what is wrong, in words.
+    /// Reads everything and verifies it; returns the faults, in words.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let report = match self {

@@ -7,9 +7,9 @@
 //!    writers have ended.
 //! 3. Before the second cut the medium is healed, unless it is a directory. Everything acknowledged
 //!    must be readable. After a lasting failure reading may fail with an error instead.
-//! 4. The store is opened on each copy. What was acknowledged as synced must be there. Other writes
-//!    may be there or not. No batch may be there in part. A check of the copy must find no problem;
-//!    a store in memory has no check.
+//! 4. The store is opened on each copy. Writes that were acknowledged as synced must be there.
+//!    Other writes may be there or not. No batch may be there in part. A check of the copy must
+//!    find no problem; a store in memory has no check.
 //!
 //! The test runs on threads and in simulations, over any [`Medium`] with an empty store.
 

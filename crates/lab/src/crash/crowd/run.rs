@@ -22,7 +22,7 @@ use super::medium::{Harm, Medium};
 const WRITERS: usize = 5;
 const KEYS: u8 = 3;
 const BATCHES: u64 = 50;
-/// A writer that has been refused so often gives up.
+/// Number of refusals after which a writer gives up.
 const REFUSALS_MAX: u32 = 4;
 /// In a simulation, about as long as a run takes.
 const RUN_MICROS: u64 = 20_000;
@@ -169,8 +169,8 @@ fn hold_against(what: &str, found: Numbers, least: Numbers, most: Numbers) -> Re
     Ok(())
 }
 
-/// Cuts the power of a copy, and notes the promises made by then. What is synced is read before the
-/// cut and what has begun after it, because writers go on meanwhile.
+/// Cuts the power of a copy, and notes the promises made by then. The synced writes are read before
+/// the cut and the begun ones after it, because writers go on meanwhile.
 fn cut(medium: &Medium, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Medium, Promise) {
     let least = numbers(known, |known| &known.synced);
     let after = medium.cut(random);
@@ -188,7 +188,7 @@ fn judge(medium: &Medium, promise: &Promise, setup: &Setup) -> Result<(), String
 }
 
 /// Lets a crowd write while `harm` strikes, and cuts the power once amid that and once at the end.
-/// An `Err` says what was lost, torn or made up.
+/// An `Err` names the lost, torn or invented write.
 pub fn run(medium: &Medium, setup: &Setup, harm: Harm, random: &mut Random) -> Result<Met, String> {
     let db = medium.open(setup).map_err(|error| format!("a medium without faults: {error}"))?;
     let known: [Arc<Known>; WRITERS] = std::array::from_fn(|_| Arc::default());

@@ -1,5 +1,5 @@
-//! Conditional writes of a [`Player`]: a compare and swap, and a transaction, beside which another
-//! write may come before the commit.
+//! Conditional writes of a [`Player`]: a compare and swap, and a transaction, before whose commit
+//! another write may come.
 //!
 //! Both may be refused for lack of space, and must then have written nothing.
 

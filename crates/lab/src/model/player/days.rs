@@ -18,7 +18,7 @@ impl Player<'_> {
         Date((self.first_day + DAY * day.into()).0.saturating_sub(DAY.as_millis() as u64 / 2))
     }
 
-    /// Goes on to the next day. Cursors that are open may show what has expired, or not.
+    /// Goes on to the next day. Cursors that are open may show expired entries, or not.
     pub(super) fn next_day(&mut self) {
         if !runner::is_simulated() {
             return;
