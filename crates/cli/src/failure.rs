@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Failed,
     /// The command line asks for something that cannot be. (Clap uses the same code.)
     Usage,
-    /// Bytes are not what was written.
+    /// Bytes differ from the written ones.
     Corruption,
     /// No space, or space that readers hold.
     NoSpace,
@@ -84,7 +84,7 @@ impl Failure {
         Self::new(kind, format!("{}: {error}", path.display()))
     }
 
-    /// The same failure, with what was being done before the message.
+    /// The same failure, with the current action before the message.
     pub(crate) fn while_doing(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
         self

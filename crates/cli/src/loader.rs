@@ -101,14 +101,14 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Writes what is still in the batch.
+    /// Writes the rest of the batch.
     pub(crate) fn finish(mut self) -> Result<Loaded, Failure> {
         self.write()?;
         Ok(self.loaded)
     }
 
-    /// Puts an entry into a key space, and deletes what an earlier import put at this path of the
-    /// other one: both or neither, whatever happens between two batches.
+    /// Puts an entry into a key space, and deletes an earlier import's entry at this path of the
+    /// other one: both or neither, since one batch has both.
     fn put(
         &mut self,
         space: &KeySpace,
@@ -131,7 +131,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Deletes what is stored at a path.
+    /// Deletes the entry at a path.
     fn delete(&mut self, space: &KeySpace, path: &[u8]) -> Result<(), Failure> {
         if space.get(path)?.is_some() {
             self.batch.key_space(space).delete(path);
@@ -140,7 +140,7 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    /// Deletes what is stored below a path.
+    /// Deletes the entries below a path.
     fn delete_below(&mut self, space: &KeySpace, path: &[u8]) -> Result<(), Failure> {
         let below = || Bounds::prefix(&[path, b"/"].concat());
         if !is_empty(space, below())? {

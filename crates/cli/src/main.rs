@@ -41,7 +41,7 @@ use crate::screen::Screen;
 
 fn main() -> ExitCode {
     // A write beyond the largest file that the host allows (`ulimit -f`) is then an error of that
-    // write, and does not end the process. Nobody needs the flag.
+    // write, and does not end the process. The flag itself is not used.
     let _ = flag::register(SIGXFSZ, Arc::default());
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
@@ -83,8 +83,8 @@ fn refuse(error: &clap::Error) -> ExitCode {
     code
 }
 
-/// An error of the command line; one of a number says what was expected instead of why the digits
-/// could not be read.
+/// An error of the command line; an error about a number names the expected value instead of the
+/// fault of the digits.
 fn explained(error: clap::Error) -> clap::Error {
     let source = error.source().and_then(|source| source.downcast_ref::<ParseIntError>());
     let Some(source) = source else { return error };

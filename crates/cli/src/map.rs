@@ -13,7 +13,7 @@
 //! - On a drive with more than [`CELLS_MAX`] zones, several share a cell. Of their marks it has the
 //!   one that comes last in [`Mark`].
 //!
-//! Colours add nothing to what the letters say.
+//! Colours add nothing to the letters.
 
 use std::io::{self, Write};
 
@@ -54,7 +54,7 @@ pub(crate) enum Share {
     Level(u8),
     /// Any other live file.
     Other,
-    /// Free, and a write would destroy what lies behind it.
+    /// Free, and a write would destroy the data after it.
     Guard,
     /// Written, and of no use any more.
     Dead,
@@ -99,7 +99,7 @@ impl Share {
 pub(crate) enum Mark {
     /// Holds nothing that counts, and can be taken.
     Free,
-    /// The same, but what it held is still there: it is reset when it is taken.
+    /// The same, but its old data are still there: it is reset when it is taken.
     Stale,
     /// Full, closed, or conventional.
     Resting,
@@ -150,8 +150,8 @@ impl From<&ZoneUsage> for Cell {
             _ => Mark::Resting,
         };
         let capacity = zone.capacity.0;
-        // A conventional zone has no pointer, and in a retired one only what is live counts: what
-        // it holds is all that is known.
+        // A conventional zone has no pointer, and in a retired one only live bytes count: nothing
+        // else is known about it.
         let held = ByteCount((zone.live.0 + zone.dead.0).max(1));
         let pointer = zone.pointer.filter(|_| zone.used_for != ZoneUse::Retired);
         let written = pointer.unwrap_or(held).0.min(capacity);
@@ -168,7 +168,7 @@ impl From<&ZoneUsage> for Cell {
     }
 }
 
-/// Whether a free zone still holds what nobody needs: resets are as late as they can be.
+/// Whether a free zone still holds dead data: resets are as late as they can be.
 fn awaits_reset(zone: &ZoneUsage) -> bool {
     let empty = zone.state == ZoneState::Empty || zone.pointer == Some(ByteCount(0));
     !empty && zone.zone_type == ZoneType::Sequential
@@ -195,7 +195,7 @@ pub(crate) fn draw(out: &mut dyn Paint, zones: &[Cell], columns: usize) -> io::R
     rows(out, &cells, columns, skips_free, label)
 }
 
-/// Cells of a line of so many columns.
+/// Cells of a line of `columns` columns.
 fn cells_of_line(columns: usize) -> usize {
     let cells = (columns.saturating_sub(LABEL) / CELL).max(1);
     // Lines that start at round numbers are easier to count in.
@@ -264,7 +264,7 @@ impl Digits {
         }
     }
 
-    /// The name of what a digit counts.
+    /// The name of the thing that a digit counts.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Levels => "level",
@@ -298,7 +298,7 @@ pub(crate) fn legend_of_stretches(
     explain_files(out, digits)?;
     writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · free", "")?;
     if has_guards {
-        writeln!(out, "{:LABEL$} G guard: a write there would destroy what lies behind it", "")?;
+        writeln!(out, "{:LABEL$} G guard: a write there would destroy the data after it", "")?;
     }
     writeln!(out, "{:LABEL$} | in use  > leased to a writer  * more lines that are free", "")
 }

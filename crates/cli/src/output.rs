@@ -90,7 +90,7 @@ impl Output {
 
     /// Tells the person at the terminal something that is not a result.
     pub(crate) fn note(&self, text: impl fmt::Display) {
-        // Nobody is there to be told that standard error is gone.
+        // There is no other place to report that standard error is gone.
         let _ = writeln!(Screen::errors(), "{text}");
     }
 

@@ -32,12 +32,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// So much more is done.
+    /// `done` more is done.
     pub(crate) fn add(&self, done: u64) {
         self.0.inc(done);
     }
 
-    /// So much is done in all.
+    /// `done` is done in all.
     pub(crate) fn reach(&self, done: u64) {
         self.0.set_position(done);
     }

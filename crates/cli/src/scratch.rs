@@ -12,7 +12,7 @@
 //!    process ends by the default action of the signal.
 //!
 //! Threads: an actor waits for the signals from the first directory on. If others still write to a
-//! directory while it removes it, it tries again for some seconds, and then leaves what is there.
+//! directory while it removes it, it tries again for some seconds, and then leaves the rest.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -65,8 +65,9 @@ impl Scratch {
         self.dir.as_ref().expect("it is there until it is dropped").path()
     }
 
-    /// Removes the directories of this prefix that nobody has locked: killed processes have left
-    /// them. The prefix must be one that no other directory has. What cannot be removed stays.
+    /// Removes the directories of this prefix that no process has locked: killed processes have
+    /// left them. The prefix must be one that no other directory has. A directory that cannot be
+    /// removed stays.
     pub(crate) fn sweep(parent: &Path, prefix: &str) {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let is_meant = entry.file_name().as_bytes().starts_with(prefix.as_bytes());

@@ -1,8 +1,8 @@
 //! [`Screen`]: the only way of the program to standard output and standard error. Clippy refuses
 //! others (`disallowed_methods`, `print_stdout`, `print_stderr`).
 //!
-//! What a medium or a user has given - names, keys, values, messages with them - may hold commands
-//! to a terminal. So a screen lets no invisible character through: it writes it as an escape.
+//! Text from a medium or a user - names, keys, values, messages with them - may hold commands to a
+//! terminal. So a screen lets no invisible character through: it writes it as an escape.
 //!
 //! - [`Screen::text`] passes line ends and tabs, and escapes as [`Visible`] does (`\u{1b}`). A line
 //!   end in a name would begin a line of its own, so a name is [`Escaped`] before it is written.
@@ -67,8 +67,8 @@ mod place {
     }
 }
 
-/// Standard output as it is, for a picture that fills the terminal: what is drawn there must have
-/// been escaped.
+/// Standard output as it is, for a picture that fills the terminal: the text of the picture must
+/// have been escaped.
 pub(crate) fn terminal() -> impl Write {
     place::stdout()
 }

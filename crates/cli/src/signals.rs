@@ -27,7 +27,7 @@ pub(crate) fn watch(then: impl FnOnce(i32) + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the process as the signal does that nobody waits for.
+/// Ends the process as the signal does without a handler.
 pub(crate) fn end_by(signal: i32) {
     let _ = emulate_default_handler(signal);
 }

@@ -34,7 +34,7 @@ pub(crate) struct Entry {
 pub(crate) enum Content {
     /// A regular file, and its size when the tree was walked.
     File(u64),
-    /// A symbolic link, and what it names.
+    /// A symbolic link, and the path in it.
     Link(Vec<u8>),
 }
 
@@ -103,7 +103,7 @@ impl Tree {
         Ok(Self { entries, skipped })
     }
 
-    /// Leaves out what comes after the first `limit` bytes of files.
+    /// Leaves out all files after the first `limit` bytes.
     pub(crate) fn cut(&mut self, limit: u64) {
         let mut bytes = 0;
         let mut fits = |entry: &Entry| {

@@ -8,11 +8,11 @@
 //! A drive or directory of files with names has no step 2: checksums of their contents are the
 //! business of the program that wrote them.
 //!
-//! The command fails with exit code 3 if step 1 found problems, or if step 2 found damage; what was
-//! found before is printed first. If a step cannot be carried out, as with a drive that cannot be
+//! The command fails with exit code 3 if step 1 found problems, or if step 2 found damage; earlier
+//! findings are printed first. If a step cannot be carried out, as with a drive that cannot be
 //! read, only the error is printed.
 //!
-//! What a crash leaves behind, such as files that nothing names, is printed and is no problem. The
+//! Traces of a crash, such as files that nothing names, are printed and are no problem. The
 //! same holds for a store that was not closed, and for a plain drive that is read-only.
 
 use serde::Serialize;
@@ -111,7 +111,7 @@ impl Check {
     }
 }
 
-/// Checks the store on a drive that nobody writes; damage of its tables is an error.
+/// Checks the store on a drive without a writer; damage of its tables is an error.
 pub(crate) fn check(devices: impl Into<Devices>) -> Result<Answer, Failure> {
     let mut checked = check_drive(devices.into())?;
     checked.damage.take().map_or(Ok(checked), Err)

@@ -13,9 +13,8 @@
 //!   durable write on; a store that is there is marked before the copy begins. The end of the copy
 //!   takes the mark away. So an interrupted copy cannot be opened, and the same command completes
 //!   it.
-//! - An image that is made lies in a directory beside its place until it is formatted. What a
-//!   killed command has left of that directory is removed by the next one that makes an image
-//!   beside it.
+//! - An image that is made lies in a directory next to its place until it is formatted. The next
+//!   command that makes an image there removes such a directory of a killed one.
 //! - If the copy fails, nothing is left that would pass for it: an image that was made for it is
 //!   removed, a drive that was formatted for it is made blank again, and a directory that was empty
 //!   is emptied. An empty store that was there stays one, and so does an unfinished copy. The error
@@ -99,7 +98,7 @@ impl Checkpoint {
             Medium::NewImage => self.make_image(db).and_then(|()| {
                 let drive = self.open_drive();
                 let copied = drive.and_then(|drive| self.copy_to_drive(db, drive, true));
-                // A copy that failed is no store: nobody asked for that file.
+                // A copy that failed is no store, and not the requested file.
                 copied.map_err(|failure| self.remove_image(failure))
             }),
             Medium::Directory => self.copy_to_directory(db),
@@ -158,14 +157,14 @@ impl Checkpoint {
             .and_then(|()| File::open(parent)?.sync_all())
             .map_err(|error| Failure::path(&self.to, &error));
         if named.is_err() {
-            // A log drive beside it would be in the way of the next try.
+            // A store on the log drive would be in the way of the next try.
             let _ = Fs::erase(devices);
         }
         named
     }
 
-    /// Removes an image that was made for a copy that failed; returns the failure, with what came
-    /// of that.
+    /// Removes an image that was made for a copy that failed; returns the failure, with the result
+    /// of the removal.
     fn remove_image(&self, mut failure: Failure) -> Failure {
         let to = self.to.display();
         failure.message += &match std::fs::remove_file(&self.to) {
@@ -200,12 +199,10 @@ impl Checkpoint {
         copied.map_err(|mut failure| {
             let erased = is_ours.then(|| Fs::erase(devices));
             failure.message += &match erased {
-                None if is_unfinished => {
-                    "; what is on the drive is an unfinished copy: repeat the \
+                None if is_unfinished => "; the drive holds an unfinished copy: repeat the \
                      checkpoint, or format the drive anew with --force"
-                        .to_owned()
-                }
-                None => "; nothing was copied, what was there before is as it was".to_owned(),
+                    .to_owned(),
+                None => "; nothing was copied, the drive is as it was".to_owned(),
                 Some(Ok(())) if is_made => "; nothing was copied".to_owned(),
                 Some(Ok(())) => "; nothing was copied, the drive is blank again".to_owned(),
                 Some(Err(error)) => format!(

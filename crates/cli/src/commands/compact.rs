@@ -58,7 +58,7 @@ struct Answer {
     after: Metrics,
     /// Merges, trivial moves and delete-only compactions, those included that were due elsewhere.
     compactions: u64,
-    /// Whether any key is there that was asked for. What was deleted is compacted all the same.
+    /// Whether the range has any key. Deleted entries are compacted all the same.
     has_keys: bool,
     /// Bytes of tables written.
     written: u64,
@@ -158,13 +158,13 @@ impl Answer {
         let Self { before, after, compactions, has_keys, written, verified, seconds } = self;
         let (written, verified) = (ByteCount(*written), ByteCount(*verified));
         if *compactions == 0 {
-            writeln!(out, "nothing to compact: no key that was asked for is in several runs")?;
+            writeln!(out, "nothing to compact: no key of the range is in several runs")?;
             return writeln!(out, "{verified} verified in {seconds:.1} s");
         }
         if !has_keys {
             writeln!(
                 out,
-                "no key that was asked for is there; compactions of what was deleted, or that were \
+                "no key of the range is there; compactions of deleted entries, or that were \
                  due elsewhere:"
             )?;
         }

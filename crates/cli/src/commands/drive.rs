@@ -24,7 +24,7 @@ pub(super) fn open(
     })
 }
 
-/// Refuses a path that leads to what another one on the command line leads to, be it by a link.
+/// Refuses a path that leads to the same place as another one on the command line, be it by a link.
 pub(super) fn refuse_twice(path: &Path, again: &Path) -> Result<(), Failure> {
     let place = |path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
     match (place(path), place(again)) {
@@ -38,7 +38,7 @@ pub(super) fn refuse_twice(path: &Path, again: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Whether there is a block device at a path, be it the drive itself or what an image lies on.
+/// Whether there is a block device at a path, be it the drive itself or the device under an image.
 pub(super) fn is_block_device(path: &Path) -> bool {
     BlockDevice::probe(path).is_ok_and(|found| found.is_some())
 }

@@ -1,13 +1,13 @@
 //! `terrace export IMAGE DIR`: writes the files and symbolic links of a stored tree into a
 //! directory, which is made if it does not exist.
 //!
-//! - Nothing is written outside the directory, as long as nobody else changes it meanwhile: a path
-//!   of the store cannot lead out of it, a link below it is not followed, and files are written
-//!   before links.
+//! - Nothing is written outside the directory, as long as no other process changes it meanwhile: a
+//!   path of the store cannot lead out of it, a link below it is not followed, and files are
+//!   written before links.
 //! - Where a path of the store needs a directory, a file or a link in its place is an error. Where
 //!   a file or link is to be written, one that exists is an error unless `--overwrite` is given,
 //!   which replaces it; a directory there is an error in any case.
-//! - After an error, what was written before stays.
+//! - After an error, earlier written files stay.
 //! - The store has no modes, times or empty directories, so these are not restored.
 
 use std::fs::{self, OpenOptions};

@@ -66,7 +66,7 @@ impl ForgetOffload {
         output.line(format_args!("{}: on this drive alone from now on", shown(self.target.path())))
     }
 
-    /// Prints what is lost, and changes nothing.
+    /// Prints the losses, and changes nothing.
     fn tell_lost(&self, drive: Arc<dyn Device>, output: &Output) -> Result<(), Failure> {
         let db = self.target.db_without_offload(drive, Access::ReadOnly)?;
         let lost: Vec<LostRange> = db.lost_ranges().to_vec();

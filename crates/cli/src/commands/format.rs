@@ -3,13 +3,13 @@
 //!
 //! - Without `--force` a drive that holds a store is refused, be it the first or the second
 //!   drive of the store, and so is a zoned drive of which a sequential zone is written. Zones that
-//!   are read-only or offline are not taken for written: a format cannot change them. What a format
-//!   has left that was cut short on a blank zoned drive holds nothing, and is no reason either.
+//!   are read-only or offline are not taken for written: a format cannot change them. A format that
+//!   was cut short on a blank zoned drive has left no data, and is no reason either.
 //! - With `--files` the drive is formatted and not opened. The options are checked all the same.
 //! - Without `--force` a block device is refused, too, if it begins or ends with data, in so far as
 //!   no write pointer tells.
-//! - A directory that holds anything is refused, also with `--force`, but for what an interrupted
-//!   format has left.
+//! - A directory that holds anything is refused, also with `--force`, except the remains of an
+//!   interrupted format.
 //! - On a drive, the options of the store are checked before anything is written.
 //! - The answer names both drives.
 
@@ -142,9 +142,9 @@ impl Format {
         Some(Second { role, path: path.to_owned(), capacity })
     }
 
-    /// An empty directory becomes a store, and so does one that holds only what an interrupted
-    /// format has left. A directory that holds something is left alone in any
-    /// case: other tools are better at emptying it.
+    /// An empty directory becomes a store, and so does one that holds only the remains of an
+    /// interrupted format. A directory that holds something is left alone in any case: other tools
+    /// are better at emptying it.
     fn directory(&self, output: &Output) -> Result<(), Failure> {
         let path = self.target.path();
         let is_blank = DirStore::is_blank(path)?;
@@ -246,7 +246,7 @@ pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount, kept: ByteCoun
 }
 
 /// Whether a zone is no reason to take a drive for one in use. Zones that have failed are none: no
-/// format changes what is in them. Conventional zones have no pointer that would tell.
+/// format changes their contents. Conventional zones have no pointer that would tell.
 pub(super) fn is_untouched(state: ZoneState) -> bool {
     match state {
         ZoneState::Empty | ZoneState::NotWritePointer => true,
@@ -266,7 +266,7 @@ pub(super) fn check_blank(drive: &Arc<dyn Device>, path: &Path) -> Result<(), Fa
     let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
     let written = zones.iter().filter(|zone| !is_untouched(zone.state)).count();
     if written == 0 {
-        // What lies in conventional zones alone is not told by pointers.
+        // Data in conventional zones alone are not shown by pointers.
         return check_no_store(drive, path);
     }
     if holds_unfinished_format(&**drive)? {

@@ -1,4 +1,4 @@
-//! Finds the second drive of a store by the path that the store remembers: a plain one beside the
+//! Finds the second drive of a store by the path that the store remembers: a plain one next to the
 //! drive of its tables, for the journal and the logs, or for offloaded tables. A second drive is
 //! refused where the drive of the tables is expected.
 //!

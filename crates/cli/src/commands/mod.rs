@@ -7,13 +7,13 @@
 //! | `drive` | opening an image or a block device |
 //! | `entry`, `range` | keys, key spaces and ranges as one types them |
 //! | `runs` | devices without zones, as a map or a table |
-//! | `skip` | reading on behind damage |
+//! | `skip` | reading on after damage |
 //! | `source` | a store that is read, be it open in another process |
 //! | `target`, `log_drive` | the drive or directory of a store, and how it is opened |
 //! | `under` | the system that a store is opened under |
 //!
 //! The commands `put`, `delete`, `load`, `import`, `flush`, `compact` and `format` close the store
-//! before they print their result: what they report is durable. With `--unsynced-image` it is
+//! before they print their result: reported changes are durable. With `--unsynced-image` it is
 //! durable on the emulated drive, and the host decides when the image reaches its disk.
 
 mod arguments;

@@ -2,7 +2,7 @@
 //! the first, each with its value or the size of it.
 //!
 //! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
-//! entries before it. With `--skip-damaged` the scan goes on behind it: see [`skip`].
+//! entries before it. With `--skip-damaged` the scan goes on after it: see [`skip`].
 
 use std::io::{self, Write};
 
@@ -39,7 +39,7 @@ pub(crate) struct Scan {
     reverse: bool,
     #[command(flatten)]
     skip: Skip,
-    /// At most so many entries
+    /// At most this number of entries
     #[arg(long)]
     limit: Option<u64>,
     /// Print the values, not only their sizes
@@ -50,7 +50,7 @@ pub(crate) struct Scan {
     hex: bool,
 }
 
-/// Sums of what was printed.
+/// Sums over the printed entries.
 #[derive(Default, Serialize)]
 struct Printed {
     entries: u64,

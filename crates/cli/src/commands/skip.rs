@@ -1,10 +1,10 @@
-//! The option `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of
+//! The option `--skip-damaged`: lets a scan go on after damaged blocks, and lists the ranges of
 //! keys that it left out. Without it, a block that is damaged or cannot be read ends the scan with
 //! an error, which names the option.
 //!
 //! - [`Skip::entries`] gives the entries. With the option they come forward only (no command
-//!   takes it with `--reverse`), and what is left out is known before the first one.
-//! - [`Skip::add`] adds to a command's JSON result what was left out.
+//!   takes it with `--reverse`), and the ranges left out are known before the first one.
+//! - [`Skip::add`] adds the ranges left out to a command's JSON result.
 //! - [`tell`] prints it on standard error if the answer is in text, and fails with exit code 3 if
 //!   anything was left out. Call it last.
 
@@ -20,7 +20,7 @@ use crate::screen::Screen;
 /// Whether to go on, as one types it.
 #[derive(clap::Args)]
 pub(crate) struct Skip {
-    /// Go on behind blocks that are damaged or cannot be read: leave out all keys of which such a
+    /// Go on after blocks that are damaged or cannot be read: leave out all keys of which such a
     /// block may have held the newest version, list them, and end with exit code 3
     #[arg(long)]
     skip_damaged: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Skip {
 /// Entries in order.
 type Ordered = Box<dyn Iterator<Item = Result<(Bytes, Bytes), Failure>>>;
 
-/// Entries in order, and what was left out of them.
+/// Entries in order, and the ranges left out of them.
 pub(super) struct Entries {
     pub(super) entries: Ordered,
     pub(super) left_out: Vec<LeftOut>,
@@ -69,7 +69,7 @@ impl Skip {
         Err(Failure::new(Kind::InUse, message))
     }
 
-    /// Adds to the result of a command what was left out, if anything could have been.
+    /// Adds the ranges left out to the result of a command, if there could be any.
     pub(super) fn add(&self, result: &mut Value, db: &Db, left_out: &[LeftOut], hex: bool) {
         if self.skip_damaged {
             result["left_out"] = left_out.iter().map(|part| object(db, part, hex)).collect();
@@ -86,7 +86,7 @@ fn ended(error: Error, reverse: bool) -> Failure {
         let scan = if reverse { "a scan without `--reverse`" } else { "it" };
         failure.message += "; with `--skip-damaged` ";
         failure.message += scan;
-        failure.message += " goes on behind, and lists the ranges that it leaves out";
+        failure.message += " goes on after them, and lists the ranges that it leaves out";
     }
     failure
 }
@@ -109,7 +109,7 @@ fn object(db: &Db, part: &LeftOut, hex: bool) -> Value {
     Value::from(object)
 }
 
-/// Says what was left out, and fails if anything was.
+/// Prints the ranges left out, and fails if there are any.
 pub(super) fn tell(
     db: &Db,
     left_out: &[LeftOut],

@@ -24,7 +24,7 @@ use crate::escape::{Escaped, Visible};
 use crate::failure::Failure;
 use crate::output::{Output, counted_in_groups as counted};
 
-/// Print the metrics of a store: levels, space, what was written in its life and by this process.
+/// Print the metrics of a store: levels, space, bytes written in its life and by this process.
 /// All other counters start anew with each opening.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  terrace stats drive.img")]
@@ -175,7 +175,7 @@ fn offloaded(out: &mut dyn Write, life: &Written, devices: &[DeviceUsage]) -> io
     }
     let percent = 100.0 * bytes as f64 / flushed.max(1) as f64;
     let size = ByteCount(bytes);
-    write!(out, "\noffloaded in its life: {size}, {percent:.1} % of what flushes wrote")?;
+    write!(out, "\noffloaded in its life: {size}, {percent:.1} % of flushed bytes")?;
     if let Some(device) = device {
         let times = bytes as f64 / device.capacity.0 as f64;
         write!(out, "; they wrote device {} over {times:.3} times", device.device)?;

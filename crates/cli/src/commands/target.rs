@@ -1,5 +1,5 @@
 //! [`Target`]: the store that a command works on: a block device or an emulated drive in a file,
-//! perhaps with a plain drive beside it for the journal and the logs or for offloaded tables; or a
+//! perhaps with a second, plain drive for the journal and the logs or for offloaded tables; or a
 //! directory.
 //!
 //! - [`Target::db`] and [`Target::db_under`] open a store with options that fit its size, under the
@@ -76,7 +76,7 @@ impl Target {
         Err(Failure::new(Kind::Usage, message))
     }
 
-    /// The second drive, as it was typed, and what it is for.
+    /// The second drive, as it was typed, and its role.
     pub(crate) fn second(&self) -> Option<(Role, &Path)> {
         let log = self.log.as_deref().map(|path| (Role::Log, path));
         log.or(self.offload.as_deref().map(|path| (Role::Offload, path)))
@@ -236,7 +236,7 @@ impl Target {
         let Some((Role::Offload, _)) = remembered.filter(|_| self.second().is_none()) else {
             return Err(missing);
         };
-        // Nothing is written, so what is on this drive can be looked at as well.
+        // Nothing is written, so the contents of this drive can be inspected as well.
         let why = Visible(&missing.message);
         writeln!(Screen::errors(), "warning: left out the offload drive: {why}")?;
         Ok(Inspector::device(Devices::without_offload(drive)?)?)
@@ -248,7 +248,7 @@ impl Target {
     }
 
     /// A failure of the drives or of the store on them, or a lack of space there, with the path
-    /// before the message. Others name what they are about. A failure of device 1 gets the path of
+    /// before the message. Others name their subject. A failure of device 1 gets the path of
     /// the second drive, if that was typed.
     pub(crate) fn named(&self, mut failure: Failure) -> Failure {
         if let Some((_, second)) = self.second()

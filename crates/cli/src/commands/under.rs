@@ -13,8 +13,8 @@ pub(crate) struct Under {
     /// one it was opened under last
     #[arg(long, value_name = "NAME", value_parser = System::asked)]
     pub(crate) system: Option<System>,
-    /// Let compactions go through so many bytes of keys and values a second at most, such as 20MB,
-    /// while no writer waits for them and space is not short [default: no limit]
+    /// Let compactions go through at most this number of bytes of keys and values a second, such as
+    /// 20MB, while no writer waits for them and space is not short [default: no limit]
     #[arg(long, value_name = "BYTES")]
     pub(crate) compaction_rate: Option<ByteCount>,
 }

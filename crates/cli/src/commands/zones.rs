@@ -23,7 +23,7 @@ use crate::screen::{self, Paint};
 /// Columns of the map where there is no terminal to ask.
 const COLUMNS: usize = 80;
 
-/// Draw what lies where on a drive: its zones with state, levels, live and dead bytes; a drive
+/// Draw a map of a drive: its zones with state, levels, live and dead bytes; a drive
 /// without zones by equal stretches, with its free runs.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -103,7 +103,7 @@ pub(crate) fn tell_failed(
     let Some(state) = failed else { return Ok(()) };
     let takes = match state {
         ZoneState::Offline => "nothing on it can be read or written",
-        _ => "what is on it can be read, and nothing can be written to it",
+        _ => "its data can be read, and nothing can be written to it",
     };
     writeln!(out, "device {device} is {}: {takes}", state.name())
 }
@@ -118,11 +118,11 @@ pub(crate) fn layout_name(layout: Layout) -> &'static str {
 }
 
 /// The name of bytes that nothing refers to and that cannot be written. On tracks these are the
-/// ends of free runs, which are guards of what lies behind.
+/// ends of free runs, which are guards of the next data.
 fn dead_name(layout: Layout) -> &'static str {
     match layout {
         Layout::Zoned | Layout::Plain => "dead",
-        Layout::Tracks(_) => "guards behind free blocks",
+        Layout::Tracks(_) => "guards after free blocks",
     }
 }
 

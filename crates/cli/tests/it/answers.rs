@@ -1,4 +1,4 @@
-//! Tests of what the program takes and prints: a value is read only up to its limit, keys that
+//! Tests of input and output of the program: a value is read only up to its limit, keys that
 //! differ look different, and JSON names all of its numbers.
 
 use serde_json::Value;
@@ -58,7 +58,7 @@ fn keys_that_differ_look_different() {
     let told = "error: there is no key `ab\\u{202e}c` in the key space `default`; no other key \
                 space holds entries\n";
     assert_eq!(missing, told);
-    // Names that nobody escapes where the error is made, and words that are no command.
+    // Names that are not escaped where the error is made, and words that are no command.
     let error = place.fails(5, &["get", "no\u{1b}[31m\nsuch.img", "key"]);
     assert!(error.contains("no\\u{1b}[31m\\nsuch.img: No such file"), "{error}");
     let error = place.fails(2, &["gett\u{7}\u{202e}"]);

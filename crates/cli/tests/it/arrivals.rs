@@ -1,6 +1,6 @@
 //! Tests of `terrace lab arrivals`: arrivals that are written to a file have the same statistics
-//! when they are read back, and wrong processes, files and options are refused with what was
-//! expected.
+//! when they are read back, and wrong processes, files and options are refused with the expected
+//! form.
 
 use crate::program::Place;
 

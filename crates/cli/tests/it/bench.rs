@@ -1,5 +1,5 @@
 //! Tests of `terrace bench` and `terrace bench load` with tiny counts: every mix and workload runs
-//! on every medium, what is recorded can be replayed, nothing is left behind, and wrong command
+//! on every medium, recorded traces can be replayed, no files are left, and wrong command
 //! lines are refused. They do not check which times come out.
 
 use serde_json::Value;
@@ -89,7 +89,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
     {
         assert!(table.contains(line), "{line}: {table}");
     }
-    // The numbers of other engines are not shown beside different work.
+    // The numbers of other engines are not shown for different work.
     assert!(!table.contains("fjall"), "{table}");
 }
 
@@ -227,7 +227,7 @@ fn a_histogram_has_a_distribution_for_each_kind_of_operation() {
     }
 }
 
-/// A 32nd of what is loaded when nothing is said.
+/// A 32nd of the default load.
 const SMALL_LOAD: [&str; 8] =
     ["bench", "load", "--bytes", "250MB", "--drive", "312MB", "--zone-size", "2MiB"];
 

@@ -168,11 +168,11 @@ fn a_drive_of_tracks_says_what_a_write_destroys() {
     assert_eq!(made["capacity"], 1_u64 << 30);
     let report = place.ok(&["device", "report", "raw.img"]);
     assert!(report.contains("a drive of shingled tracks, without zones"), "{report}");
-    assert!(report.contains("tracks of 512 KiB; a write destroys 3 behind it"), "{report}");
+    assert!(report.contains("tracks of 512 KiB; a write destroys the 3 after it"), "{report}");
     assert!(report.contains("medium: a disk"), "{report}");
     place.ok(&["device", "create", "usual.img", "--kind", "tracks"]);
     let report = place.ok(&["device", "report", "usual.img"]);
-    assert!(report.contains("tracks of 1 MiB; a write destroys 2 behind it"), "{report}");
+    assert!(report.contains("tracks of 1 MiB; a write destroys the 2 after it"), "{report}");
     place.ok(&["format", "usual.img"]);
     place.ok(&["put", "usual.img", "key", "value"]);
     assert!(place.ok(&["get", "usual.img", "key"]).contains("value"));

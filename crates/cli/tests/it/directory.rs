@@ -48,7 +48,7 @@ fn a_directory_of_other_things_is_left_as_it_is() {
         let error = place.fails(1, words);
         assert!(error.contains("expected"), "{words:?}: {error}");
         let left = std::fs::read_dir(&path).unwrap().count();
-        assert_eq!(left, 1, "{words:?} left something behind");
+        assert_eq!(left, 1, "{words:?} left a file");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_damaged_log_of_a_closed_store_is_named_and_is_not_an_empty_store() {
         for part in [&format!("damaged/{name}"), "expected", "found", "offset"] {
             assert!(said.contains(part), "{what}: {said}");
         }
-        // Bytes behind the log's end are not read: nothing is lost.
+        // Bytes after the log's end are not read: nothing is lost.
         let code = if what == "longer" { 0 } else { 3 };
         assert_eq!(place.run(&["scan", "damaged"]).status.code(), Some(code), "{what}");
         std::fs::remove_dir_all(&damaged).unwrap();

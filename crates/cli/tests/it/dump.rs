@@ -164,8 +164,8 @@ fn a_store_that_cannot_be_mounted_can_be_dumped() {
     let frame = &appends[appends.len() / 2]["frames"][0];
     let region = frame["region"].as_str().unwrap();
     assert!(region.starts_with("journal on device 0 (zone "), "{region}");
-    // Where the zone's blocks lie in the image is the emulator's business: the frame is found by
-    // what stands in it.
+    // The place of a zone's blocks in the image is the emulator's business: the frame is found by
+    // its contents.
     let path = place.path().join("d.img");
     let mut image = std::fs::read(&path).unwrap();
     let sequence = frame["sequence"].as_u64().unwrap().to_le_bytes();

@@ -41,7 +41,7 @@ fn a_put_on_an_image_syncs_it_after_its_last_write() {
     let synced = calls(&place, &["put", "image", "key", "value"]);
     let syncs = |calls: &[String]| calls.iter().filter(|call| call.contains("sync")).count();
     assert!(syncs(&synced) > 0, "{synced:?}");
-    // Calls behind the last sync are not acknowledged: closing records zones as closed.
+    // Calls after the last sync are not acknowledged: closing records zones as closed.
     let last_sync = synced.iter().rposition(|call| call.contains("sync")).unwrap();
     let writes = synced[..last_sync].iter().filter(|call| *call == "pwrite64").count();
     assert!(writes >= 2, "the log's frame and its zone: {synced:?}");

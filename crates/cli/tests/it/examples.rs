@@ -3,7 +3,7 @@
 //!
 //! A line of a document counts as a command if:
 //! - in blocks of code without a language, fenced or further in by four spaces, each line that
-//!   begins with `terrace` or `cargo`, without the comment behind `#`;
+//!   begins with `terrace` or `cargo`, without the comment after `#`;
 //! - in text, each span of code that begins with `terrace`;
 //! - in a help, the lines under `Examples:`.
 //!
@@ -17,7 +17,7 @@
 //! against the project: the packages that they name are there, and so are the chores of `xtask`.
 //!
 //! A shell carries the commands out; in the directory there are copies of `docs` and of nothing
-//! else. [`NOT_RUN`] lists what is not run, with the reason.
+//! else. [`NOT_RUN`] lists the exceptions, with the reason.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -131,7 +131,7 @@ fn is_command(line: &str) -> bool {
     matches!(line.split_whitespace().next(), Some("terrace" | "cargo"))
 }
 
-/// A line without what is said about it: behind a `#`, or, in a table of commands, behind spaces.
+/// A line without its comment: after a `#`, or, in a table of commands, after spaces.
 fn without_comment(line: &str) -> String {
     let command = line.split('#').next().unwrap_or(line).trim();
     command.split("    ").next().unwrap_or(command).trim().to_owned()
@@ -246,7 +246,7 @@ fn helps(words: &[String], found: &mut Vec<(String, String)>) {
     let help = Place::new().ok(&all);
     let commands = help.split("Commands:\n").nth(1).unwrap_or_default();
     let commands = commands.lines().take_while(|line| !line.is_empty());
-    // A name has two spaces before it; what is said about it goes on further in.
+    // A name has two spaces before it; its description goes on further in.
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names: Vec<String> =
         names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect();

@@ -1,5 +1,5 @@
 //! Tests of `terrace lab list`, `terrace lab run` and `terrace lab report`, with a small experiment
-//! of their own: a run gives its metrics once, and then from what was kept.
+//! of their own: a run gives its metrics once, and then from the kept outcome.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Drives that have failed in part or as a whole: commands say which zones or devices these are,
-//! and what can be done.
+//! Drives that have failed in part or as a whole: commands name these zones or devices, and the
+//! remedy.
 
 use terrace::device::ZoneState;
 

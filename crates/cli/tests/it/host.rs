@@ -1,7 +1,7 @@
-//! Tests of what the host does to a command: signals that interrupt a measurement leave no files,
-//! a full disk is exit code 4, on an image and in a directory, and a limit of file sizes (`ulimit
-//! -f`) is an error of the write that meets it. They start processes, and mount
-//! a small disk where the host lets users do so.
+//! Tests of events of the host: signals that interrupt a measurement leave no files, a full disk is
+//! exit code 4, on an image and in a directory, and a limit of file sizes (`ulimit -f`) is an error
+//! of the write that meets it. They start processes, and mount a small disk where the host lets
+//! users do so.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +38,7 @@ fn an_interrupted_measurement_leaves_nothing() {
         (("INT", 2), &["bench", "filluniquerandom", "--on", "directory", "--json"]),
     ] {
         let place = Place::new();
-        // Commands behind a script's `&` begin with SIGINT ignored, and these tests may.
+        // Commands before a script's `&` begin with SIGINT ignored, and these tests may.
         let mut child = Command::new("env")
             .args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_terrace")])
             .args(words)

@@ -47,8 +47,7 @@ fn without_colours(text: &str) -> String {
     left + rest
 }
 
-/// Runs a command line on a terminal, as text and in JSON, and holds what it prints against the
-/// rules.
+/// Runs a command line on a terminal, as text and in JSON, and holds its output against the rules.
 fn check(place: &Place, words: &[&str]) {
     for json in [false, true] {
         let words: Vec<&str> = words.iter().copied().chain(json.then_some("--json")).collect();

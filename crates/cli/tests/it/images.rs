@@ -1,6 +1,6 @@
-//! Tests of files that are given as images: what is no image is refused by every command and
-//! changed by none, and a damaged image is said to be one. Also stores and checkpoints on two
-//! drives, and targets that are not there.
+//! Tests of files that are given as images: every command refuses other files, and none changes
+//! them, and a damaged image is said to be one. Also stores and checkpoints on two drives, and
+//! targets that are not there.
 
 use std::process::Command;
 
@@ -120,11 +120,11 @@ fn a_checkpoint_that_is_not_there_is_made_like_its_source() {
         assert_eq!(place.ok(&["get", copy, "key"]), "value", "{copy}");
     }
     assert!(place.path().join("ck.img").is_file() && place.path().join("other").is_dir());
-    // Nobody said what shape it should have.
+    // The command line gives no shape.
     let error = place.fails(1, &["checkpoint", "plain", "new.img"]);
     assert!(error.contains("terrace device create"), "{error}");
     assert!(!place.path().join("new.img").exists());
-    // A copy that fails leaves no image behind that is no store.
+    // A copy that fails leaves no image without a store.
     place.fails(5, &["checkpoint", "missing.img", "lost.img"]);
     assert!(!place.path().join("lost.img").exists());
 }
@@ -157,7 +157,7 @@ fn a_store_on_two_drives_finds_the_second_one_beside_the_first() {
         std::fs::rename(from, to).expect("a move");
     }
     assert_eq!(place.ok(&["get", "away/drive.img", "key"]), "value");
-    // The first is named by a link from elsewhere, beside which the second does not lie.
+    // The first is named by a link from elsewhere; the second does not lie next to the link.
     let link = place.path().join("link.img");
     std::os::unix::fs::symlink("away/drive.img", link).expect("a link");
     assert_eq!(place.ok(&["get", "link.img", "key"]), "value");

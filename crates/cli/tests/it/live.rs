@@ -62,7 +62,7 @@ impl Loader {
         panic!("{last} is not seen");
     }
 
-    /// Ends the input, and returns what the loader said.
+    /// Ends the input, and returns the loader's messages.
     fn end(mut self) -> String {
         self.input.take();
         let mut said = String::new();

@@ -115,7 +115,7 @@ fn a_signal_ends_a_load_with_the_line_up_to_which_all_is_stored() {
 fn a_load_that_a_signal_meets_amid_the_lines_says_a_line_that_is_true() {
     let place = Place::formatted("256MiB", "1MiB");
     let (mut child, mut input) = load(&place, &[]);
-    // More than fits into the pipe and into what is read ahead: lines are still on their way.
+    // More than fits into the pipe and the reader's buffer: lines are still on their way.
     let text = lines(1..=200_000);
     input.write_all(text.as_bytes()).unwrap();
     let id = child.id().to_string();

@@ -1,6 +1,6 @@
-//! Text is stored as it is meant, or refused with the number of its line: what `scan` prints comes
-//! back exactly, and what it never prints - byte order marks, carriage returns, control characters,
-//! fields of JSON that are there twice - is not stored without a word.
+//! Text is stored as it is meant, or refused with the number of its line: the output of `scan`
+//! comes back exactly, and text that it never prints - byte order marks, carriage returns, control
+//! characters, fields of JSON that are there twice - is not stored without a word.
 
 use crate::program::Place;
 

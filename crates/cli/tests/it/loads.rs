@@ -1,4 +1,5 @@
-//! `terrace load`: what is there after a line that is wrong, or after a last one that may be.
+//! `terrace load`: the stored entries after a wrong line, or after a last one that may be cut
+//! short.
 
 use std::fmt::Write as _;
 

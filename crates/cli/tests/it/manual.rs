@@ -1,4 +1,4 @@
-//! Tests of what the program prints about itself: manual pages, completions for each shell, and the
+//! Tests of the program's own documentation: manual pages, completions for each shell, and the
 //! exit codes in its help.
 
 use crate::program::Place;

@@ -71,7 +71,7 @@ fn devices_without_zones_are_drawn_and_listed() {
         let stats = place.ok(&["stats", "d.img"]);
         assert!(stats.contains("% of the space in use"), "{kind}: {stats}");
         for text in [stats, place.ok(&["fs", "df", "d.img"])] {
-            assert_eq!(text.contains("guards behind free blocks"), kind == "tracks", "{text}");
+            assert_eq!(text.contains("guards after free blocks"), kind == "tracks", "{text}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `terrace fs` on files with names: they are put, listed, moved and removed; a backup is restored
-//! on a drive of other zones, and what is damaged, in the way or a store is refused.
+//! on a drive of other zones, and files that are damaged or in the way, and stores, are refused.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};

@@ -1,11 +1,11 @@
-//! Stores that are nearly full: commands that write warn, once each, and `stats` tells what deletes
-//! will give back.
+//! Stores that are nearly full: commands that write warn, once each, and `stats` tells the space
+//! that deletes will give back.
 
 use std::fmt::Write as _;
 
 use crate::program::Place;
 
-/// A file of so many lines, each with a key and a value of 1,000 bytes.
+/// A file of `lines` lines, each with a key and a value of 1,000 bytes.
 fn write_lines(place: &Place, name: &str, lines: u32) {
     let mut text = String::new();
     for line in 0..lines {

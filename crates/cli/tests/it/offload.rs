@@ -8,7 +8,7 @@ use crate::program::Place;
 /// Loads until one has offloaded a flush.
 const LOADS_MAX: usize = 10;
 
-/// A store with an offload drive, and so many entries from a file.
+/// A store with an offload drive, and `entries` entries from a file.
 fn store(entries: u32) -> Place {
     let place = Place::new();
     place.ok(&["device", "create", "drive.img", "--size", "256MiB"]);
@@ -53,7 +53,7 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
     let error = place.fails(5, &["get", "drive.img", "key0000001"]);
     assert!(error.contains("offloaded tables") && error.contains("--offload"), "{error}");
     assert!(error.contains("`terrace forget-offload drive.img`"), "{error}");
-    // What is on the other drive can be taken apart as it is.
+    // The contents of the other drive can be dumped as they are.
     for part in [&["dump", "drive.img"][..], &["dump", "drive.img", "journal"]] {
         let dumped = place.run(part);
         let (out, error) = (dumped.stdout, String::from_utf8(dumped.stderr).expect("UTF-8"));
@@ -87,17 +87,17 @@ fn use_and_wear_of_the_offload_drive_are_told_of_the_stores_life() {
     let told = place.ok(&["stats", "drive.img"]);
     let line = told.lines().find(|line| line.starts_with("offloaded in its life: "));
     let line = line.expect("use and wear");
-    assert!(line.contains(" % of what flushes wrote; they wrote device 1 over "), "{line}");
+    assert!(line.contains(" % of flushed bytes; they wrote device 1 over "), "{line}");
     // A drive that is given up takes nothing of this with it.
     place.ok(&["compact", "drive.img"]);
-    // A flush beside the compaction may have been offloaded.
+    // A flush during the compaction may have been offloaded.
     let bytes = place.json(&["stats", "drive.img"])["lifetime"]["offloaded"].as_u64();
     std::fs::remove_file(place.path().join("flash.img")).expect("a file less");
     place.ok(&["forget-offload", "drive.img"]);
     let stats = place.json(&["stats", "drive.img"]);
     assert_eq!(stats["lifetime"]["offloaded"].as_u64(), bytes);
     let told = place.ok(&["stats", "drive.img"]);
-    assert!(told.lines().any(|line| line.ends_with(" % of what flushes wrote")), "{told}");
+    assert!(told.lines().any(|line| line.ends_with(" % of flushed bytes")), "{told}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_is_not_the_offload_drive_is_told_and_no_compaction_is_advised() {
     let at = |name: &str| place.path().join(name);
     std::fs::copy(at("f.img"), at("old.img")).expect("a copy");
     place.ok(&["put", "d.img", "a", "c"]);
-    // The drive itself: what is advised can be done.
+    // The drive itself: the advised command works.
     std::fs::copy(at("f.img"), at("away.img")).expect("a copy");
     let error = place.fails(1, &["forget-offload", "d.img"]);
     assert!(error.contains("found it at f.img; `terrace compact d.img` takes"), "{error}");

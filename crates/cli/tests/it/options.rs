@@ -5,7 +5,8 @@ use serde_json::json;
 
 use crate::program::Place;
 
-/// Stores 400 entries of 2 KB, over what is there, and merges everything; bytes of all tables.
+/// Stores 400 entries of 2 KB, over the old ones, and merges everything; returns the bytes of all
+/// tables.
 fn rewritten(place: &Place, store: &str, round: char) -> u64 {
     let value = round.to_string().repeat(2000);
     let lines: String = (0..400).map(|key| format!("{key:04}\t{value}\n")).collect();

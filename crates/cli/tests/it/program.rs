@@ -35,7 +35,7 @@ impl Place {
         command
     }
 
-    /// Runs a command line and returns what came of it.
+    /// Runs a command line and returns its output.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().expect("the program")
     }

@@ -1,5 +1,5 @@
 //! Tests of a store on a drive, from the command line: puts, gets, deletes, scans and key spaces;
-//! formats that are refused; damage, its exit code and how reads go on behind it; full drives; and
+//! formats that are refused; damage, its exit code and how reads go on after it; full drives; and
 //! that commands that read leave the image as it is.
 
 use serde_json::Value;
@@ -432,7 +432,7 @@ fn no_older_version_surfaces_where_the_newer_one_is_damaged() {
     let output = place.run(&["scan", "d.img", "--values", "--skip-damaged"]);
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("00050\tnew-00050"), "the newer value is right whatever lies below");
+    assert!(text.contains("00050\tnew-00050"), "the newer value is right over any older one");
 
     let place = damaged_at(1000);
     let path = place.path().join("d.img");
@@ -445,7 +445,7 @@ fn no_older_version_surfaces_where_the_newer_one_is_damaged() {
     let output = place.run(&["scan", "d.img", "--values", "--skip-damaged"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains("00050\t"), "a stale value: {text}");
-    assert!(text.contains("00500\told-00500"), "what is not damaged is there");
+    assert!(text.contains("00500\told-00500"), "undamaged entries are there");
 }
 
 #[test]

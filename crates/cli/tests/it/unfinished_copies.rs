@@ -1,5 +1,5 @@
-//! Tests of copies that were interrupted: every command refuses what an interrupted checkpoint has
-//! left, and the same checkpoint completes it. Also formats that were interrupted.
+//! Tests of copies that were interrupted: every command refuses an interrupted checkpoint, and the
+//! same checkpoint completes it. Also formats that were interrupted.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::program::Place;
 
 const UNFINISHED: &str = "found an unfinished copy";
 
-/// Leaves on these images what a checkpoint leaves that is interrupted after its format.
+/// Leaves these images as a checkpoint does that is interrupted after its format.
 fn cut_off(place: &Place, images: &[&str]) {
     let open = |image: &&str| -> Arc<dyn Device> {
         let path = place.path().join(image);
@@ -162,7 +162,7 @@ fn a_checkpoint_that_is_killed_leaves_no_empty_store() {
             }
             let error = String::from_utf8_lossy(&found.stderr).into_owned();
             if found.status.success() {
-                // It was killed behind the end of the copy.
+                // It was killed after the end of the copy.
                 assert_eq!(String::from_utf8_lossy(&found.stdout), whole, "{target}");
                 break;
             }

@@ -1,6 +1,5 @@
 //! Tests of an operator's work with a store: compactions, checkpoints onto a drive and into a
-//! directory, what is left of those that fail, and entries that `scan` prints and `load` takes
-//! back.
+//! directory, the remains of those that fail, and entries that `scan` prints and `load` takes back.
 
 use std::fmt::Write as _;
 
@@ -208,10 +207,10 @@ fn a_checkpoint_that_does_not_fit_leaves_nothing_that_passes_for_one() {
     place.ok(&["format", "blank.img"]);
     // A store that was there, and empty, stays.
     let error = place.fails(4, &["checkpoint", "d.img", "blank.img"]);
-    assert!(error.contains("what was there before is as it was"), "{error}");
+    assert!(error.contains("the drive is as it was"), "{error}");
     assert_eq!(place.ok(&["scan", "blank.img"]), "");
     place.ok(&["check", "blank.img"]);
-    // A plain log drive beside it is not left with a part of a store either.
+    // A plain log drive is not left with a part of a store either.
     create("tables.img");
     place.ok(&["device", "create", "log.img", "--kind", "plain", "--size", "32MiB"]);
     let error = place.fails(4, &["checkpoint", "d.img", "tables.img", "--to-log", "log.img"]);

@@ -73,7 +73,7 @@ impl Display for Run {
         }
         let log = match self.conditions.log {
             Durability::Gathered => {
-                "gathered: beside engines that gather theirs, such as RocksDB \
+                "gathered: compared with engines that gather theirs, such as RocksDB \
                                      with manual_wal_flush"
             }
             _ => "written before each write returns, as RocksDB does by default",
@@ -188,7 +188,7 @@ impl Run {
         };
         writeln!(
             f,
-            "Beside what others took on another machine of two cores; the ratio is to RocksDB\
+            "Compared with other engines on another machine of two cores; the ratio is to RocksDB\
              {unlike}:\n"
         )?;
         writeln!(f, "{table}\n")
@@ -201,7 +201,7 @@ impl Run {
                 let operations = measurement.operations as f64;
                 let each = measurement.processor_micros * operations / (operations + writes as f64);
                 let (writes, each) = (HumanCount(writes), digits(each));
-                writeln!(f, "{mix}: {writes} writes beside; {each} us for each read or write")?;
+                writeln!(f, "{mix}: {writes} writes meanwhile; {each} us for each read or write")?;
             }
             let Some(idle) = &measurement.when_idle else { continue };
             let (wa, space) = (&idle.write_amplification, idle.space_amplification);

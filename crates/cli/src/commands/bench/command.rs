@@ -72,7 +72,7 @@ pub(crate) struct Bench {
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Measure at the sizes at which other engines were measured, with the options that they had,
-    /// and print their figures beside ours: 5 million values of 128 bytes, 1.5 million of 1 KiB
+    /// and print their figures next to ours: 5 million values of 128 bytes, 1.5 million of 1 KiB
     #[arg(long, conflicts_with_all = [
         "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "memory",
         "compression", "operations", "clients", "arrivals", "chooser", "record", "replay",
@@ -92,7 +92,7 @@ pub(crate) struct Bench {
         value_parser = sizes::parse
     )]
     value_size: Sizes,
-    /// Operations of a workload that does not fill a store [default: as many as entries, up to a
+    /// Operations of a workload that does not fill a store [default: one for each entry, up to a
     /// million]
     #[arg(long)]
     operations: Option<u64>,
@@ -117,7 +117,7 @@ pub(crate) struct Bench {
     /// Write how long operations took to this file, as percentile distributions
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
-    /// Point reads of a mix [default: as many as entries, up to a million]
+    /// Point reads of a mix [default: one for each entry, up to a million]
     #[arg(long)]
     reads: Option<u64>,
     /// Seeks [default: a twentieth of the reads]
@@ -250,7 +250,7 @@ impl Bench {
         let contents = if generated { series.contents()? } else { None };
         series.finish().map_err(failure)?;
         if let Some(drive) = offload {
-            // Removes what the store has left of its superblock.
+            // Removes the store's superblocks.
             SuperblockArea::choose(drive)?;
         }
         if let Some((path, into)) = &mut histogram {

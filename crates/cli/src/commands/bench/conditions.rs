@@ -94,12 +94,12 @@ pub(super) struct Conditions {
     pub(super) compression: Compress,
     /// How the log was written, but by synced writes.
     pub(super) log: Durability,
-    /// Whether what the drive says is durable is on the host's disk; of images only.
+    /// Whether durable data of the drive are on the host's disk, too; of images only.
     pub(super) image_synced: Option<bool>,
     /// Whether level 0 was merged down when writers rested.
     pub(super) compact_at_rest: bool,
     pub(super) system: String,
-    /// Whether the program was built with assertions, which cost more than what is measured.
+    /// Whether the program was built with assertions, which cost more than the measured work.
     pub(super) debug_assertions: bool,
 }
 

@@ -17,7 +17,7 @@ use super::place::Place;
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
 
-/// One put in so many is synced.
+/// One put in this number is synced.
 const SYNC_EVERY: u64 = 8;
 
 /// The largest value of the burst.
@@ -76,7 +76,8 @@ fn write(db: &Db, space: &KeySpace) -> Burst {
     }
 }
 
-/// Counts what is left of a burst. It must be its beginning: entries 0 to some number, whole.
+/// Counts the recovered entries of a burst. They must be its beginning: entries 0 to some number,
+/// whole.
 pub(super) fn recovered(space: &KeySpace) -> Result<u64, Failure> {
     let mut count = 0;
     for entry in space.scan(Bounds::all())? {

@@ -41,7 +41,7 @@ pub(crate) struct Demo {
     /// Load no more than this, in order of path
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     limit: ByteCount,
-    /// Keep the drive as this file; without it nothing is left behind
+    /// Keep the drive as this file; without it nothing is left
     #[arg(long, value_name = "IMAGE")]
     keep: Option<PathBuf>,
     /// Run on this block device or image, which must be blank; the store stays. Its power stays
@@ -51,7 +51,7 @@ pub(crate) struct Demo {
     /// Use the drive of `--device` even if it holds data, which is lost
     #[arg(long, requires = "device")]
     force: bool,
-    /// The seed of all chance: when the power is cut, and what the cut tears
+    /// The seed of all chance: the time of the power cut, and the writes that it tears
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How the drive's blocks may be written
@@ -163,8 +163,8 @@ impl Demo {
     }
 }
 
-/// Everything after it: entries of the burst that were recovered, files that survived, and what
-/// the drive holds then.
+/// Everything after it: entries of the burst that were recovered, files that survived, and the
+/// contents of the drive then.
 fn after(
     drive: &Place,
     options: &Options,

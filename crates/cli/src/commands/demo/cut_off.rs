@@ -1,6 +1,6 @@
 //! [`CutOff`]: a device that can be cut off from its host. From then on every request fails, and so
-//! does the wait for each that was submitted before, as after a power cut of the host. Commands
-//! that are under way reach the device, and the device loses nothing.
+//! does the wait for each that was submitted before, as after a power cut of the host. Commands in
+//! flight reach the device, and the device loses nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

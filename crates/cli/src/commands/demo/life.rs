@@ -1,6 +1,6 @@
 //! The steps of the demonstration before the burst. A directory tree is loaded, read back and
 //! compared. Then, in the order of paths, every third file, from the first on, is overwritten and
-//! the file behind it is deleted. The files that are left are scanned and compared.
+//! the next file is deleted. The files that are left are scanned and compared.
 //!
 //! The load and the changes end with a sync. Symbolic links are loaded and not compared. A file
 //! that cannot be read, or is too large for a value, is left out and counted.

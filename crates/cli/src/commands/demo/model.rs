@@ -1,7 +1,7 @@
 //! [`Model`]: the expected contents of a key space, to compare the store with. It holds, by key, a
 //! digest of 128 bits of each value, so it needs memory for the keys and not for the values.
 //!
-//! [`Model::put`] and [`Model::delete`] tell it what is expected. [`Model::read_all`] gets each
+//! [`Model::put`] and [`Model::delete`] set the expected contents. [`Model::read_all`] gets each
 //! key, and [`Model::scan_all`] scans the key space; both fail with [`Kind::Corruption`] at the
 //! first difference.
 
@@ -37,7 +37,7 @@ impl Model {
         self.digests.keys().cloned().collect()
     }
 
-    /// Gets every key; returns how many values are what they must be, which is all of them.
+    /// Gets every key; returns the number of right values, which is all of them.
     pub(super) fn read_all(&self, space: &KeySpace) -> Result<u64, Failure> {
         let progress = Progress::pieces("reading back", self.len());
         for (key, digest) in &self.digests {

@@ -32,7 +32,7 @@ impl<'a> Steps<'a> {
         Self { output, seconds: BTreeMap::new() }
     }
 
-    /// Takes a step, and tells what came of it.
+    /// Takes a step, and tells its result.
     pub(super) fn take<T>(
         &mut self,
         name: &'static str,

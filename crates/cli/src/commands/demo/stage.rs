@@ -23,8 +23,7 @@ use crate::escape::shown;
 use crate::failure::Failure;
 use crate::scratch::Scratch;
 
-/// Zones that are there whatever the amount of data: superblock, journal, logs, reserves, and room
-/// for the burst.
+/// Zones for any amount of data: superblock, journal, logs, reserves, and room for the burst.
 const ZONES_BESIDE: u64 = 20;
 
 /// Conventional zones: real drives have about one in a hundred, at the front.
@@ -37,7 +36,7 @@ const OPEN_MAX: u32 = 12;
 /// parameters.
 const FACTOR: u16 = 4;
 
-/// Makes the drive: large enough for half as much again as the data, small enough that its space
+/// Makes the drive: large enough for one and a half times the data, small enough that its space
 /// must be used again and again.
 pub(super) fn make_drive(
     kind: DeviceKind,
@@ -67,8 +66,8 @@ pub(super) fn make_drive(
     Ok(Arc::new(drive))
 }
 
-/// The most data for a drive that is there already: as much as [`make_drive`] would make a drive
-/// of this size for, but at least a quarter of it.
+/// The most data for an existing drive: the amount for which [`make_drive`] would make a drive of
+/// this size, but at least a quarter of the drive.
 pub(super) fn data_max(geometry: &Geometry) -> ByteCount {
     let capacity = geometry.capacity();
     let zone_size = match geometry.layout {

@@ -14,7 +14,7 @@ pub(crate) enum Device {
     Create(Create),
     /// Print a drive's geometry and the state of its zones
     Report(Report),
-    /// List the block devices of this machine: model, size, zones, limits, and who uses them
+    /// List the block devices of this machine: model, size, zones, limits, and users
     List(List),
 }
 

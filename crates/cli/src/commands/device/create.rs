@@ -46,7 +46,7 @@ pub(crate) struct Create {
         ]
     )]
     drive: Option<String>,
-    /// Make the zones of the real drive, or the whole drive, smaller by so much, such as 1/16
+    /// Make the zones of the real drive, or the whole drive, smaller by this factor, such as 1/16
     #[arg(long, value_name = "SCALE", requires = "drive", default_value = "1")]
     scale: Scale,
     /// How its blocks may be written [default: zoned, and plain after a real drive without zones]

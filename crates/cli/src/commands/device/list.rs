@@ -1,8 +1,7 @@
-//! `terrace device list`: the block devices of this machine: model, size, zones, limits, who uses
-//! them, and a name of each that stays. Zoned ones come first. Nothing is written, and no right
-//! beyond reading sysfs is needed; without the right to read a device the capacity of its zones is
-//! not known. The last line tells how requests to a device are carried out by this program on this
-//! machine.
+//! `terrace device list`: the block devices of this machine: model, size, zones, limits, users, and
+//! a lasting name of each. Zoned ones come first. Nothing is written, and no right beyond reading
+//! sysfs is needed; without the right to read a device the capacity of its zones is not known. The
+//! last line tells how requests to a device are carried out by this program on this machine.
 
 use std::io::{self, Write};
 

@@ -152,7 +152,7 @@ impl Reported {
         }
         if let Some(Tracks { blocks, overlap }) = geometry.layout.tracks() {
             let track = ByteCount(u64::from(blocks) * u64::from(logical));
-            writeln!(out, "tracks of {track}; a write destroys {overlap} behind it")?;
+            writeln!(out, "tracks of {track}; a write destroys the {overlap} after it")?;
         }
         let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
         writeln!(out, "medium: {medium}")?;

@@ -1,7 +1,8 @@
 //! Kinds and shapes of drives, as one types them: [`DeviceKind`] and [`Shape`]. A shape becomes a
-//! `Geometry`. What was not typed has usual values. Without zones, a real drive (`--drive`) gives
-//! the sizes of blocks, whether there is a head, and the size of the drive, unless that is typed or
-//! a block device has its own. With zones, the geometry after a real drive is made by `create`.
+//! `Geometry`. Values that were not typed are the usual ones. Without zones, a real drive
+//! (`--drive`) gives the sizes of blocks, whether there is a head, and the size of the drive,
+//! unless that is typed or a block device has its own. With zones, the geometry after a real drive
+//! is made by `create`.
 //!
 //! There are three layouts: zones, no zones, and shingled tracks. The kinds `zoned`, `plain` and
 //! `tracks` are these layouts. `bands` is `zoned` with other defaults, and cannot be made after a
@@ -45,12 +46,12 @@ impl DeviceKind {
         matches!(self, Self::Zoned | Self::Bands)
     }
 
-    /// About what a drive of this kind has as a zone in the demonstration.
+    /// About the size of a zone of this kind of drive in the demonstration.
     pub(crate) fn usual_zone(self) -> ByteCount {
         if self == Self::Bands { BAND_USUAL } else { Geometry::ZONE_SIZE_USUAL }
     }
 
-    /// A drive of this kind and about this size, with what is usual where nothing is asked for.
+    /// A drive of this kind and about this size, with the usual values for the rest.
     pub(crate) fn usual(self, size: ByteCount) -> Result<Geometry, Failure> {
         let shape = Shape { size: Some(size), ..Shape::USUAL };
         if self.has_zones() { shape.zoned(self) } else { shape.without_zones(self, None, None) }
@@ -100,7 +101,7 @@ pub(crate) struct Shape {
     /// Of shingled tracks, the size of a track [default: 1MiB]
     #[arg(long, value_name = "SIZE")]
     track: Option<ByteCount>,
-    /// Of shingled tracks, how many of them behind it a write destroys [default: 2]
+    /// The number of shingled tracks that a write destroys after its own [default: 2]
     #[arg(long, value_name = "TRACKS")]
     overlap: Option<u32>,
 }
@@ -160,7 +161,7 @@ impl Shape {
     }
 
     /// The geometry of a drive without zones. `real` is the drive after which it is made, `room`
-    /// what a block device has for it.
+    /// the space on a block device for it.
     pub(super) fn without_zones(
         &self,
         kind: DeviceKind,
@@ -180,7 +181,7 @@ impl Shape {
             Some(real) => (real.logical_block, real.physical_block),
             None => (narrow(self.logical_block), narrow(self.physical_block)),
         };
-        // Whole physical blocks; what is left over is not part of the drive.
+        // Whole physical blocks; a remainder is not part of the drive.
         let unit = u64::from(physical.max(1));
         let blocks = size.0 / unit * unit / u64::from(logical.max(1));
         if blocks == 0 {
@@ -206,7 +207,7 @@ impl Shape {
                 return Err(usage(message));
             }
             let overlap = self.overlap.unwrap_or(OVERLAP_USUAL);
-            // One that is written, and those behind that it destroys.
+            // One that is written, and the next ones, which it destroys.
             if track.0.saturating_mul(u64::from(overlap) + 1) > size.0 {
                 let tracks = u64::from(overlap) + 1;
                 let message = format!(
@@ -241,7 +242,7 @@ impl Shape {
         let usual = || if bands { BAND_USUAL } else { Geometry::usual_zone_size(ByteCount(size)) };
         let zone_size = self.zone_size.unwrap_or_else(usual);
         let zone_size = blocks("zone size", zone_size)?;
-        // Whole physical blocks; what is left over is not part of the drive.
+        // Whole physical blocks; a remainder is not part of the drive.
         let size = size / self.physical_block.0.max(block) * self.physical_block.0 / block;
         let whole = size.checked_div(zone_size).unwrap_or(0);
         let rest = size.checked_rem(zone_size).unwrap_or(0);
@@ -293,7 +294,7 @@ impl Shape {
     }
 }
 
-/// Refuses a drive whose table of zones would take more memory than anybody means to give.
+/// Refuses a drive whose table of zones would take an unreasonable amount of memory.
 fn check_zones(zones: u64) -> Result<(), Failure> {
     let most = u64::from(Geometry::ZONES_MAX);
     if zones <= most {

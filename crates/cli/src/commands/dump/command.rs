@@ -84,7 +84,7 @@ impl Dump {
         printer.finish()
     }
 
-    /// Refuses what chooses parts of a table or a log where something else is dumped.
+    /// Refuses options that choose parts of a table or a log where something else is dumped.
     fn check_options(&self) -> Result<(), Failure> {
         let found = match self.what.as_deref() {
             Some(what @ ("superblock" | "journal")) => format!("`{what}`"),
@@ -102,7 +102,7 @@ impl Dump {
         Err(Failure::new(Kind::Usage, message))
     }
 
-    /// Refuses what an interrupted checkpoint has left: its files are not those of any store.
+    /// Refuses an interrupted checkpoint: its files are not those of any store.
     fn refuse_unfinished(&self, store: &Inspector) -> Result<(), Failure> {
         let of_store = store.list().find(|info| info.id == FileId::STORE);
         match of_store.map(|info| role_of(&info)) {
@@ -145,7 +145,7 @@ impl Dump {
     }
 }
 
-/// Tells what is wrong with the journal: then files may be missing.
+/// Tells faults of the journal: then files may be missing.
 fn damage(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
     store.damage().iter().try_for_each(|error| printer.damage("superblock or journal", error))
 }
@@ -184,7 +184,7 @@ fn list(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
 fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["what", "kind", "state", "size", "level", "what it says"]);
+    table.set_header(["what", "kind", "state", "size", "level", "contents"]);
     for column in [0, 3, 4] {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -98,8 +98,8 @@ impl Wanted {
         }
     }
 
-    /// Whether a block may hold such keys, whose keys lie behind `before` (`None`: it is the first)
-    /// and not behind `upto`.
+    /// Whether a block may hold such keys, whose keys lie after `before` (`None`: it is the first)
+    /// and not after `upto`.
     pub(crate) fn may_be_in(&self, before: Option<&FullKey>, upto: &FullKey) -> bool {
         let Self::Range(space, start, end) = self else { return true };
         let is_before = (upto.space, &upto.user_key[..]) < (*space, &start[..]);

@@ -2,8 +2,8 @@
 //! records of transactions or a chunk of a snapshot. It begins at the head that the superblock
 //! names.
 //!
-//! Damaged frames and payloads are reported, and the dump goes on with what the inspector finds
-//! behind them.
+//! Damaged frames and payloads are reported, and the dump goes on with the parts that the inspector
+//! finds after them.
 
 use std::io::{self, Write};
 
@@ -91,7 +91,7 @@ fn content_text(
         JournalContent::Link { to } => writeln!(out, "  goes on at {}", addr_text(*to, space)),
         JournalContent::Continue { from, chain } => {
             let from = addr_text(*from, space);
-            writeln!(out, "  comes from {from}, behind the frame of checksum {chain:#010x}")
+            writeln!(out, "  comes from {from}, after the frame of checksum {chain:#010x}")
         }
         other => writeln!(out, "  {other:?}"),
     }

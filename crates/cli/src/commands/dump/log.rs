@@ -1,9 +1,9 @@
 //! Dumps a write-ahead log: for each append its frames, then the batches in it, and with
 //! `--entries` also their entries.
 //!
-//! Damaged frames and batches are reported, and the dump goes on with what the inspector finds
-//! behind them. The filter chooses the entries to print, and those that the sum at the end counts;
-//! batches are printed whether they hold such entries or not.
+//! Damaged frames and batches are reported, and the dump goes on with the parts that the inspector
+//! finds after them. The filter chooses the entries to print, and those that the sum at the end
+//! counts; batches are printed whether they hold such entries or not.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;

@@ -10,8 +10,8 @@
 //! | `place` | frames, extents and annotations, in words and in JSON |
 //! | `printer` | prints parts as text or JSON, and counts the damaged ones |
 //!
-//! A part that does not verify is reported, and the dump goes on behind it if something can still
-//! be found there. A dump that comes to its end and has met damaged parts fails with exit code 3.
+//! A part that does not verify is reported, and the dump goes on after it if something can still be
+//! found there. A dump that comes to its end and has met damaged parts fails with exit code 3.
 //! Nothing is written to the store. It must not be open for writing meanwhile.
 
 mod command;

@@ -1,4 +1,4 @@
-//! Words and JSON for what a dump shows: frames, block addresses, extents, annotations of files,
+//! Words and JSON for the parts of a dump: frames, block addresses, extents, annotations of files,
 //! and the engine's part of these. Words are for people, JSON is for programs.
 //!
 //! The block numbers of addresses and extents count from the start of a device. The offset of a
@@ -27,7 +27,7 @@ pub(crate) fn kind_name(kind: FileKind) -> &'static str {
     }
 }
 
-/// Where a frame stands, and what it is.
+/// The place of a frame, and its fields.
 pub(crate) fn frame_text(frame: &FrameSeen) -> String {
     let FrameSeen { region, offset, blocks, sequence, synced, epoch, payload, .. } = frame;
     let goes_on = if frame.continues { ", goes on in the next" } else { "" };
@@ -63,7 +63,7 @@ pub(crate) fn addr_text(at: BlockAddr, space: &AddressSpace) -> String {
     format!("{at}{}", zone_text(at, space))
 }
 
-/// The same as an object, with this much besides.
+/// The same as an object, with `besides` added.
 pub(crate) fn addr_object(at: BlockAddr, space: &AddressSpace, besides: Value) -> Value {
     let zone = space.zone(at).map(|(_, zone)| zone);
     let mut object = json!({ "device": at.device(), "block": at.block(), "zone": zone });

@@ -1,7 +1,7 @@
 //! [`Printer`] of a dump: writes each part as lines of text or as a JSON object, and counts the
-//! damaged parts. Functions beside it format keys and entries.
+//! damaged parts. Other functions here format keys and entries.
 //!
-//! A dump ends with [`Printer::finish`], which writes what is still buffered, and fails with
+//! A dump ends with [`Printer::finish`], which writes the buffered rest, and fails with
 //! [`Kind::Corruption`] if a part was damaged. Bytes that were trimmed are reported by
 //! [`Printer::missing`] and are no damage.
 

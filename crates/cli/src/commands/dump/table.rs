@@ -48,7 +48,7 @@ pub(crate) fn dump(
     Blocks { table: &table, detail, wanted, blocks: 0, sound: 0, entries: 0 }.walk(printer)
 }
 
-/// Dumps what the annotation of a table says, or of an empty file that lists key spaces.
+/// Dumps the annotation of a table, or of an empty file that lists key spaces.
 pub(super) fn dump_annotation(printer: &mut Printer<'_>, info: &FileInfo) -> Result<(), Failure> {
     let level = info.annotation.hint.level.map_or("-".to_owned(), |level| level.to_string());
     let (id, size) = (info.id, info.size);

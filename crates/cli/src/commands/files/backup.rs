@@ -6,7 +6,7 @@
 //! | `others/N` | files whose names no host takes, or that lie in the way of each other |
 //! | `manifest.jsonl` | names, sizes, checksums, times of modification: [`Manifest`] |
 //!
-//! The backup is made beside its place, under a temporary name. All of it is synced, and then it
+//! The backup is made next to its place, under a temporary name. All of it is synced, and then it
 //! gets its name: a directory of that name is a whole backup. If the command is killed by a signal
 //! that it cannot catch, the temporary directory, whose name begins with [`UNFINISHED`], is left,
 //! and the next backup into the same directory removes it. The drive is opened for reading only.
@@ -109,7 +109,7 @@ impl<'a> Copying<'a> {
     /// Copies all files.
     fn all(&mut self) -> Result<Manifest, Failure> {
         let mut all = self.files.all();
-        // What a restore has left that was killed is nobody's file.
+        // The remains of a killed restore are no file of a user.
         let is_named = |info: &FileInfo| info.names.iter().any(|it| !Replacement::is_staged(it));
         all.retain(is_named);
         // Of two names that need one place, the first in order gets it.
@@ -233,8 +233,8 @@ impl<'a> Copying<'a> {
         Ok(checksum.digest128())
     }
 
-    /// Gives a file its further names, for those who look at the directory: a restore takes them
-    /// from the list. So a host that has no links, or has no place for a name, does no harm.
+    /// Gives a file its further names, for readers of the directory: a restore takes them from the
+    /// list. So a host that has no links, or has no place for a name, does no harm.
     fn link(&mut self, path: &Path, names: &[String]) {
         for name in names {
             let Some(further) = self.inside(name).filter(|further| further != path) else {

@@ -50,7 +50,7 @@ impl Print {
         }
         out.flush()?;
         drop(out);
-        // Named, so that nobody takes it for a piece.
+        // Named, so that a reader does not take it for a piece.
         output.result(&json!({ "file": { "id": reader.id(), "size": reader.len() } }), |_| Ok(()))
     }
 

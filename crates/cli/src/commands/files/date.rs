@@ -1,5 +1,5 @@
 //! Times of modification: seconds since the beginning of 1970, UTC, as the plug-ins and `fs put`
-//! give them. Zero stands for a time that nobody gave.
+//! give them. Zero stands for an unknown time.
 
 use std::time::{Duration, SystemTime};
 
@@ -14,13 +14,13 @@ pub(super) fn now() -> u64 {
     seconds(SystemTime::now())
 }
 
-/// The host's form of a time; `None` if nobody gave it, or the host has no such time.
+/// The host's form of a time; `None` if it is unknown, or the host has no such time.
 pub(super) fn of_host(modified: u64) -> Option<SystemTime> {
     let since = Duration::from_secs((modified > 0).then_some(modified)?);
     SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
-/// A time in words, `2026-03-01 12:30:00`; `-` if nobody gave it. A number that is no time of the
+/// A time in words, `2026-03-01 12:30:00`; `-` if it is unknown. A number that is no time of the
 /// next millennia, because its unit is another one, is shown as it is.
 pub(super) fn words(modified: u64) -> String {
     const DAY: u64 = 24 * 3600;

@@ -1,7 +1,7 @@
 //! Directories of a file system that has names alone: a directory is a beginning of names that ends
 //! with `/`. An empty file whose name ends with `/` marks a directory, so that it can be empty.
 //!
-//! - [`Found`] is what a name means: a file, a directory, or nothing.
+//! - [`Found`] is the meaning of a name: a file, a directory, or nothing.
 //! - [`children`] are the files and directories that lie directly in a directory.
 //! - [`place`] is the name under which something arrives that is put or moved somewhere.
 
@@ -55,7 +55,7 @@ pub(super) fn prefix(directory: &str) -> String {
     }
 }
 
-/// The part of a name behind the last `/`, but for one at its end.
+/// The part of a name after the last `/`, but for one at its end.
 pub(super) fn last_part(name: &str) -> &str {
     let name = name.trim_end_matches('/');
     &name[name.rfind('/').map_or(0, |at| at + 1)..]

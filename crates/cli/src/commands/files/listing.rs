@@ -35,7 +35,7 @@ pub(crate) struct List {
     /// The directory, or a file; all files if it is left out
     #[arg(default_value = "", hide_default_value = true)]
     name: String,
-    /// List what is in directories, too
+    /// List the contents of directories, too
     #[arg(short, long)]
     recursive: bool,
     /// Show zones and time of modification, too

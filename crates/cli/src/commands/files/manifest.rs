@@ -3,11 +3,11 @@
 //!
 //! 1. [`Head`]: the version of the list, how many files there are, and their bytes.
 //! 2. [`Entry`], one for each file: its names on the drive, where its bytes are in the backup, and
-//!    what a restore has to know. A file without bytes may have no place.
+//!    the values that a restore needs. A file without bytes may have no place.
 //! 3. [`Tail`]: the checksum of all lines before.
 //!
-//! All checksums are XXH3 of 128 bits, as 32 hexadecimal digits. They find damage, but do not keep
-//! anybody from changing a backup. [`Manifest::read`] refuses places outside of the backup.
+//! All checksums are XXH3 of 128 bits, as 32 hexadecimal digits. They find damage, but not a
+//! deliberate change of a backup. [`Manifest::read`] refuses places outside of the backup.
 
 use std::io::ErrorKind;
 use std::path::{Component, Path};

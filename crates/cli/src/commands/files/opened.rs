@@ -4,7 +4,7 @@
 //! - [`Opened::names`] claims files with names, and refuses a store.
 //!
 //! A command that has written closes it before it prints its result, so that an error of the end is
-//! not lost behind it. For writing, an empty directory becomes a file system.
+//! not lost after it. For writing, an empty directory becomes a file system.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ enum Below {
 }
 
 impl Opened {
-    /// Opens a target for reading, whatever its files are for.
+    /// Opens a target for reading, whatever the use of its files.
     pub(super) fn view(target: &Target) -> Result<Self, Failure> {
         let (below, store) = below(target, Access::ReadOnly)?;
         Ok(Self { files: NamedFiles::new(store), below, _claim: None })

@@ -1,4 +1,4 @@
-//! `terrace fs restore` makes the files of a backup those of a drive, whatever its zones are like.
+//! `terrace fs restore` makes the files of a backup those of a drive, for any zones of that drive.
 //!
 //! 1. The files are written to the drive under passing names ([`Replacement`]). Their checksums are
 //!    compared with the list of the backup, as they are read from the host and as they are read
@@ -128,7 +128,7 @@ impl Restore {
     }
 }
 
-/// Compares what is on the drive now with the list.
+/// Compares a file on the drive with the list.
 fn read_back(opened: &Opened, id: FileId, entry: &Entry) -> Result<(), Failure> {
     let reader = opened.store().open(id)?;
     let mut checksum = Xxh3Default::new();

@@ -90,7 +90,7 @@ fn print_space(out: &mut dyn Write, space: &SpaceInfo, dead_name: &str) -> io::R
     )?;
     writeln!(
         out,
-        "for new files {for_puts}; kept for what gives space back {kept}, set aside {reserved}"
+        "for new files {for_puts}; kept for jobs that give space back {kept}, set aside {reserved}"
     )
 }
 

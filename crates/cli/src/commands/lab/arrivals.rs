@@ -25,11 +25,11 @@ use crate::escape::{Visible, shown};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
-/// Arrivals per second, if nobody says how many.
+/// Arrivals per second, unless an option says otherwise.
 const RATE: f64 = 10_000.0;
-/// Time that is generated, if nobody says how much.
+/// Time that is generated, unless an option says otherwise.
 const DURATION: Duration = Duration::from_secs(600);
-/// Time of the runs behind published estimates.
+/// Time of the runs of published estimates.
 const DURATION_OF_THESIS: Duration = Duration::from_secs(3_600);
 const BIN: Duration = Duration::from_millis(100);
 /// More bins than this are a slip of the hand.

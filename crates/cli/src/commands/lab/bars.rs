@@ -1,5 +1,5 @@
 //! [`Bars`]: the progress of a series of runs, on standard error. If this is a terminal, it shows a
-//! bar for each run under way. In any case it prints a line when a run has ended, well or not, and
+//! bar for each active run. In any case it prints a line when a run has ended, well or not, and
 //! when a kept outcome cannot be used, so that its run is carried out again.
 //!
 //! Threads: several may call [`Bars::notice`] at the same time. The events of one run must come in
@@ -17,7 +17,7 @@ use crate::screen::Screen;
 
 const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} {eta:>5}";
 
-/// A bar for each run under way, on standard error. State shared by runs is not locked: a
+/// A bar for each active run, on standard error. State shared by runs is not locked: a
 /// simulation may not wait for another.
 pub(super) struct Bars {
     titles: Vec<String>,
@@ -35,7 +35,7 @@ impl Bars {
 
     /// Takes all bars away.
     pub(super) fn clear(&self) {
-        // Nobody is there to be told that standard error is gone.
+        // There is no other place to report that standard error is gone.
         let _ = self.all.clear();
     }
 

@@ -1,7 +1,7 @@
 //! Estimates of the Hurst parameter, which tells how much arrivals burst at all scales of time, as
-//! tables or JSON. [`Thesis`] has our estimates for several arrival processes, beside those of
+//! tables or JSON. [`Thesis`] has our estimates for several arrival processes, next to those of
 //! table 4.2 of Pitchumani's thesis. [`Validation`] has the estimates for fractional Gaussian
-//! noise, beside the parameter with which the noise was made.
+//! noise, next to the parameter with which the noise was made.
 //!
 //! The numbers are printed and not judged. Estimates are in the order of [`Estimator::ALL`].
 
@@ -21,7 +21,7 @@ const KNOWN: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 const LENGTH: usize = 1 << 16;
 const SEEDS: u64 = 4;
 
-/// Our estimates beside those of the thesis.
+/// Our estimates next to those of the thesis.
 #[derive(Serialize)]
 pub(super) struct Thesis {
     seconds: f64,

@@ -1,7 +1,7 @@
 //! [`Findings`] of a series of experiments: our metrics, and the claims of the papers with our
 //! metrics for them, as tables in Markdown or as one JSON object.
 //!
-//! - Below the tables stands what the scale does to the metrics.
+//! - Below the tables stands the effect of the scale on the metrics.
 //! - Claims are left out if only a part of each experiment was run (`whole` is false): that part
 //!   says nothing about the whole.
 //! - A claim about a system without an outcome is shown without a metric of ours.

@@ -6,7 +6,7 @@
 //! - A run that fails does not end the others. The command then prints the outcomes of the others,
 //!   names the runs that failed, and fails.
 //! - `--jobs` says how many runs may go at once; the default is the number of processors. The limit
-//!   on memory is nine tenths of what is available, if the host says how much that is.
+//!   on memory is nine tenths of the available memory, if the host tells it.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ pub(crate) struct Run {
     /// Seed of everything that is left to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Runs at once [default: as many as processors, and as fit into memory]
+    /// Runs at once [default: one for each processor, as far as they fit into memory]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     jobs: Option<u64>,
     /// Run these systems instead of the experiment's: `bluefs`, `leveldb-greedy:free_min=5`

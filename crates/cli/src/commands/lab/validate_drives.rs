@@ -22,7 +22,7 @@ use crate::progress::Progress;
 pub(crate) struct ValidateDrives {
     /// The drives, by name or by the path of a drive file [default: all that come with the program]
     drives: Vec<String>,
-    /// Grid to measure besides published measurements
+    /// Grid to measure in addition to published measurements
     #[arg(long, value_enum, default_value_t = Sweep::Coarse)]
     sweep: Sweep,
 }

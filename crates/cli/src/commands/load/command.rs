@@ -6,8 +6,8 @@
 //! - However the command ends - well, with an error, by Ctrl-C or another signal that can be waited
 //!   for - it tells the line up to which all entries are stored, and durable ([`Sink`]).
 //!   `--from-line` goes on from there. With `--sorted` that is all lines, or none of this command.
-//! - When the input pauses, what has come is stored, and durable. A process that is killed during
-//!   the pause loses no line before it.
+//! - When the input pauses, all lines so far are stored, and durable. A process that is killed
+//!   during the pause loses no line before it.
 //! - A last line of text without a newline may be whole, or the input was cut off in it: nothing
 //!   tells. Its entry is stored, with a warning. After a signal such a line is not stored.
 
@@ -44,7 +44,7 @@ So the tab-separated text `C:\\temp` has a tab in it; `C:\\\\temp` has a backsla
 the first one has, too. Control characters, bytes that are not UTF-8 and a byte order mark are
 refused, unless a flag takes them.
 
-A load that ends early says up to which line all is stored; `--from-line` goes on behind it.
+A load that ends early says up to which line all is stored; `--from-line` goes on after it.
 
 Examples:
   terrace scan drive.img --values > entries.tsv
@@ -75,7 +75,7 @@ pub(crate) struct Load {
     sorted: bool,
 }
 
-/// Counts of what was read.
+/// Counts of the input.
 #[derive(Default)]
 struct Tally {
     entries: u64,

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::format::Format;
 
 /// The format of an input of this name that begins with this line; [`Format::Tsv`] if nothing
-/// tells, whose reader then says what it expected.
+/// tells; its reader then names the expected form.
 pub(super) fn detect(name: &Path, first_line: &[u8]) -> Format {
     let suffix = name.extension().and_then(|suffix| suffix.to_str());
     match suffix.map(str::to_ascii_lowercase).as_deref() {

@@ -1,10 +1,11 @@
 //! [`Format`]: a line as an entry.
 //!
-//! What `scan --values` prints is read back exactly. Text that it never prints is refused, because
-//! it may mean something else than its bytes: control characters, such as the carriage return of a
-//! line end of two characters, a byte order mark, a second tab, bytes that are not UTF-8, a field
-//! of JSON that is there twice or that would be lost. Flags take some of them ([`Rules`]).
-//! [`Csv`](super::csv::Csv) and [`object`](super::object) read what other programs write.
+//! The output of `scan --values` is read back exactly. Text that it never prints is refused,
+//! because it may mean something else than its bytes: control characters, such as the carriage
+//! return of a line end of two characters, a byte order mark, a second tab, bytes that are not
+//! UTF-8, a field of JSON that is there twice or that would be lost. Flags take some of them
+//! ([`Rules`]). [`Csv`](super::csv::Csv) and [`object`](super::object) read the output of other
+//! programs.
 //!
 //! An empty line is no entry and no error, and so are the sums that end a scan in JSON.
 
@@ -158,7 +159,7 @@ pub(super) fn check_size(line: Line) -> Result<Line, Failure> {
     Ok(line)
 }
 
-/// Hexadecimal digits of a line. What is wrong with them is not the command line's fault.
+/// Hexadecimal digits of a line. An error in them is not the command line's fault.
 fn digits(text: &[u8]) -> Result<Vec<u8>, Failure> {
     parse_hex(text).map_err(|failure| Failure { kind: Kind::Failed, ..failure })
 }

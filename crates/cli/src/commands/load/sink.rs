@@ -1,8 +1,8 @@
 //! [`Sink`]: where the entries of a load go, and up to which line they are stored.
 //!
 //! - Entries go into batches of about [`BATCH`] bytes, or into tables directly. A batch holds the
-//!   entries of consecutive lines, and batches are written in their order. So what is in the store
-//!   is always a prefix of the lines.
+//!   entries of consecutive lines, and batches are written in their order. So the store always
+//!   holds a prefix of the lines.
 //! - [`Sink::hand_over`] writes the batch that is begun, and syncs it: nothing that came before is
 //!   lost then if the process is killed or the power fails.
 //! - [`Sink::end`] does the same and closes the store. It tells the last line of the prefix that is
@@ -32,7 +32,7 @@ pub(super) struct Sink<'a> {
     line: u64,
     /// Lines whose entries are in the batch.
     batched: Option<(u64, u64)>,
-    /// The last line of what is written, and of what is synced.
+    /// The last written line, and the last synced one.
     written: u64,
     synced: u64,
     /// Batches that were written since the last sync.
@@ -116,7 +116,7 @@ impl<'a> Sink<'a> {
         };
         let batched = self.batched.take();
         if let Err(error) = written {
-            // The lines of the batch are given up: what follows is told of those before.
+            // The lines of the batch are given up: later messages are about earlier lines.
             self.line = self.written;
             let failure = self.target.named(error.into());
             return Err(match batched {
@@ -132,7 +132,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Ends the load: with all that was given, or after a failure with what is possible of it.
+    /// Ends the load: with all given lines, or after a failure with the possible ones.
     /// Returns the last line up to which all is stored, and a failure on the way.
     pub(super) fn end(mut self, failed: bool) -> (u64, Option<Failure>) {
         let written = match (&mut self.into, failed) {

@@ -90,7 +90,7 @@ impl Top {
         samples.extend(eye.look(&self.target)?);
         if samples.iter().any(|sample: &Sample| sample.owner.is_some()) {
             runner::sleep(self.pause());
-            // If it has ended meanwhile, there is a still picture, or what was seen first.
+            // If it has ended meanwhile, there is a still picture, or the first sample.
             samples.extend(eye.look(&self.target).unwrap_or_default());
         }
         let last = samples.last().ok_or_else(|| self.unseen())?;

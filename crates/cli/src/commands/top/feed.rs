@@ -7,9 +7,8 @@
 //!    Step 1 is tried again at each interval.
 //! 3. If the process ends or closes the store, step 1 follows at once.
 //!
-//! The zones of a large drive take long to list. The pause between two lists is
-//! [`PAUSE_FACTOR`] times what a list took, or longer, so that the owner spends at most 2 % of its
-//! time on them.
+//! The zones of a large drive take long to list. The pause between two lists is [`PAUSE_FACTOR`]
+//! times the time of a list, or longer, so that the owner spends at most 2 % of its time on them.
 
 use std::sync::Arc;
 use std::time::Duration;
