@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints an error of the command line, or the help that was asked for, and gives the exit code.
-/// Words of the command line that hold what cannot be seen are printed without colours, escaped.
+/// Words of the command line that hold invisible characters are printed without colours, escaped.
 fn refuse(error: &clap::Error) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Kind::Usage.code()));
     let is_visible = |word: OsString| {

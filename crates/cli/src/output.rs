@@ -2,13 +2,13 @@
 //!
 //! - [`Output::result`] prints the result on standard output.
 //! - [`Output::line`] prints a line about work that goes on; with `--json`, nothing.
-//! - [`Output::raw`] prints bytes as they are, also with `--json`. On a terminal it escapes what
-//!   cannot be seen in them, and adds a newline if they do not end with one.
+//! - [`Output::raw`] prints bytes as they are, also with `--json`. On a terminal it escapes
+//!   invisible characters in them, and adds a newline if they do not end with one.
 //! - [`Output::note`] prints text for people on standard error, also with `--json`.
 //! - [`Output::failure`] prints an error: on standard error, or with `--json` as an object on
 //!   standard output, if that can be written. Names of files and keys may stand in its message as
-//!   they are: what cannot be seen in it is escaped here. For the failure [`Kind::OutputClosed`] it
-//!   prints nothing.
+//!   they are: invisible characters in it are escaped here. For the failure [`Kind::OutputClosed`]
+//!   it prints nothing.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ impl Output {
         if self.json { Screen::json() } else { Screen::text() }
     }
 
-    /// Prints a result: the value as JSON, or what `text` writes.
+    /// Prints a result: the value as JSON, or the output of `text`.
     pub(crate) fn result(
         &self,
         value: &impl Serialize,

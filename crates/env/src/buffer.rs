@@ -115,7 +115,7 @@ impl IoBuf {
         }
     }
 
-    /// Sets the length, filling with zero bytes what is new.
+    /// Sets the length, and fills new bytes with zeros.
     pub fn resize(&mut self, len: usize) {
         self.reserve(len.saturating_sub(self.len()));
         match &mut self.0 {

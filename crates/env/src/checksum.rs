@@ -11,7 +11,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
 }
 
-/// The CRC32C of what `crc` was computed over, followed by `bytes`.
+/// The CRC32C of the bytes of `crc`, followed by `bytes`.
 #[must_use]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, bytes)

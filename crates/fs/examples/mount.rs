@@ -3,7 +3,7 @@
 //!
 //! The drive is a sparse image in the directory for temporary files; each file is one block, so it
 //! takes 4 GiB there for a million of them while this runs. The mount is measured in a process of
-//! its own, so that its memory is not mixed with what building the store took.
+//! its own, so that its memory is not mixed with that of building the store.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

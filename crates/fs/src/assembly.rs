@@ -62,7 +62,7 @@ pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreErr
     Ok(Assembled { replayed, of_superblock, idle, in_log, other })
 }
 
-/// Finds the superblock of each device, and from that of device 0 what device 1 is for. An error if
+/// Finds the superblock of each device, and from that of device 0 the role of device 1. An error if
 /// this version must not use the store, or the devices do not belong together.
 pub(crate) fn find(
     media: &Media,

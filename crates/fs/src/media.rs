@@ -53,7 +53,7 @@ impl Media {
         Self { devices, space, role: OnceLock::new(), is_second_lost }
     }
 
-    /// Says what device 1 is for. Until then it counts as a log device.
+    /// Sets the role of device 1. Until then it counts as a log device.
     pub(crate) fn set_role(&self, role: Role) {
         let known = self.role.get_or_init(|| role);
         debug_assert_eq!(*known, role, "device 1 changes its role");

@@ -64,7 +64,7 @@ pub enum Access {
     /// Reads and writes.
     #[default]
     ReadWrite,
-    /// Writes nothing at all, not even what recovery would.
+    /// Writes nothing at all, not even the records of a recovery.
     ReadOnly,
 }
 

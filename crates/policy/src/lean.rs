@@ -7,8 +7,8 @@
 //!    fewer than `free_min` percent of the zones are free and more than `garbage_max` percent of
 //!    the bytes in use are garbage. While more zones are free, garbage does no harm, and some
 //!    copies that are put off need not be made at all.
-//! 2. A victim must give `gain_min` percent of a zone, or what [`Greedy`] asks for while a writer
-//!    waits.
+//! 2. A victim must give `gain_min` percent of a zone, or the gain that [`Greedy`] asks for while a
+//!    writer waits.
 //! 3. The victim is the zone with the largest benefit over cost, `(1 - u) * age / (1 + u)`, of
 //!    those in [`FewestLive`](crate::Sight::FewestLive). `u` is the live share of the zone. `1 - u`
 //!    comes free, and `1 + u` is read and written for it. The age is the number of bytes written to
@@ -35,8 +35,8 @@ pub struct Lean {
 }
 
 impl Default for Lean {
-    /// On a drive that is 80 % full, nine tenths of the bytes in use are live. That is what
-    /// `docs/rocksdb.md` promises; the fifth that is free then is where the bound begins.
+    /// On a drive that is 80 % full, nine tenths of the bytes in use are live. `docs/rocksdb.md`
+    /// promises that; the fifth that is free then is where the bound begins.
     fn default() -> Self {
         Self { free_min: 20, garbage_max: 10 }
     }

@@ -283,7 +283,7 @@ fn stays(run: &RunView, taken: &[Piece], span: &Span) -> bool {
     })
 }
 
-/// Rules 2 and 3, against what else the plan takes.
+/// Rules 2 and 3, against the other parts that the plan takes.
 fn check_against_others(pieces: &Pieces, from: Place, piece: &Piece) -> Result<(), Illegal> {
     let (Some(to), part) = (piece.to, &piece.part) else { return Ok(()) };
     for (other, of_run) in pieces.iter().filter(|(other, _)| **other != from) {

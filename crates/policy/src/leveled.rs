@@ -40,8 +40,8 @@
 //! LevelDB has no steps 5, 7 and 8, and moves tables whatever their tombstones. In step 9 it allows
 //! a table of less than 1.6 MB a hundred reads, and also counts those that a filter spared.
 //!
-//! Several compactions: another one is chosen by steps 1 to 4, among what the claims of the others
-//! allow. Scores do not count bytes that already leave the level.
+//! Several compactions: another one is chosen by steps 1 to 4, as far as the claims of the others
+//! allow it. Scores do not count bytes that already leave the level.
 //!
 //! Other layouts are drained before all steps, by one plan at a time: in the deepest level below
 //! level 0 with several runs, the oldest run but one is merged into the oldest, table by table.

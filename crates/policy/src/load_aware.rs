@@ -44,9 +44,9 @@
 //! - *Bytes written.* A byte goes down a level by a merge that writes `1 + M / N` bytes for it. By
 //!   rules 2 and 3 these are at most `1 + rewrite_max`. After `l` levels, `l (1 + rewrite_max)` are
 //!   written for one; merges that always pay, and slices, come on top. A merge waits until the
-//!   levels above hold `1 / rewrite_max` of the bytes that it meets. Urgent merges can cost more:
-//!   as much as under a full load. Eager: each memtable of `F` bytes is merged with all `D` bytes
-//!   of the store, so that `D / F` are written for one.
+//!   levels above hold `1 / rewrite_max` of the bytes that it meets. Urgent merges can cost more,
+//!   up to the cost under a full load. Eager: each memtable of `F` bytes is merged with all `D`
+//!   bytes of the store, so that `D / F` are written for one.
 //! - *Bytes written by slices.* For each byte at most `(1 + q) log(D / F) / log(1 + q)`, in a level
 //!   of `D` bytes that gets `F` bytes at a time, with `q = 8` (`smrdb/slice.rs`). In
 //!   `arrivals/low-rates` that is 19.5 if four memtables come at a time, and 25 if each comes

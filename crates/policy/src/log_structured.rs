@@ -3,7 +3,7 @@
 //! figure 2).
 //!
 //! 1. Take a partly written zone whose last file is of the same family; among several the one with
-//!    the least room. The families are: tables of any level and stream; what reclaim has moved; and
+//!    the least room. The families are: tables of any level and stream; moved data of reclaim; and
 //!    for each stream its files without a level (logs, client files).
 //! 2. Else a free zone, if it can be opened without finishing another zone.
 //! 3. Else the partly written zone with the most room, of any family.

@@ -36,7 +36,7 @@ pub struct SpaceView<'a> {
     /// allows no further active zone and there is none that could be finished.
     pub free: u32,
     /// Whether a free zone can be opened as it is. Otherwise the fullest partly written zone is
-    /// finished before, and what room it had is lost until it is empty.
+    /// finished before, and its room is lost until it is empty.
     pub slot: bool,
 }
 

@@ -46,8 +46,8 @@
 //! - Bands of level 1 are moved to older runs by metadata alone where this makes runs fewer,
 //!   because a scan looks into every run. This comes before all merges but manual ones.
 //! - A band of which at least half the entries are tombstones: in level 0 it starts step 1; in
-//!   level 1 it is merged with the oldest band that lies under it, and with what step 4 adds. So
-//!   the space of deleted data comes back though nothing new is written.
+//!   level 1 it is merged with the oldest band that lies under it, and with the bands that step 4
+//!   adds. So the space of deleted data comes back though nothing new is written.
 //! - Overwritten entries lie in older bands until these are merged. Where tables take more than 40
 //!   % of the store, fewer overlaps than `overlap_bands` start a compaction within level 1, and
 //!   from 65 % on any overlap does. Otherwise a store would be full of overwritten entries.

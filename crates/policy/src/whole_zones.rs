@@ -14,7 +14,7 @@
 //! 5. If no free zone may be opened, a table takes any room, first in a zone of its own level, then
 //!    where there is most.
 //!
-//! Data without a level (logs, client files) and what reclaim moves go as in [`LevelSeparated`].
+//! Data without a level (logs, client files) and moved data of reclaim go as in [`LevelSeparated`].
 
 use std::cmp::Reverse;
 

@@ -151,7 +151,7 @@ pub enum DeviceError {
         /// Operation that failed.
         operation: &'static str,
     },
-    /// The flush failed: what completed since the last one may be lost.
+    /// The flush failed: requests completed since the last one may be lost.
     #[error("cache flush failed: completed writes since the last flush may be lost")]
     FlushFailed,
     /// The power is off.

@@ -137,7 +137,7 @@ fn without_comment(line: &str) -> String {
     command.split("    ").next().unwrap_or(command).trim().to_owned()
 }
 
-/// A command with the program itself for what cargo builds and runs.
+/// A command with the program itself in place of `cargo run`.
 fn of_program(command: &str) -> String {
     command.replace("cargo run --release --", "terrace")
 }

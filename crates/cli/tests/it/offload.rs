@@ -61,7 +61,7 @@ fn a_lost_offload_drive_is_named_and_given_up_with_the_ranges_that_are_lost() {
         assert!(error.contains("left out the offload drive"), "{part:?}: {error}");
     }
     assert_eq!(scanned(place.ok(&["scan", "drive.img", "--offload", "away.img"])), 30_000);
-    // What cannot be told is not given up.
+    // Files that cannot be told apart are not given up.
     let mut unheard = place.command(&["forget-offload", "drive.img"]);
     let full = std::fs::File::create("/dev/full").expect("a file that takes nothing");
     assert!(!unheard.stdout(full).status().expect("a program").success());

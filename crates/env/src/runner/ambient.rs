@@ -12,7 +12,7 @@ use crate::random::Random;
 use crate::sync::assert_no_lock_held;
 use crate::{Date, Time};
 
-/// More than two, so that what several actors do at once can go wrong in all ways.
+/// More than two, so that work of several actors at once can go wrong in all ways.
 const SIMULATED_PROCESSORS: usize = 3;
 
 /// Starts an actor. Its name shows up in reports, and as the thread's name.

@@ -379,7 +379,7 @@ impl Simulation {
         if schedule.is_awaited(me) {
             return panic;
         }
-        let note = format!("actor {name:?} panicked, and nobody was joining it");
+        let note = format!("actor {name:?} panicked, and no actor was joining it");
         self.panic.borrow_mut().get_or_insert(panic);
         Box::new(note)
     }

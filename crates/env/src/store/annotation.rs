@@ -1,5 +1,5 @@
 //! [`Annotation`]: a record that a store keeps with a file, and one for the store itself. It has a
-//! [`PlacementHint`], which says what placement needs to know of the file, and opaque bytes that
+//! [`PlacementHint`], with the properties of the file that placement needs, and opaque bytes that
 //! belong to the owner of the file.
 //!
 //! A change of an annotation replaces both parts. A hint is also given when a file is created, in

@@ -37,8 +37,8 @@ pub enum FileKind {
     Client,
 }
 
-/// Rank of a request for space, the most urgent first. A rank may use what all lower ranks must
-/// leave free.
+/// Rank of a request for space, the most urgent first. A rank may use the space that all lower
+/// ranks must leave free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rank {
@@ -255,7 +255,7 @@ impl CacheCounts {
 }
 
 impl IoCounts {
-    /// The sum of both: what several devices have moved. The cache is that of `self`.
+    /// The sum of both: the bytes that several devices have moved. The cache is that of `self`.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         let by_cause = [
@@ -395,7 +395,7 @@ pub trait Store: Send + Sync + 'static {
     /// Starts a file. It exists for others once it is committed.
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError>;
 
-    /// Goes on appending to an unsealed file that has no writer, after what survived of it.
+    /// Goes on appending to an unsealed file that has no writer, after its surviving bytes.
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError>;
 
     /// Opens a file for reading, sealed or not.

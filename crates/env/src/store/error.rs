@@ -1,5 +1,5 @@
 //! [`StoreError`]: the errors of a [`Store`](super::Store), one enum for all implementations. The
-//! variants tell the caller what went wrong, and some of them what to do:
+//! variants tell the caller the fault, and some of them the remedy:
 //!
 //! - [`NoSpace`](StoreError::NoSpace), [`Busy`](StoreError::Busy): try again when space has come
 //!   free.
@@ -12,7 +12,7 @@
 //!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState),
 //!   [`OutOfRange`](StoreError::OutOfRange), [`Invalid`](StoreError::Invalid): the request does not
 //!   fit the state or the abilities of the store.
-//! - [`Corruption`](StoreError::Corruption): bytes on the medium are not what was written.
+//! - [`Corruption`](StoreError::Corruption): bytes on the medium differ from the written ones.
 //! - [`Io`](StoreError::Io): the medium failed. The call may have taken effect or not.
 
 use std::borrow::Cow;
@@ -99,7 +99,7 @@ pub enum StoreError {
         /// Part of the file that can be read, in words.
         valid: String,
     },
-    /// Bytes on the medium are not what was written.
+    /// Bytes on the medium differ from the written ones.
     #[error("corruption in {region} at offset {offset}: expected {expected}, found {got}")]
     Corruption {
         /// Which structure, and where it lies.

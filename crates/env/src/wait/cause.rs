@@ -16,7 +16,7 @@ use crate::store::Rank;
 pub enum WaitCause {
     /// A writer is slowed, because compactions are late.
     TreeDelay,
-    /// A writer is stopped, because level 0 has as many runs as it may have.
+    /// A writer is stopped, because level 0 is full of runs.
     TreeStop,
     /// A writer is slowed, because flushes are late.
     MemoryDelay,

@@ -1,8 +1,8 @@
 //! [`FileCache`]: the file cache with its lock and its counts of hits and misses.
 //!
 //! - `insert` takes in blocks that have been written. A block that is there already is replaced or,
-//!   if the new one finds no room, removed. What `find` does not find is not inserted: otherwise
-//!   the cache would fill with the inputs of compactions, which are deleted afterwards.
+//!   if the new one finds no room, removed. Blocks that `find` does not find are not inserted:
+//!   otherwise the cache would fill with the inputs of compactions, which are deleted afterwards.
 //! - Blocks are named by file and by their place in it. So the cache does not change when a block
 //!   is moved on the medium. The owner has to say when blocks are cut off (`forget_from`) or
 //!   trimmed (`keep_mapped`), and when the file is deleted (`forget`) or comes to another level

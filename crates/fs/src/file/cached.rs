@@ -15,7 +15,7 @@ use crate::cache::FileCache;
 /// Time to find a KiB in the cache and copy it, in a simulation.
 const COPY_KIB: Duration = Duration::from_nanos(100);
 
-/// Copies what of the pieces is in the cache; returns the rest.
+/// Copies the cached parts of the pieces; returns the rest.
 pub(super) fn serve(
     cache: &FileCache,
     file: FileId,

@@ -38,7 +38,7 @@ pub(super) struct LogLease {
 }
 
 impl LogLease {
-    /// None yet; what `ask` says is asked for.
+    /// None yet; the request is `ask`.
     pub(super) fn new(
         volume: Arc<Volume>,
         file: Arc<OpenFile>,

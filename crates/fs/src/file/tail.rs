@@ -27,7 +27,7 @@ use crate::{AddressSpace, BlockAddr};
 /// and one move of reclaim concern at most 8 MiB.
 const EXTENT_BLOCKS_MAX: u32 = 2048;
 
-/// The bytes of a growing file that are not in its map yet, and what of it has been synced.
+/// The bytes of a growing file that are not in its map yet, and its synced length.
 #[derive(Default)]
 pub(crate) struct Tail {
     /// The blocks in the map, in order.

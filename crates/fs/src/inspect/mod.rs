@@ -1,6 +1,6 @@
-//! Inspection of a store, damaged or not, without a mount: for people who want to look.
+//! Inspection of a store, damaged or not, without a mount: for users who want to look.
 //!
-//! | part | of what |
+//! | part | subject |
 //! |---|---|
 //! | [`Inspector`] | a store on devices or in a directory: its superblocks, files, journal, logs |
 //! | [`JournalWalk`] | the journal's frames and records |

@@ -54,7 +54,7 @@ pub(crate) trait Pool: Send + Sync {
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region>;
 
     /// Leases a region for the unwritten rest of a group, if that takes neither a wait nor another
-    /// writer's region. It holds the rest in one piece, or as much as a region can. On a device
+    /// writer's region. It holds the rest in one piece, up to the size of a region. On a device
     /// without zones it may be shorter. `size`: the bytes of the whole group.
     fn lease_group(self: Arc<Self>, ask: &Ask, size: ByteCount) -> Option<Region>;
 

@@ -355,7 +355,7 @@ impl Superblock {
         (self.devices > 1).then_some(role)
     }
 
-    /// Refuses a store of more devices than this version knows what to do with.
+    /// Refuses a store of more devices than this version can use.
     pub(crate) fn check_devices(&self) -> Result<(), StoreError> {
         let log = self.members.get(1).map(|member| member.layout);
         if self.devices == 1 || self.devices == 2 && log == Some(Layout::Plain) {

@@ -128,7 +128,7 @@ pub(crate) fn mount(devices: impl Into<Devices>) -> Arc<Fs> {
     Fs::mount(devices, &MountOptions::default()).expect("a mounted store")
 }
 
-/// Unmounts a store that may have failed, and counts all its blocks anew: what failed must leak
+/// Unmounts a store that may have failed, and counts all its blocks anew: failed requests must leak
 /// nothing. A journal that has stopped may have staged more than it told of.
 pub(crate) fn audit(fs: &Fs, stopped: bool) {
     fs.unmount();

@@ -23,7 +23,7 @@ use crate::changes::Changes;
 use crate::journal_world::{make, open, shape};
 use crate::specimens;
 
-/// The bytes of a specimen; `fresh` is what today's code writes.
+/// The bytes of a specimen; `fresh` is the output of today's code.
 pub(crate) fn golden(name: &str, fresh: &[u8]) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TERRACE_REGENERATE").is_some() {

@@ -121,7 +121,7 @@ fn a_zone_remembers_the_levels_of_its_dead_tables_until_the_next_mount() {
                 assert!(fs.reclaim_one().expect("a store that takes commits"), "{age}");
                 let zones = fs.zones().expect("a report");
                 let is_empty = |zone: ZoneId| zones[zone.0 as usize].live == ByteCount(0);
-                // After a mount, what died before is not known: as by the live tables.
+                // After a mount, earlier deaths are not known: as by the live tables.
                 let emptier_goes = takes_emptier && !(is_remounted && age == "written");
                 let emptied = [emptier, fuller].map(is_empty);
                 assert_eq!(emptied, [emptier_goes, !emptier_goes], "{age}, {is_remounted}");

@@ -34,7 +34,7 @@ pub struct Reference {
 }
 
 impl Size {
-    /// Small entries of the reference: what code costs.
+    /// Small entries of the reference: to show the cost of code.
     pub const SMALL: Self = Self { entries: 5_000_000, key_size: 16, value_size: 128 };
     /// Larger ones, to show the cost of bytes.
     pub const LARGE: Self = Self { entries: 1_500_000, key_size: 16, value_size: 1024 };

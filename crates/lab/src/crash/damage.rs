@@ -40,7 +40,7 @@ enum Damage {
 }
 
 /// Damages one random written block of the store that `snapshots` hold, and reads it all. Must run
-/// inside a simulation. An `Err` says what went wrong, and where the damage was.
+/// inside a simulation. An `Err` tells the fault, and the place of the damage.
 pub fn damage(
     setup: &Setup,
     life: &Life,

@@ -68,8 +68,8 @@ impl Directory {
         Self { files, history }
     }
 
-    /// Damages one random file of a copy, and reads the whole store there. An `Err` says what went
-    /// wrong, and which file was damaged how.
+    /// Damages one random file of a copy, and reads the whole store there. An `Err` tells the
+    /// fault, the damaged file, and the damage.
     pub fn damage(&self, setup: &Setup, random: &mut Random) -> Result<Outcome, String> {
         let files = self.files.copy();
         let names = files.list().map_err(|error| error.to_string())?;

@@ -206,7 +206,7 @@ pub struct PhaseDescription {
     /// the variant has it, and otherwise each as soon as a client is free; `back-to-back`: the
     /// latter under every variant.
     pub arrivals: Option<String>,
-    /// Whether metrics are taken of it; `false` for what only fills the store.
+    /// Whether metrics are taken of it; `false` for phases that only fill the store.
     #[serde(default = "yes")]
     pub measured: bool,
     /// Whether it ends when no flush, compaction or reclaim is due any more, and not with the last

@@ -92,8 +92,8 @@ pub enum Over {
     /// Device time.
     #[default]
     Time,
-    /// The share of the phase's operations that is done: systems are compared at equal work, in
-    /// whatever time.
+    /// The share of the phase's operations that is done: systems are compared at equal work, not at
+    /// equal times.
     Progress,
 }
 

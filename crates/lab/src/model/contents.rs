@@ -70,7 +70,7 @@ impl Contents {
         self.day
     }
 
-    /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
+    /// Checks that `found` is the result of some prefix of the writes, with all durable ones, and
     /// goes on from there.
     pub(super) fn recovered(&mut self, found: Spaces) -> Result<(), String> {
         let mut state = self.durable.clone();

@@ -23,9 +23,9 @@ pub enum GatherError {
 }
 
 impl Report {
-    /// A report on what `results` hold of the experiments that the names stand for. Results of this
-    /// engine count; where there are none, results of another engine by the same plan count, and
-    /// the report says so.
+    /// A report on the results in `results` of the experiments that the names stand for. Results of
+    /// this engine count; where there are none, results of another engine by the same plan count,
+    /// and the report says so.
     pub fn gather(
         program: &str,
         names: &[String],

@@ -115,7 +115,7 @@ impl PhasePlan {
             (counted as f64 * more).round() as u64
         });
         if clients == 0 || u64::from(clients) > operations {
-            let expected = format!("1 to {operations}, as many as operations");
+            let expected = format!("1 to {operations}, the number of operations");
             return Err(impossible("clients", expected, clients.to_string()));
         }
         if let (true, Some(arrivals)) = (scaling.has_all_reads(), &phase.arrivals) {

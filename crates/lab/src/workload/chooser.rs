@@ -22,8 +22,8 @@ pub enum Chooser {
         /// From one to the next.
         step: u64,
     },
-    /// Each once, in an order that looks random, and again from the first: what RocksDB's
-    /// `filluniquerandom` does.
+    /// Each once, in an order that looks random, and again from the first: like RocksDB's
+    /// `filluniquerandom`.
     Shuffled {
         /// How many were chosen.
         next: u64,
@@ -90,7 +90,7 @@ impl Chooser {
             Self::Zipfian(zipfian) => zipfian.draw(records, random),
             Self::Latest(zipfian) => {
                 zipfian.grow(records);
-                // Drawn over what there was when it grew last: never less than there is.
+                // Drawn over the records at the last growth: never less than there is.
                 records - 1 - zipfian.draw(random).min(records - 1)
             }
             Self::Hotspot { records: share, operations } => {

@@ -247,7 +247,12 @@ fn a_collector_that_goes_first_falls_less_behind_and_moves_more() {
     };
     let (beside, first) = (&under("leveldb-greedy"), &under("leveldb-greedy:collector=first"));
     let used = |outcome: &Outcome| outcome.metrics.space.used_peak;
-    assert!(used(first) + 0.02 < used(beside), "{} used, {} beside", used(first), used(beside));
+    assert!(
+        used(first) + 0.02 < used(beside),
+        "{} used, {} next to compactions",
+        used(first),
+        used(beside)
+    );
     let moved = |outcome: &Outcome| outcome.metrics.write_amplification.reclaim;
     assert!(moved(first) > 1.05 * moved(beside), "{} moved, {}", moved(first), moved(beside));
     // The other written bytes are the same.

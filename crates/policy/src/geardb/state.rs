@@ -1,4 +1,4 @@
-//! [`GearState`]: what gear compaction remembers between two choices: the windows, which zones have
+//! [`GearState`]: the memory of gear compaction between two choices: the windows, which zones have
 //! had their turn, and the other fields that are listed below.
 //!
 //! A window is stored as *id ranges*: the tables of one zone whose file ids lie between two bounds.

@@ -9,7 +9,7 @@
 //! - *Runs* of the deepest tier: its runs / `tier_most`.
 //! - *Bytes*: those of all levels above the last, over `share` percent of the last level, or over
 //!   the runs of two tiers in a small store. A slice is a small step, so this is held closely: a
-//!   tenth over the limit counts as much as twice the runs of a tier.
+//!   tenth over the limit counts like twice the runs of a tier.
 //! - *Zones*: where zones are few, slices go on although the bytes are below their limit. The fewer
 //!   free zones, the greater the debt: it is 1 at [`Band::low`], and [`STOP`] where the next
 //!   memtable might have to wait. A sweep that has little to merge is not due for zones

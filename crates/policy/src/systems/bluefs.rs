@@ -21,7 +21,7 @@
 //!   store, a zone is divided evenly among several tables of one level.
 //! - Small tables of one level share a zone, each of them whole. The zone is empty when the last of
 //!   them is deleted.
-//! - Without a free zone, tables share what room there is. A greedy collector works when space is
+//! - Without a free zone, tables share the remaining room. A greedy collector works when space is
 //!   wanted, or few zones are spare ([`Greedy`]).
 //! - Tables that another system wrote stay where they are, until they are compacted or collected.
 //!

@@ -4,7 +4,7 @@
 //! | file | content |
 //! |---|---|
 //! | one for each system | its algorithm in words, and its parts in one constant, `PARTS` |
-//! | `leveldb` | what most systems have of LevelDB |
+//! | `leveldb` | the parts of LevelDB that most systems have |
 //! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
 //! | `gear_parameters` | those of gear compaction alone |
 //! | `parts` | the parts of a row |

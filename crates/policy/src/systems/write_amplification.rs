@@ -2,9 +2,9 @@
 //! in closed form, by the shape of the tree, for random overwrites of a store of `live` bytes.
 //!
 //! - *Levels.* Level 0 is merged as a whole, which writes it and level 1. A byte then goes down
-//!   level by level, and meets in each as many bytes as that level is larger than the one above:
-//!   the sum over levels of `1 + size of the level / size of the one above`. The last level is as
-//!   large as the live data.
+//!   level by level, and meets in each older bytes in the ratio of that level to the one above: the
+//!   sum over levels of `1 + size of the level / size of the one above`. The last level is as large
+//!   as the live data.
 //! - *Tiers.* Each tier writes a byte once. The last level is written whole when the deepest tier
 //!   goes down: `tiers + 1 + live / deepest tier`.
 //! - *Slices* ([`Row::Sliced`]): `tiers + 1 / (2 share) + 1`, where the deepest tier is held at a

@@ -30,8 +30,8 @@
 //! write pointer may read as zeros or as 0xff, for example. In others it expects that of
 //! [`ZoneTable`](crate::ZoneTable): closing an empty zone must fail, for example.
 //!
-//! A broken rule is a panic. Its name, and what device it was tried on, is printed to standard
-//! error.
+//! A broken rule is a panic. Its name, and the device on which it was tried, are printed to
+//! standard error.
 
 mod appends;
 mod limits;

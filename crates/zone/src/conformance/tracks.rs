@@ -106,7 +106,8 @@ pub(super) fn a_guard_protects(subject: &mut Subject<'_>) {
     let (step, end) = (subject.step(), subject.geometry.blocks());
     let overlap = u64::from(tracks(subject).overlap);
     fill(subject, 1);
-    // The last tracks are valid; the guard before them has as many tracks as a write destroys.
+    // The last tracks are valid; the guard before them has the number of tracks that a write
+    // destroys.
     let valid = track(subject, overlap + 2);
     let guard = track(subject, 2);
     for (mark, at) in (2..).zip((0..guard).step_by(step as usize)) {

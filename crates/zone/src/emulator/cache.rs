@@ -195,7 +195,7 @@ impl Cache {
         self.sequential.get_mut(&zone).is_some_and(Pending::commit_reset)
     }
 
-    /// Remembers what stood where a conventional zone is about to be changed by a write.
+    /// Remembers the bytes of a conventional zone that a write is about to change.
     pub(super) fn overwrite(
         &mut self,
         zone: ZoneId,

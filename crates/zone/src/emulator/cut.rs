@@ -245,7 +245,7 @@ impl Drive {
         self.medium.write(zone, offset, &bytes)
     }
 
-    /// Puts back, last overwrite first, what stood in a conventional zone: each block as it was
+    /// Puts back, last overwrite first, the old bytes of a conventional zone: each block as it was
     /// before the first of the overwrites after the last one that reached the medium.
     fn undo(
         &mut self,

@@ -112,7 +112,7 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// No faults; `seed` decides what chance will decide.
+    /// No faults; `seed` decides all that is random.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {

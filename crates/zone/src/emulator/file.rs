@@ -9,7 +9,7 @@
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. After a cut, the
 //! image must be in a state that a power cut of the drive could leave, unless the drive is
-//! unsynced. Besides syncing for flushes and forced writes, two rules serve this:
+//! unsynced. In addition to the syncs of flushes and forced writes, two rules serve this:
 //! - A zone with a pending reset is not written again before the reset is on the host's disk.
 //!   Otherwise the zone could be found full, without its durable bytes.
 //! - A zone becomes active only if the active limit would hold even if all zone states were lost
@@ -159,7 +159,7 @@ impl FileMedium {
         if size < header.image_len() {
             return Err(DeviceError::Geometry(GeometryError {
                 what: "size",
-                expected: format!("at most what fits the {size} bytes of {}", name()),
+                expected: format!("at most the {size} bytes of {}", name()),
                 got: format!("{} bytes with header and table", header.image_len()),
             }));
         }

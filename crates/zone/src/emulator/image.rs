@@ -1,9 +1,9 @@
 //! [`Header`]: encodes and decodes the header and the zone table of drive images.
 //! `docs/format/image.md` has the layout.
 //!
-//! Pure: bytes in, values out, and back. Decoding does not panic, whatever the bytes are: it
-//! returns a [`Flaw`]. Encoding panics if there are more than [`RUNS_MAX`] runs of conventional
-//! zones; the caller checks that.
+//! Pure: bytes in, values out, and back. Decoding does not panic on any bytes: it returns a
+//! [`Flaw`]. Encoding panics if there are more than [`RUNS_MAX`] runs of conventional zones; the
+//! caller checks that.
 //!
 //! A decoded header has a valid geometry. A decoded zone is in a state that a zone of its type and
 //! capacity can have; the limits of open and active zones are not checked here. Images of versions

@@ -136,8 +136,8 @@ impl Medium {
         }
     }
 
-    /// A copy in memory: in constant time of a medium in memory, else by reading what `written`
-    /// says of each zone, in bytes.
+    /// A copy in memory: in constant time of a medium in memory, else by reading the first bytes of
+    /// each zone, up to the length in `written`.
     pub(super) fn copy(
         &self,
         geometry: &Geometry,

@@ -13,8 +13,8 @@
 //! | `medium` | the bytes, wherever they are kept |
 //! | `memory` | the bytes in memory |
 //! | `file`, `image` | the bytes in an image, and its format |
-//! | `destroyed` | what destroyed blocks read as |
-//! | `host`, `host_file` | what of an image has reached the host's disk |
+//! | `destroyed` | bytes that a read of destroyed blocks returns |
+//! | `host`, `host_file` | the part of an image that has reached the host's disk |
 //! | `snapshot` | copies of the drive at a moment, whose power can be cut |
 //! | `drives` | several drives, watched and cut together |
 //! | `timing` | how a model of [`timing`](crate::timing) tells when requests complete |

@@ -86,9 +86,9 @@ pub(super) fn report(node: &File, sector: u64, count: usize) -> io::Result<Vec<R
         let zones = (count - found.len()).min(BATCH) as u32;
         let head = Head { sector, zones, flags: 0 };
         let mut report = Box::new(Report { head, zones: [RawZone::default(); BATCH] });
-        // SAFETY: the call takes a pointer to a head and an array of as many zones as the head
-        // says, at most `BATCH`, which the array has. All fields are integers, so that any bytes
-        // that the kernel writes are a value of their types.
+        // SAFETY: the call takes a pointer to a head and an array of the number of zones that the
+        // head says, at most the array's `BATCH`. All fields are integers, so that any bytes that
+        // the kernel writes are a value of their types.
         unsafe { rustix::ioctl::ioctl(node, Updater::<REPORT, Report>::new(&mut report))? };
         let got = (report.head.zones as usize).min(zones as usize);
         let zones = report.zones[..got].iter().map(|zone| {

@@ -95,7 +95,7 @@ pub(super) fn report(geometry: &Geometry, zone: ZoneId, raw: &RawZone) -> ZoneRe
         4 => ZoneState::Closed,
         0xd => ZoneState::ReadOnly,
         0xe => ZoneState::Full,
-        // 0xf, and what later kernels may have: a zone that cannot be used.
+        // 0xf, and values of later kernels: a zone that cannot be used.
         _ => ZoneState::Offline,
     };
     let (start, capacity) = (geometry.zone_start(zone), geometry.zone_capacity(zone));

@@ -15,7 +15,7 @@
 //!
 //! A model is attached to an emulated drive by
 //! [`Emulator::set_timing`](crate::Emulator::set_timing). It decides when requests complete, not
-//! what they do. The emulated drive must have the geometry that [`Drive::geometry_of`] gives for
+//! their effects. The emulated drive must have the geometry that [`Drive::geometry_of`] gives for
 //! the same drive at the same scale; with a model from [`Drive::plain_timing`] it must be a device
 //! without zones, of blocks of 4 KiB. `docs/drives.md` has the formulas, and the parts that are not
 //! modelled.

@@ -81,7 +81,7 @@ impl Region {
     }
 }
 
-/// A measurement: what fio would be told to do.
+/// A measurement: the settings that fio would get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The request that is repeated.

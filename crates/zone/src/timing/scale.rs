@@ -2,8 +2,8 @@
 //! time and memory. The small drive is to behave like the large one.
 //!
 //! At `1/n` the sizes of a drive, such as those of zones, tracks and caches, are an n-th. A
-//! [`ScaleMode`] says what else is divided by n: delays or bandwidths. Blocks do not shrink, nor do
-//! counts, such as those of zones, dies, or commands in a queue.
+//! [`ScaleMode`] tells the other values that are divided by n: delays or bandwidths. Blocks do not
+//! shrink, nor do counts, such as those of zones, dies, or commands in a queue.
 //!
 //! Quotients are rounded down. The code that uses a scale may round further, to whole blocks, or
 //! keep a least value. The text of a scale has no mode: it is read as [`ScaleMode::Delays`].

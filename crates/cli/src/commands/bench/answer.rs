@@ -134,7 +134,8 @@ impl Run {
         writeln!(f)
     }
 
-    /// Writes what of the latencies was waiting for a client, where operations had arrivals.
+    /// Writes the part of the latencies that was waiting for a client, where operations had
+    /// arrivals.
     fn write_arrivals(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = begin(&ARRIVALS_HEADER);
         for measurement in &self.measurements {

@@ -45,7 +45,7 @@ pub(super) enum Compress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum LogMode {
-    /// Each before it returns: what RocksDB does by default
+    /// Each before it returns: RocksDB's default
     Written,
     /// When enough has gathered, or after 100 ms: RocksDB's `manual_wal_flush`
     Gathered,

@@ -79,7 +79,7 @@ impl Restore {
         })
     }
 
-    /// Refuses at once what cannot fit. Zones may leave less.
+    /// Refuses at once files that cannot fit. Zones may leave less.
     fn check_space(&self, opened: &Opened, manifest: &Manifest) -> Result<(), Failure> {
         let (needed, room) = (ByteCount(manifest.bytes()), opened.store().space().for_puts);
         if needed <= room {

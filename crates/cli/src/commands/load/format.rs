@@ -196,7 +196,7 @@ pub(super) fn parse_json(line: &[u8]) -> Result<Line, Failure> {
     }
     let Fields(fields) = serde_json::from_slice::<Fields<Value>>(line)
         .map_err(|error| wrong(format_args!("a JSON object: {error}")))?;
-    // The sums that end what `scan --json` prints.
+    // The sums that end the output of `scan --json`.
     if let [(name, Value::Object(_))] = &fields[..]
         && name == "total"
     {

@@ -1,6 +1,6 @@
 //! The map of zones: a cell of three letters for each zone, or for several if there is no room.
 //!
-//! The first letter is the state, as in `terrace zones`. The second is what most live bytes are:
+//! The first letter is the state, as in `terrace zones`. The second is the kind of most live bytes:
 //! the level of a table, `L` for a log, `J`, `S`, `C`. The third is a bar for the live share of the
 //! zone's bytes. Colours add nothing to the letters. A drive without zones is shown by equal
 //! stretches.

@@ -142,7 +142,7 @@ pub(super) fn contents(store: &Arc<dyn Store>, id: FileId) -> Vec<u8> {
 pub(super) fn assert_contents(store: &Arc<dyn Store>, id: FileId, expected: &[u8]) {
     let found = contents(store, id);
     let differ = found.iter().zip(expected).position(|(a, b)| a != b);
-    assert_eq!(differ, None, "file {id} differs from what was appended, at this offset");
+    assert_eq!(differ, None, "file {id} differs from the appended bytes, at this offset");
     assert_eq!(found.len(), expected.len(), "the length of file {id}");
 }
 

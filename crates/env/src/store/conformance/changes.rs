@@ -72,7 +72,7 @@ fn trim_gives_back(store: &Arc<dyn Store>) {
         refused!(read(&*reader, start * BLOCK, end * BLOCK), StoreError::OutOfRange { .. });
     }
     for (start, end) in [(2 * BLOCK, 4 * BLOCK), (11 * BLOCK, bytes.len() as u64)] {
-        let found = read(&*reader, start, end).expect("a read beside the trims");
+        let found = read(&*reader, start, end).expect("a read during the trims");
         assert!(found == bytes[start as usize..end as usize], "bytes {start}..{end}");
     }
     commit(store, |t| t.trim(id, 0, bytes.len() as u64));

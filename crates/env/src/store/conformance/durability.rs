@@ -14,12 +14,12 @@ use crate::store::{FileKind, StoreError};
 use crate::{FileId, Store};
 
 pub(super) const CHECKS: &[DurableCheck] = &[
-    ("what was committed is found again", committed_is_found),
-    ("what was sealed survives a power cut without a sync", sealed_survives),
-    ("a log keeps what was synced and a prefix of the rest", log_prefix),
-    ("a log keeps what was written when the process ends", log_written),
-    ("what was written and not synced is cut like any tail", written_is_volatile),
-    ("a client's file keeps what was synced", client_prefix),
+    ("committed files are found again", committed_is_found),
+    ("sealed files survive a power cut without a sync", sealed_survives),
+    ("a log keeps its synced bytes and a prefix of the rest", log_prefix),
+    ("a log keeps its written bytes when the process ends", log_written),
+    ("bytes written and not synced are cut like any tail", written_is_volatile),
+    ("a client's file keeps its synced bytes", client_prefix),
     ("a file that was not committed is gone after a power cut", uncommitted_is_gone),
     ("a log goes on after what survived of it", log_goes_on),
     ("every kind of change survives a power cut", changes_survive),
@@ -128,7 +128,7 @@ fn log_written(subject: &mut dyn Subject) {
              bytes that are no such prefix",
             found.len()
         );
-        // It goes on there, and a power cut then finds what it should.
+        // It goes on there, and a power cut then leaves the right contents.
         let mut log = store.reopen(id).expect("an unsealed log reopens");
         log.append(b"behind").expect("an append");
         log.sync().expect("a sync");

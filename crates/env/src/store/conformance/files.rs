@@ -53,7 +53,7 @@ fn reads_unsealed(store: &Arc<dyn Store>) {
             writer.append(&bytes).expect("an append");
             all.extend_from_slice(&bytes);
             assert_eq!(writer.len(), all.len() as u64);
-            assert_eq!(reader.len(), all.len() as u64, "what an older handle of a {kind:?} sees");
+            assert_eq!(reader.len(), all.len() as u64, "an older handle of a {kind:?} sees all");
             assert!(read(&*reader, 0, all.len() as u64).expect("a read") == all);
             assert_contents(store, writer.id(), &all);
             let info = store.info(writer.id()).expect("a committed file");

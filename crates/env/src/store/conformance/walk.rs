@@ -284,7 +284,7 @@ impl Walk {
         self.writers.keys().any(|file| self.files[*file].model == id)
     }
 
-    /// Whether a name's file is being written: what deleting it would do is left open.
+    /// Whether a name's file is being written: the contract leaves open the effect of its deletion.
     fn is_named_writer(&self, name: &str) -> bool {
         self.model.lookup(name).is_some_and(|id| self.is_written(id))
     }

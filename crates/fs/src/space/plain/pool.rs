@@ -128,10 +128,10 @@ impl Pool for PlainPool {
         }
     }
 
-    /// The lease must leave as much as it takes. A log is made ahead with the size that the active
-    /// log is going to have, about half of which is written: the remaining blocks are enough for
-    /// the other half. And leases that are not needed yet never take more than half of the free
-    /// blocks.
+    /// The lease may take at most half of the available blocks. A log is made ahead with the size
+    /// that the active log is going to have, about half of which is written: the remaining blocks
+    /// are enough for the other half. And leases that are not needed yet never take more than half
+    /// of the free blocks.
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
         let pool = Arc::clone(&self);
         let mut state = pool.state.lock();

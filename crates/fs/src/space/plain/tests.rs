@@ -175,7 +175,7 @@ fn what_is_reserved_is_nobody_elses() {
         std::iter::from_fn(|| Arc::clone(&pool).lease_at_once(&all)).collect();
     let own = Ask { least: 512, left: Some(ByteCount::mib(2)), reservation: reserved.id(), ..all };
     assert!(Arc::clone(&pool).lease_at_once(&Ask { reservation: 0, ..own.clone() }).is_none());
-    let region = Arc::clone(&pool).lease_at_once(&own).expect("what was set aside");
+    let region = Arc::clone(&pool).lease_at_once(&own).expect("the blocks set aside");
     assert_eq!(region.rest().map(|(_, room)| room >= 512), Some(true));
     drop((region, reserved));
     assert_eq!(pool.room().reserved, ByteCount(0));
@@ -256,7 +256,7 @@ impl Turns {
                 let left = (*may_take).min(self.left) * BLOCK as u64;
                 let ask = ask(Rank::Compaction, 1, Some(left), self.reserved.id());
                 *region = None;
-                *region = Some(Arc::clone(&self.pool).lease(&ask).expect("what was set aside"));
+                *region = Some(Arc::clone(&self.pool).lease(&ask).expect("the blocks set aside"));
             }
             let claimed = region.as_ref().and_then(|region| region.claim(blocks as u32));
             let claimed = u64::from(claimed.expect("a region that is not full").1);

@@ -10,7 +10,7 @@ use terrace_env::{ByteCount, ZoneId};
 use super::{Condition, Zone, ZonedPool};
 use crate::block::BLOCK;
 
-/// A part of the zones: how many they are, and what their bytes are.
+/// A part of the zones: their number, and the use of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpacePart {
     /// How many zones.

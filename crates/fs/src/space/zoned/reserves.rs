@@ -25,7 +25,7 @@
 //!
 //! The documentation of [`Reserves`] argues why this is enough, and where it is not.
 //!
-//! Pure. The [governor](super::governor) counts what reservations hold.
+//! Pure. The [governor](super::governor) counts the zones of reservations.
 
 use terrace_env::store::Rank;
 
@@ -55,7 +55,7 @@ pub(crate) const RECLAIM_RESERVE: u32 = 1;
 pub(crate) const COMPACTION_RESERVE: u32 = 3;
 /// Zones kept for the log of deletes.
 pub(crate) const URGENT_RESERVE: u32 = 1;
-/// Zones kept for flushes: as many as for compaction, for the same reasons.
+/// Zones kept for flushes: the same number as for compaction, for the same reasons.
 pub(crate) const FLUSH_RESERVE: u32 = 3;
 /// Zones that puts leave to deletes at most, one for each that readers pin: a flush of deletes
 /// fills one, and compaction cannot give it back meanwhile.
@@ -72,7 +72,7 @@ pub(crate) const PINNED_RESERVE: u32 = 4;
 /// 1. Reclaim turns slack into free zones, all but less than a zone of it, unless blocks are
 ///    pinned, set aside or damaged. It empties zones with dead blocks and, while writers wait,
 ///    zones with room. Only the room of the zone that reclaim writes to is left. One zone to copy
-///    to, `R`, is enough, because each victim gives back at least what it takes.
+///    to, `R`, is enough, because each victim gives back at least the blocks that it takes.
 /// 2. When a put is let in, at least `J + R + C + U + F` zones are free, in addition to the space
 ///    for its flush. If fewer are, room in partly written zones stands in for them, up to `C + U +
 ///    F`. So there is that much slack whenever no job runs, whatever jobs do later. The log takes
@@ -138,8 +138,8 @@ impl Reserves {
         }
     }
 
-    /// Zones of what `rank` must leave that room in partly written zones can stand in for. No room
-    /// is kept for reclaim and the journal.
+    /// The part of the zones that `rank` must leave for which room in partly written zones can
+    /// stand in. No room is kept for reclaim and the journal.
     pub(super) fn in_room(&self, rank: Rank) -> u32 {
         match rank {
             Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,

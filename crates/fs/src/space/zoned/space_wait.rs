@@ -1,6 +1,6 @@
 //! [`SpaceWait`]: how long a writer waits for space. It keeps time; the pool waits.
 //!
-//! | for what | how long |
+//! | waits for | how long |
 //! |---|---|
 //! | reclaim, a lease or an active slot | up to [`WAIT_MAX`] |
 //! | reclaim, while no zone comes free | up to [`IDLE_MAX`] |

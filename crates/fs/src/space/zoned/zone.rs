@@ -54,7 +54,7 @@ pub(crate) struct Zone {
     /// deleted before the mount nothing is known.
     pub(crate) levels_dead: u64,
     /// When the youngest of its bytes were written, in blocks written to the drive since the mount;
-    /// 0 before the mount. What reclaim has moved under its own stream is as old as before.
+    /// 0 before the mount. Blocks that reclaim has moved under its own stream keep their age.
     pub(crate) written_at: u64,
     /// The level and stream of the file that was written to it last.
     pub(crate) level: Option<u8>,

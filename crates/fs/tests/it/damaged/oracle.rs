@@ -1,7 +1,7 @@
 //! Oracle for a damaged store: the contents and errors that are allowed.
 //!
 //! Of a store that was closed, everything that was written and synced, or an error. Of one whose
-//! process was killed, what nothing vouches for may be missing; decision 0004 lists it.
+//! process was killed, unverified parts may be missing; decision 0004 lists it.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ fn read(store: &Arc<dyn Store>, file: &Known) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
-/// Judges a damaged store by what opening, reading and checking it say.
+/// Judges a damaged store by the results of opening, reading and checking it.
 pub(super) fn judge(
     specimen: &Specimen,
     case: Case,

@@ -193,7 +193,7 @@ impl Replay {
         segments.splice(at..at, vec![segment]);
     }
 
-    /// Takes a part out of the tree; what of its segment is left stays.
+    /// Takes a part out of the tree; the rest of its segment stays.
     fn take(&mut self, from: Place, part: &Part) -> Option<SegmentView> {
         let runs = &mut self.tree.levels[usize::from(from.level)].runs;
         let run = runs.iter_mut().find(|run| run.id == from.run)?;

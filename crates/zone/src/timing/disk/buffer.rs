@@ -3,7 +3,7 @@
 //!
 //! - A write that begins where a range of the same cause ends is joined to it. So a sequential
 //!   stream of one cause is one range.
-//! - A write that overlaps ranges is merged with them, whatever their causes are. The new range has
+//! - A write that overlaps ranges is merged with them, for any causes. The new range has
 //!   the cause of the write.
 //! - A range has the number of its oldest write, so that a flush can wait for the ranges with
 //!   numbers below its own. While a flush waits, a write that only touches a range that is older

@@ -89,8 +89,8 @@ impl Segments {
         self.kept.iter().any(holds).then_some(Hit::Cached)
     }
 
-    /// The host has taken `start..end` out of a cache. If that is what the head reads ahead, and
-    /// the head is still reading, it may go on for a segment's size beyond `end`.
+    /// The host has taken `start..end` out of a cache. If the head has read these bytes ahead, and
+    /// is still reading, it may go on for a segment's size beyond `end`.
     pub(super) fn taken(&mut self, surface: &Surface, now: u64, start: u64, end: u64) {
         let Some(ahead) = &mut self.ahead else { return };
         let reached = ahead.reached(surface, now);
