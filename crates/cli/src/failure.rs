@@ -64,7 +64,7 @@ pub(crate) struct Failure {
     pub(crate) kind: Kind,
     /// Message for people: the value expected, the value found, and advice.
     pub(crate) message: String,
-    /// Of a load: all lines of the input up to this one are stored, and durable.
+    /// After a failed load: all lines of the input up to this one are stored, and durable.
     pub(crate) stored_up_to_line: Option<u64>,
 }
 

@@ -99,7 +99,7 @@ impl Share {
 pub(crate) enum Mark {
     /// Holds nothing that counts, and can be taken.
     Free,
-    /// The same, but its old data are still there: it is reset when it is taken.
+    /// Free, but its old data are still there: it is reset when it is taken.
     Stale,
     /// Full, closed, or conventional.
     Resting,
@@ -107,7 +107,7 @@ pub(crate) enum Mark {
     Open,
     /// Can never be written again.
     ReadOnly,
-    /// Gone.
+    /// The zone is offline.
     Offline,
 }
 
@@ -127,7 +127,7 @@ impl Mark {
 /// One zone of the map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// Its state.
+    /// State of the zone.
     pub(crate) mark: Mark,
     /// Uses of its capacity, in bytes; in the order in which they are drawn.
     pub(crate) shares: Vec<(Share, u64)>,

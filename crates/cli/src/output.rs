@@ -26,7 +26,7 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// The same with the digits of the number in groups: `12,345 files`.
+/// A count and its noun, with the digits of the number in groups: `12,345 files`.
 pub(crate) fn counted_in_groups(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", HumanCount(count), if count == 1 { one } else { many })
 }
@@ -47,7 +47,7 @@ impl Output {
         self.json
     }
 
-    /// Where text or JSON for it goes.
+    /// The screen for text or JSON.
     pub(crate) fn screen(&self) -> Screen {
         if self.json { Screen::json() } else { Screen::text() }
     }

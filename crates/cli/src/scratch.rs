@@ -46,7 +46,7 @@ const BETWEEN: Duration = Duration::from_millis(5);
 pub(crate) struct Scratch {
     /// `None` once it is dropped.
     dir: Option<TempDir>,
-    /// Keeps it locked.
+    /// Keeps the directory locked.
     _lock: File,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Stretches {
 }
 
 impl Stretches {
-    /// Of the runs of a drive, in their order, without gaps.
+    /// The stretches of a drive's runs, which are in their order and without gaps.
     pub(crate) fn of(runs: &[RunUsage]) -> Self {
         let end = runs.last().map_or(0, |run| run.start.0 + run.size.0);
         let size = end.div_ceil(CELLS_MAX).next_power_of_two().max(SIZE_MIN);

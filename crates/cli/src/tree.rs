@@ -23,7 +23,7 @@ use crate::failure::{Failure, Kind};
 /// Something in a tree that is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Its path, relative to the root.
+    /// Path of the entry, relative to the root.
     pub(crate) path: Vec<u8>,
     /// Content of the entry.
     pub(crate) content: Content,
@@ -73,11 +73,11 @@ pub(crate) struct Skipped {
 /// Treatment of a file that cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// It is an error.
+    /// Such an entry is an error.
     Fail,
     /// A file that is too large is left out and counted, and any other one is an error.
     SkipLarge,
-    /// It is left out and counted.
+    /// Such an entry is left out and counted.
     Skip,
 }
 

@@ -27,9 +27,9 @@ pub struct Limit<T> {
 pub struct OutOfRange {
     /// Name of the option.
     pub option: Box<str>,
-    /// Its value.
+    /// Value of the option.
     pub got: Box<str>,
-    /// Its range.
+    /// Range of the option.
     pub expected: Box<str>,
     /// Why the range ends where it does.
     pub reason: &'static str,

@@ -29,7 +29,7 @@ const NAMED_MAX: usize = 3;
 pub struct LockHolder {
     /// The number of the process.
     pub pid: u32,
-    /// Its command line, or the beginning of it; empty if it cannot be read.
+    /// The command line of the process, or the beginning of it; empty if it cannot be read.
     pub command: String,
 }
 

@@ -7,8 +7,8 @@
 //! - [`Lines`]: an iterator over lines of text.
 //!
 //! Text beyond the limit, or bytes other than UTF-8 where text is wanted, are an error of the kind
-//! [`InvalidData`](io::ErrorKind::InvalidData), which says the expected and the found. It does not
-//! name the file or the line.
+//! [`InvalidData`](io::ErrorKind::InvalidData), which says the expected and the found value. It
+//! does not name the file or the line.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read};

@@ -40,7 +40,7 @@ struct State {
 #[derive(Clone, Copy)]
 pub(crate) struct Flush {
     number: u64,
-    /// Only flushes with numbers below this can have been carried out before it.
+    /// Only flushes with numbers below this can have been carried out before this flush.
     bound: u64,
 }
 

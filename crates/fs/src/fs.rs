@@ -51,7 +51,7 @@ pub struct Fs {
     pub(crate) access: Access,
     pub(crate) reclaimer: Option<Arc<Reclaimer>>,
     pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
-    /// Those of the devices, until the store is unmounted.
+    /// Claims of the devices, until the store is unmounted.
     pub(crate) claims: Mutex<Vec<Claim>>,
     /// The users of the store.
     pub(crate) users: Users,

@@ -89,7 +89,7 @@ impl Media {
         self.devices.iter()
     }
 
-    /// The same without a device that is lost.
+    /// All devices but a lost one, in the order of their numbers.
     pub(crate) fn present(&self) -> impl Iterator<Item = &Arc<Medium>> {
         self.devices.iter().take(if self.is_second_lost { 1 } else { usize::MAX })
     }

@@ -82,7 +82,8 @@ pub struct FreeSpace {
 const FRAGMENT_TABLES: u64 = 7;
 
 impl FreeSpace {
-    /// Of these free runs, on a device that holds `tables` tables of `bytes_of_tables` together.
+    /// The fragments of these free runs, on a device that holds `tables` tables of
+    /// `bytes_of_tables` together.
     #[must_use]
     pub fn of(free: &[Range<u64>], tables: u64, bytes_of_tables: u64) -> Self {
         let least = FRAGMENT_TABLES.saturating_mul(bytes_of_tables) / tables.max(1);

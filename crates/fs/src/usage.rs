@@ -36,9 +36,9 @@ pub enum ZoneUse {
     Data,
     /// Holds nothing that counts.
     Free,
-    /// Not used: conventional or too small.
+    /// The zone is not used: conventional or too small.
     Unused,
-    /// Not written any more, because the medium failed.
+    /// The zone is not written any more, because the medium failed.
     Retired,
 }
 

@@ -33,9 +33,9 @@ pub enum Action {
 /// An operation on the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Not later than it began.
+    /// A time not later than the call's beginning.
     pub start: Time,
-    /// Not earlier than it returned.
+    /// A time not earlier than the call's return.
     pub end: Time,
     /// The write or read.
     pub action: Action,

@@ -106,7 +106,7 @@ impl fmt::Display for Claim {
 pub struct Claims(Vec<Claim>);
 
 impl Claims {
-    /// Those of these plans.
+    /// The claims of these plans.
     #[must_use]
     pub fn new(claims: Vec<Claim>) -> Self {
         Self(claims)

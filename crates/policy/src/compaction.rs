@@ -46,9 +46,10 @@ pub enum Urgency {
 pub struct Pressure(pub f64);
 
 impl Pressure {
-    /// From here on writers are held back: early, so that it can be gentle.
+    /// Pressure from which on writers are held back: early, so that the delay can be gentle.
     pub const START: Self = Self(0.5);
-    /// Here they write as fast as compaction has been taking it; at 1, half as fast.
+    /// Pressure at which writers write as fast as compaction has been taking their data; at 1, half
+    /// as fast.
     pub const MATCH: Self = Self(0.75);
 
     /// Pressure of a `debt`: 0.5 at `start`, where writers begin to be held back, and 1 at `limit`,
@@ -66,13 +67,14 @@ impl Pressure {
 /// How writers are let in, as the tree stands.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub enum WriteRule {
-    /// As fast as the [`Pressure`] allows: in proportion to the work that a byte causes.
+    /// Writers write as fast as the [`Pressure`] allows: in proportion to the work that a byte
+    /// causes.
     Paced(Pressure),
-    /// As they come.
+    /// Writers are not slowed.
     Free,
     /// Each group of writes waits for [`WriteRule::DELAY`], as LevelDB has it.
     Delayed,
-    /// The same; and no memtable is begun before level 0 has fewer runs.
+    /// As `Delayed`, and no memtable is begun before level 0 has fewer runs.
     Stopped,
 }
 

@@ -91,7 +91,7 @@ pub struct GearOptions {
     pub windows: u32,
     /// About the bytes that an active compaction brings from level 0.
     pub level0_size: ByteCount,
-    /// Whose rules.
+    /// Rules of gear compaction: the variant.
     pub variant: GearVariant,
     /// Constants of [`GearVariant::Repaired`].
     pub repairs: GearRepairs,

@@ -45,7 +45,7 @@ impl Histogram {
         (used == bytes.len() && grows).then_some(histogram)
     }
 
-    /// Its bytes.
+    /// The bytes of the histogram.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

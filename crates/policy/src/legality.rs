@@ -28,7 +28,7 @@ use crate::tree::{LEVELS_MAX, RunView, Span, TreeView};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Illegal {
-    /// It takes nothing.
+    /// The plan takes nothing.
     #[error("a plan of at least one part, found none")]
     Empty,
     /// A part is not in the tree.

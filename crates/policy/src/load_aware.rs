@@ -87,14 +87,15 @@ const FLUSHES_AHEAD: u64 = 2;
 /// When compactions of a row are carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadRule {
-    /// When the row has them due.
+    /// Compactions run when the row has them due.
     #[default]
     Off,
-    /// When they pay.
+    /// Compactions run when they pay.
     Aware,
-    /// As long as there is anything to merge.
+    /// Compactions run as long as there is anything to merge.
     Eager,
-    /// When the row has them due, and at rest as long as there is anything to merge.
+    /// Compactions run when the row has them due, and at rest as long as there is anything to
+    /// merge.
     Idle,
 }
 

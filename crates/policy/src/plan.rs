@@ -88,10 +88,10 @@ pub struct Grandparent {
 /// Where outputs end. Always between two user keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// When they have grown to this.
+    /// Size at which outputs end.
     pub size: ByteCount,
-    /// Before each of these, in key order: no output has keys on both sides of one. They also end
-    /// where they would reach over something else in the run they go to. A key that lies before the
+    /// Keys before which outputs end, in order: no output has keys on both sides of one. Outputs
+    /// also end where they would reach over something else in their run. A key that lies before the
     /// route ends the table that an earlier route of the same destination has left open.
     pub keys: Vec<Key>,
     /// Tables of the next level that outputs may overlap, in key order; also those between the last
@@ -103,7 +103,7 @@ pub struct Cut {
     /// the output ends for another reason than its grandparents. LevelDB counts so: its outputs are
     /// a little smaller.
     pub carry_overlap: bool,
-    /// At the next end of a grandparent, when they have grown to this. A later compaction of such
+    /// Size from which on outputs end at the next end of a grandparent. A later compaction of such
     /// an output reads no grandparent of which the output overlaps only a small part.
     pub aligned_from: ByteCount,
 }
@@ -128,8 +128,8 @@ pub struct Route {
     pub to: Place,
     /// The stream its tables are written to. With the place, the destination.
     pub stream: u16,
-    /// Where its tables end. A table that comes from an earlier route of the same destination ends
-    /// by this from here on.
+    /// Where the tables of the route end. From here on, a table that comes from an earlier route of
+    /// the same destination ends by this cut, too.
     pub cut: Cut,
 }
 

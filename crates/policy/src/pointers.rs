@@ -20,7 +20,7 @@ impl Pointers {
         self.0.get(level).map_or(&[], Vec::as_slice)
     }
 
-    /// The same, with a level's turn elsewhere.
+    /// These pointers, with a level's turn elsewhere.
     pub(crate) fn moved(&self, level: usize, to: &[u8]) -> Self {
         let mut moved = self.clone();
         moved.0[level] = to.to_vec();

@@ -32,7 +32,7 @@ const SPARE_MAX: u32 = 8;
 pub struct Supply {
     /// Zones that can hold files.
     pub zones: u32,
-    /// Free ones.
+    /// Free zones.
     pub free: u32,
     /// Free zones that new data may take: those not kept for more urgent ranks.
     pub spare: u32,
@@ -80,13 +80,13 @@ pub struct CandidateZone {
 /// Which zones a policy has to see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sight {
-    /// Those with the fewest live bytes.
+    /// Candidates with the fewest live bytes.
     #[default]
     FewestLive,
-    /// Where there are more than a view shows: a sample, evenly spread over the order of live
-    /// bytes.
+    /// If there are more candidates than a view shows: a sample, evenly spread over the order of
+    /// live bytes.
     Spread,
-    /// All, which takes as long as there are many.
+    /// All candidates; the time grows with their number.
     All,
 }
 

@@ -80,7 +80,7 @@ use crate::zones::ZonesSource;
 /// The parameters of sliced compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlicedOptions {
-    /// Those of the tiers. The last level is the last of `levels`; `jobs` and `along_max` have
+    /// Parameters of the tiers. The last level is the last of `levels`; `jobs` and `along_max` have
     /// no effect.
     pub tiers: TieredOptions,
     /// How large the tiers grow together, in percent of the last level.

@@ -81,9 +81,9 @@ use crate::tree::{RunView, SegmentView, Span, TreeView};
 /// Bytes of a band's histogram (thesis, section 3.2.3).
 const HISTOGRAM_MAX: ByteCount = ByteCount::kib(4);
 
-/// From which share of the store's space on, taken by tables, fewer overlaps start a compaction,
-/// and from which on any does. A third of the space is left for dead tables that are still read,
-/// for level 0 and for the outputs of a merge.
+/// Shares of the store's space taken by tables: from the first on fewer overlaps start a
+/// compaction, from the second on any overlap does. A third of the space is left for dead tables
+/// that are still read, for level 0 and for the outputs of a merge.
 const FULL: (f64, f64) = (0.4, 0.65);
 
 /// The most bands that change their run with one commit, which writes their annotations anew.
@@ -94,14 +94,15 @@ const MOVES_MAX: usize = 64;
 pub struct BandsOptions {
     /// How many runs in level 0 start a compaction.
     pub level0_runs: usize,
-    /// From how many on writers are held back; and how many go down together at most.
+    /// Number of runs in level 0 from which on writers are held back; and the most runs that go
+    /// down together.
     pub level0_slow: usize,
     /// How many there should be at most.
     pub level0_stop: usize,
     /// How writers are held back.
     pub throttle: Throttle,
-    /// From how many others on that one band of level 1 overlaps, a compaction within level 1
-    /// begins; `None`: twice the square root of the number of its bands.
+    /// Number of other bands that one band of level 1 overlaps, from which on a compaction within
+    /// level 1 begins; `None`: twice the square root of the number of its bands.
     pub overlap_bands: Option<usize>,
     /// The size of a table: of a band.
     pub table_size: ByteCount,
@@ -197,7 +198,7 @@ impl Bands {
         self.merge(tree, &[], level1.with_newer(band))
     }
 
-    /// From how many overlaps of one band on level 1 is due.
+    /// Number of overlaps of one band from which on level 1 is due.
     fn overlaps_max(&self, tree: &TreeView) -> usize {
         let bands = || Level::of(tree, ordered(tree)).bands().count();
         let own = self.options.overlap_bands.unwrap_or_else(|| (4 * bands()).isqrt());

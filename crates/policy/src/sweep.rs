@@ -56,7 +56,7 @@ pub const TAIL_STREAM: u16 = LEVEL_STREAM_FIRST + LEVELS_MAX as u16;
 /// The parameters of lifetime-leveling compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepOptions {
-    /// Those of leveled compaction.
+    /// Parameters of leveled compaction.
     pub leveled: LeveledOptions,
     /// Step 3: how many further tables of a level go down together at most.
     pub extra_tables: usize,

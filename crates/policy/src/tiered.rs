@@ -76,7 +76,7 @@ use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 pub struct TieredOptions {
     /// How many runs of a level go down together.
     pub runs: usize,
-    /// From how many runs in level 0 on writers are held back.
+    /// Number of runs in level 0 from which on writers are held back.
     pub level0_slow: usize,
     /// How many there should be at most.
     pub level0_stop: usize,
@@ -153,7 +153,7 @@ impl Tiered {
         (self.last(tree) > 1 && self.options.along_max > 0).then(|| self.last(tree) - 1)
     }
 
-    /// All runs of a level into the next one.
+    /// A merge of all runs of a level into the next one.
     fn down(&self, tree: &TreeView, level: usize, reason: Reason) -> Option<Choice> {
         let runs: Vec<(usize, &RunView)> =
             tree.runs(level).iter().map(|run| (level, run)).collect();
@@ -171,7 +171,7 @@ impl Tiered {
         }
     }
 
-    /// All runs of a level into the next one, and nothing else.
+    /// A merge of all runs of a level into the next one, and of nothing else.
     pub(crate) fn down_whole(&self, tree: &TreeView, level: usize) -> Option<Choice> {
         self.down(tree, level, Reason::Nothing)
     }

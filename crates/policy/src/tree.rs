@@ -158,7 +158,7 @@ impl SegmentView {
 /// rest of its bytes is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SetView {
-    /// Its name: its first table, whether that is still there or not.
+    /// The name of the set: its first table, whether that is still there or not.
     pub id: FileId,
     /// How many tables it had.
     pub tables: u32,
@@ -172,9 +172,9 @@ pub type Segments<'a> = ChunkedSlice<'a, SegmentView>;
 /// A sorted run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunView {
-    /// Its age rank within the level.
+    /// The run's age rank within the level.
     pub id: RunId,
-    /// In key order, without overlap; never empty. Shared with the views of other moments.
+    /// Segments in key order, without overlap; never empty. Shared with the views of other moments.
     pub segments: Chunked<SegmentView>,
 }
 
@@ -204,7 +204,7 @@ impl RunView {
 /// A level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LevelView {
-    /// Newest first.
+    /// Runs, newest first.
     pub runs: Vec<RunView>,
 }
 
@@ -225,7 +225,7 @@ impl LevelView {
 /// A tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeView {
-    /// From the newest to the oldest; levels at the end may be missing.
+    /// Levels from the newest to the oldest; levels at the end may be missing.
     pub levels: Vec<LevelView>,
 }
 

@@ -40,16 +40,16 @@ pub struct ExtentView {
     pub file: FileId,
     /// The zone.
     pub zone: ZoneId,
-    /// How much.
+    /// Bytes of the extent.
     pub size: ByteCount,
 }
 
 /// Where files lie. Empty over a plain directory, which has no zones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZonesView {
-    /// By zone.
+    /// Zones, by number.
     zones: Vec<ZoneView>,
-    /// By file; of one file, as they follow each other in it.
+    /// Extents by file; those of one file in its order.
     extents: Vec<ExtentView>,
 }
 
@@ -96,7 +96,7 @@ pub trait ZonesSource: Send + Sync + Debug {
     }
 }
 
-/// Where nothing is known of zones, or there are none.
+/// A source for stores without zones, or with unknown ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoZones;
 

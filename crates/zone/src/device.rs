@@ -53,7 +53,7 @@ use crate::{DeviceError, Geometry, ZoneType};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZoneState {
-    /// Nothing is written.
+    /// The zone is empty.
     Empty,
     /// Opened by a write; the device may close it.
     ImplicitlyOpen,
@@ -114,9 +114,9 @@ pub struct ZoneReport {
     pub zone: ZoneId,
     /// Whether it must be written sequentially.
     pub zone_type: ZoneType,
-    /// Its state.
+    /// State of the zone.
     pub state: ZoneState,
-    /// Its first block.
+    /// First block of the zone.
     pub start: Lba,
     /// Writable logical blocks.
     pub capacity: u64,
@@ -197,7 +197,7 @@ pub enum Completion {
 
 /// A device.
 pub trait Device: Send + Sync + 'static {
-    /// Its shape.
+    /// The shape of the device.
     fn geometry(&self) -> &Geometry;
 
     /// The state of `count` zones from `first` on; fewer at the end of the device.

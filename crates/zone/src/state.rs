@@ -26,7 +26,7 @@ use crate::{DeviceError, Geometry, ZoneReport, ZoneState, ZoneType};
 /// State that the machine keeps of one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneStatus {
-    /// Its state.
+    /// State of the zone.
     pub state: ZoneState,
     /// Logical blocks written, from the zone's start. A zone that was finished early keeps it:
     /// blocks beyond were never written. Always zero for a conventional zone.

@@ -182,7 +182,7 @@ fn space_value(db: &Db, space: KeySpaceId) -> Value {
     db.key_space_name(space).map_or_else(|| json!(space.0), Value::from)
 }
 
-/// The same in words.
+/// A key space in words.
 fn space_name(db: &Db, space: KeySpaceId) -> String {
     let name = db.key_space_name(space);
     let named = name.map(|name| format!("key space `{}`", Escaped(name.as_bytes())));

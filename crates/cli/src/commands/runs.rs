@@ -22,10 +22,10 @@ use crate::stretches::Stretches;
 
 /// A device without zones.
 pub(crate) struct DeviceRuns {
-    /// Its number in the store.
+    /// The device's number in the store.
     device: DeviceId,
     layout: Layout,
-    /// Its runs, from its start to its end.
+    /// The runs of the device, from its start to its end.
     runs: Vec<RunUsage>,
     /// The free ones in numbers, if the device holds the tables.
     free: Option<FreeSpace>,

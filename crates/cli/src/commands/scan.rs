@@ -99,7 +99,7 @@ impl Scan {
         skip::tell(&db, &scan.left_out, self.hex, output)
     }
 
-    /// The same, by the process that has the store open.
+    /// Scans by the process that has the store open.
     fn scan_live(&self, live: Live, output: &Output) -> Result<(), Failure> {
         self.skip.check_alone(live.owner())?;
         let mut printed = Printed::default();

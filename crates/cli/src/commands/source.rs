@@ -24,7 +24,7 @@ const TRIES: u32 = 3;
 pub(crate) enum Source {
     /// The store is open here.
     Alone(Db),
-    /// Another process has it open.
+    /// Another process has the store open.
     Owner(Box<Live>),
 }
 
@@ -40,7 +40,7 @@ impl Asked {
         Self { pid: owner.pid, command: owner.command.clone() }
     }
 
-    /// It in words.
+    /// The source in words.
     pub(crate) fn line(&self) -> String {
         format!("open in process {}, `{}`, which was asked", self.pid, self.command)
     }

@@ -271,7 +271,7 @@ impl Target {
         self.opened(access, &Under::default(), false)
     }
 
-    /// The same; if the store is in use, the error does not say how to look at it.
+    /// Opens the store; if it is in use, the error does not say how to look at it.
     pub(super) fn db_quietly(&self, access: Access) -> Result<Db, Failure> {
         self.open(access, &Under::default(), false).map_err(|failure| self.named(failure))
     }
@@ -281,7 +281,8 @@ impl Target {
         self.opened(Access::ReadWrite, under, false)
     }
 
-    /// The same; where there is a file system without a store, it makes one if `create`.
+    /// Opens the store for writing; where there is a file system without a store, it makes one if
+    /// `create`.
     pub(crate) fn db_made(&self, under: &Under, create: bool) -> Result<Db, Failure> {
         self.opened(Access::ReadWrite, under, create)
     }

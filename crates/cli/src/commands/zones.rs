@@ -126,7 +126,7 @@ fn dead_name(layout: Layout) -> &'static str {
     }
 }
 
-/// The same for the device of tables, if there is one.
+/// The name of dead bytes on the device of tables, if there is one.
 pub(crate) fn dead_name_of(devices: &[DeviceUsage]) -> &'static str {
     let of_tables = devices.iter().find(|usage| usage.holds_tables);
     of_tables.map_or("dead", |usage| dead_name(usage.layout))
@@ -145,12 +145,12 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// Of a mounted store.
+    /// The zones of a mounted store.
     pub(crate) fn of(fs: &Fs) -> Result<Self, StoreError> {
         Ok(Self::of_map(ZoneMap::of(fs)?))
     }
 
-    /// Of a map.
+    /// The zones of a map.
     pub(crate) fn of_map(map: ZoneMap) -> Self {
         let digits = if map.has_names { Digits::Lifetimes } else { Digits::Levels };
         let plain = DeviceRuns::all(&map, digits);

@@ -34,7 +34,7 @@ impl ActorId {
 /// Reason why an actor waits.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
-    /// Nothing: it runs, or will when its time comes.
+    /// The actor waits for nothing: it runs, or will when its time comes.
     Nothing,
     /// A notification of the condition with this key, awaited at this place in the code.
     Condition(usize, &'static Location<'static>),
@@ -48,7 +48,7 @@ struct Actor {
     coroutine: Option<Coroutine>,
     stamp: u64,
     wait: Wait,
-    /// Where it waited last.
+    /// Place of the actor's last wait.
     place: Option<&'static Location<'static>>,
     timed_out: bool,
     cancelled: bool,

@@ -107,7 +107,7 @@ pub trait ReservedSpace: Send + Sync + 'static {
         true
     }
 
-    /// For the store that made it to find its own type again.
+    /// The value as `Any`, so that the store that made it finds its own type again.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
@@ -155,7 +155,7 @@ pub struct FileInfo {
     pub id: FileId,
     /// How it is written.
     pub kind: FileKind,
-    /// Its length in bytes; of an unsealed file, the bytes appended so far.
+    /// Length of the file in bytes; of an unsealed file, the bytes appended so far.
     pub size: u64,
     /// Whether it is sealed.
     pub sealed: bool,
@@ -315,8 +315,8 @@ pub trait FileWriter: Send {
     /// are no logs, the call does nothing and promises nothing.
     fn write_out(&mut self) -> Result<(), StoreError>;
 
-    /// The same, without waiting until the medium has it: it will have it soon, unless the process
-    /// ends at once.
+    /// Begins a [`write_out`](Self::write_out) without waiting for the medium. The medium has the
+    /// bytes soon, unless the process ends at once.
     fn begin_write_out(&mut self) -> Result<(), StoreError> {
         self.write_out()
     }

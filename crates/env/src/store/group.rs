@@ -41,7 +41,7 @@ pub struct PlacementGroup(Option<Box<dyn GroupSpace>>);
 
 /// State that a store keeps for a [`PlacementGroup`]; its drop ends the group.
 pub trait GroupSpace: Send + Sync + 'static {
-    /// For the store that made it to find its own type again.
+    /// The value as `Any`, so that the store that made it finds its own type again.
     fn as_any(&self) -> &dyn Any;
 }
 

@@ -115,9 +115,9 @@ impl WaitCause {
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::TreeDelay => "writers slowed: compactions are behind",
+            Self::TreeDelay => "writers slowed: compactions are late",
             Self::TreeStop => "writers stopped: level 0 is full",
-            Self::MemoryDelay => "writers slowed: flushes are behind",
+            Self::MemoryDelay => "writers slowed: flushes are late",
             Self::Memtables => "a flush: all memtables are full",
             Self::FlushSpace => "space for a memtable's flush",
             Self::LogSwitch => "all flushes: the log found no space",
@@ -145,7 +145,7 @@ impl WaitCause {
         }
     }
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// The place of the cause in [`ALL`](Self::ALL).
     pub(super) fn index(self) -> usize {
         match self {
             Self::TreeDelay => 0,

@@ -30,7 +30,7 @@ struct Entry {
 #[must_use = "a ledger that is dropped collects nothing"]
 pub struct WaitLedger {
     number: u64,
-    /// It belongs to its thread.
+    /// Keeps the ledger on its thread.
     _thread: PhantomData<*const ()>,
 }
 

@@ -54,13 +54,13 @@ impl Waits {
         self.0.is_empty()
     }
 
-    /// Those of a cause.
+    /// The waits of a cause.
     #[must_use]
     pub fn of(&self, cause: WaitCause) -> WaitStats {
         self.0.get(&cause).copied().unwrap_or_default()
     }
 
-    /// All, in the order in which they are reported.
+    /// All waits by cause, in the order in which they are reported.
     pub fn iter(&self) -> impl Iterator<Item = (WaitCause, WaitStats)> + '_ {
         self.0.iter().map(|(cause, stats)| (*cause, *stats))
     }
@@ -84,7 +84,7 @@ impl Waits {
         self.add(cause, WaitStats { count: 1, nanos, nanos_max: nanos });
     }
 
-    /// Together with others.
+    /// The sums of these waits and others.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         others.iter().for_each(|(cause, stats)| self.add(cause, stats));

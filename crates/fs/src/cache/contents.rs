@@ -47,7 +47,7 @@ type Rank = (u8, u64);
 #[derive(Debug)]
 struct CachedFile {
     level: u8,
-    /// It would not fit as a whole, under a policy that keeps whole files.
+    /// The file would not fit as a whole, under a policy that keeps whole files.
     refused: bool,
     blocks: BTreeMap<u32, Block>,
 }

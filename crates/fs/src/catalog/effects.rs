@@ -17,7 +17,7 @@ use super::{Extent, ExtentMap};
 pub struct Freed {
     /// The file.
     pub file: FileId,
-    /// Its map before the change. Readers that hold it still read these blocks.
+    /// The file's map before the change. Readers that hold it still read these blocks.
     pub map: Arc<ExtentMap>,
     /// The blocks.
     pub extents: Vec<Extent>,

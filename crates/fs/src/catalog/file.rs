@@ -40,11 +40,11 @@ pub struct FileRecord {
     pub kind: FileKind,
     /// Whether it is immutable.
     pub sealed: bool,
-    /// Its length in bytes. Of an unsealed log only the bytes that recoveries have found: later
-    /// ones are known from its frames.
+    /// Length of the file in bytes. Of an unsealed log only the bytes that recoveries have found:
+    /// later ones are known from its frames.
     pub size: u64,
-    /// Where its blocks are. The last extent of an unsealed log is a lease: it reaches as far as
-    /// the log may be written, not as far as it has been.
+    /// Places of the file's blocks. The last extent of an unsealed log is a lease: it reaches as
+    /// far as the log may be written, not as far as it has been.
     pub extents: Arc<ExtentMap>,
     /// The runs of a log, in order; at least one. Empty for other kinds.
     pub runs: Arc<[LogRun]>,

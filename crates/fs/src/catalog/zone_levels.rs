@@ -19,7 +19,7 @@ use crate::AddressSpace;
 pub struct Levels {
     /// How many they are.
     pub tables: u64,
-    /// Their levels, added up.
+    /// The levels of these tables, added up.
     pub sum: u64,
 }
 

@@ -23,7 +23,7 @@ use crate::media::Media;
 
 /// See the [module](self).
 pub(super) struct Joint {
-    /// Its first block, once a part is in it.
+    /// First block of the request, once a part is in it.
     first: Option<BlockAddr>,
     /// How many blocks it has.
     blocks: u32,

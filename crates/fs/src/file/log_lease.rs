@@ -38,7 +38,7 @@ pub(super) struct LogLease {
 }
 
 impl LogLease {
-    /// None yet; the request is `ask`.
+    /// A log without a lease; the request for the first one is `ask`.
     pub(super) fn new(
         volume: Arc<Volume>,
         file: Arc<OpenFile>,

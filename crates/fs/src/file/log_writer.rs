@@ -97,9 +97,9 @@ pub(crate) struct LogWriter {
     cause: Cause,
     meter: Option<Arc<AtomicU64>>,
     lease: LogLease,
-    /// After the frames that are written; those in flight come after it.
+    /// The end of the written frames; those in flight come after it.
     end: LogEnd,
-    /// In the order of the log.
+    /// Frames in flight, in the order of the log.
     in_flight: VecDeque<Flight>,
     /// Zones that have failed since a write succeeded.
     failures: u32,

@@ -50,9 +50,9 @@ pub(crate) struct FileState {
     pub(crate) pin: Arc<Pin>,
     pub(crate) body: Body,
     pub(crate) sealed: bool,
-    /// It has a writer.
+    /// The file has a writer.
     pub(crate) has_writer: bool,
-    /// Its writer has ended.
+    /// The file's writer has ended.
     pub(crate) finished: bool,
     /// The catalog has it, or is about to.
     pub(crate) committed: bool,

@@ -20,7 +20,7 @@ const PIECE: usize = 256 << 10;
 /// Bytes of a log after its last frame. Some of them may be on their way to the medium.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// All but the last are full.
+    /// Buffers with the bytes; all but the last are full.
     pieces: VecDeque<IoBuf>,
     /// Bytes at the front of the first piece that are written.
     written: usize,

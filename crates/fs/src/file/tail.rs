@@ -48,7 +48,7 @@ pub(crate) struct Chunk {
     pub(crate) at: u32,
     pub(crate) addr: BlockAddr,
     pub(crate) bytes: Arc<IoBuf>,
-    /// Its blocks are an extent of their own.
+    /// The blocks of the write are an extent of their own.
     pub(crate) alone: bool,
     /// The writer that waits for it takes it.
     pub(crate) ticket: Option<BlockTicket>,

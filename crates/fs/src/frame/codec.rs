@@ -111,7 +111,7 @@ pub fn encode_frame(
     encode_frame_of(binding, cursor, head, payload.len(), std::iter::once(payload), to);
 }
 
-/// The same for a payload in parts, which come to `len` bytes.
+/// Like [`encode_frame`], for a payload in parts, of `len` bytes together.
 ///
 /// # Panics
 /// If the payload is longer than [`PAYLOAD_MAX`].

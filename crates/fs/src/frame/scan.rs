@@ -51,7 +51,7 @@ struct Window {
 struct Broken {
     expected: String,
     got: String,
-    /// It can only be damage.
+    /// The block can only be damaged, not torn.
     damaged: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Ask {
     pub(crate) hint: PlacementHint,
     pub(crate) kind: FileKind,
     pub(crate) rank: Rank,
-    /// 0 without one.
+    /// The writer's reservation; 0 without one.
     pub(crate) reservation: ReservationId,
     /// The fewest blocks that are of use.
     pub(crate) least: u32,

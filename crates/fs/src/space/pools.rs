@@ -24,7 +24,7 @@ use crate::superblock::Role;
 /// The pool of a device, by the kind of the device.
 #[derive(Clone)]
 pub(crate) enum DevicePool {
-    /// With zones.
+    /// The pool of a device with zones.
     Zoned(Arc<ZonedPool>),
     /// Without: plain, or of shingled tracks.
     Plain(Arc<PlainPool>),
@@ -41,7 +41,7 @@ impl DevicePool {
 
 /// See the [module](self).
 pub(crate) struct Pools {
-    /// By the number of the device.
+    /// Pools by the number of the device.
     devices: Vec<Arc<dyn Pool>>,
     kinds: Vec<DevicePool>,
     /// The role of device 1, if there is one.

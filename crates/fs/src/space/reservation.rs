@@ -26,7 +26,7 @@ impl Reserved {
         Self { pool, id, left: Arc::new(AtomicU64::new(bytes.0)) }
     }
 
-    /// Its name in the pool.
+    /// The reservation's name in the pool.
     pub(crate) fn id(&self) -> ReservationId {
         self.id
     }

@@ -29,7 +29,7 @@ const OPTIONS_MAX: usize = 1024;
 /// Feature bits: abilities that a program needs to use the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// May be ignored.
+    /// Features that a program may ignore.
     pub compat: u64,
     /// Must be known to write.
     pub read_only_compat: u64,
@@ -148,7 +148,7 @@ impl fmt::Display for Shape {
 /// The role of device 1 of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// It holds the journal and all logs.
+    /// The device holds the journal and all logs.
     #[default]
     Log,
     /// Write-offloading: it holds tables that were written while compactions ran. Journal and logs
@@ -165,8 +165,8 @@ pub struct Member {
     pub layout: Layout,
     /// Bytes that can be written to it.
     pub capacity: ByteCount,
-    /// Where it was when the store was made, relative to device 0; empty if that was not said. At
-    /// most [`PATH_MAX`] bytes.
+    /// The path of the device when the store was made, relative to device 0; empty if it was not
+    /// given. At most [`PATH_MAX`] bytes.
     pub path: String,
 }
 
@@ -204,7 +204,7 @@ pub struct JournalHead {
 pub struct Splice {
     /// The sequence of the frame at `at`; the frame before it is the last one before the splice.
     pub sequence: u64,
-    /// Where the journal goes on.
+    /// The block at which the journal goes on.
     pub at: BlockAddr,
     /// The epoch of its frames from there on.
     pub epoch: u32,

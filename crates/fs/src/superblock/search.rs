@@ -36,7 +36,8 @@ const TAIL: u32 = 4;
 pub(super) struct Seen {
     pub(super) zone: ZoneId,
     pub(super) newest: Option<Superblock>,
-    /// One of another format version; in a sequential zone, one that is newer than `newest`.
+    /// A superblock of another format version; in a sequential zone, one that is newer than
+    /// `newest`.
     pub(super) foreign: Option<Foreign>,
     /// Broken blocks, counted as the head of this module says.
     pub(super) broken: u32,

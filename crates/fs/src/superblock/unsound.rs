@@ -13,7 +13,7 @@ use crate::ZonePlace;
 /// A block that should be a superblock, and is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unsound {
-    /// Where it is.
+    /// The place of the block.
     pub(crate) place: ZonePlace,
     /// A cut that may have left it.
     pub(super) cut: Option<Cut>,
@@ -22,9 +22,9 @@ pub(crate) struct Unsound {
 /// A power cut that leaves a block which is no superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// While the block was written.
+    /// The power was cut while the block was written.
     OfWrite,
-    /// While the device was formatted.
+    /// The power was cut while the device was formatted.
     OfFormat,
 }
 
@@ -43,11 +43,11 @@ impl Unsound {
 #[derive(Clone, Copy)]
 pub(super) struct Facts {
     pub(super) place: ZonePlace,
-    /// In a slot; otherwise in a zone of a log.
+    /// The block is in a slot; otherwise in a zone of a log.
     pub(super) in_slot: bool,
-    /// Nothing is written after it in its zone.
+    /// Nothing is written after the block in its zone.
     pub(super) is_last: bool,
-    /// It begins like a superblock.
+    /// The block begins like a superblock.
     pub(super) is_marked: bool,
     /// A superblock takes several physical blocks.
     pub(super) can_tear: bool,

@@ -75,8 +75,9 @@ impl Process {
         }
     }
 
-    /// Its arrivals from time 0 on, without end. `span`: how long they are to last, as far as is
-    /// known; a b-model without a span of its own divides this time, and then as much again.
+    /// The arrivals of the process from time 0 on, without end. `span`: how long they are to last,
+    /// as far as is known; a b-model without a span of its own divides this time, and then as much
+    /// again.
     #[must_use]
     pub fn instants(&self, seed: u64, span: Option<Duration>) -> Instants {
         match self {

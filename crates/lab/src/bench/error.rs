@@ -34,9 +34,9 @@ pub enum BenchError {
     /// An operation failed, or was answered wrongly.
     #[error("{work}: {source}")]
     Client {
-        /// During this work.
+        /// The work that failed.
         work: Work,
-        /// Why.
+        /// The cause.
         source: ClientError,
     },
     /// There was no telling which operation came next.
@@ -44,7 +44,7 @@ pub enum BenchError {
     Source(#[from] SourceError),
 }
 
-/// The first few.
+/// The first few problems, as text.
 fn list(problems: &[Problem]) -> String {
     let first = problems.iter().take(5).map(ToString::to_string);
     first.collect::<Vec<_>>().join("; ")

@@ -21,9 +21,9 @@ use crate::workload::{Kind, Tally, World};
 pub struct Latency {
     /// Half of the operations were quicker.
     pub p50: f64,
-    /// One in a hundred took longer.
+    /// The latency that one operation in a hundred exceeds.
     pub p99: f64,
-    /// One in a thousand took longer.
+    /// The latency that one operation in a thousand exceeds.
     pub p999: f64,
     /// The longest.
     pub max: f64,
@@ -74,7 +74,7 @@ pub struct Played {
     /// How long operations waited for a client after they had arrived, which is part of their
     /// latency; `None` of those that have no arrivals.
     pub arrival_wait: Option<Latency>,
-    /// By kind of operation, those that there were.
+    /// Latencies by kind of operation, for the kinds that there were.
     pub kinds: Vec<KindMeasurement>,
     /// Reads that rightly found nothing.
     pub misses: u64,

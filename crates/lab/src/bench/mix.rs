@@ -52,7 +52,7 @@ impl Mix {
         Self::FillSync,
     ];
 
-    /// Its name on the command line and in results.
+    /// The mix's name on the command line and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

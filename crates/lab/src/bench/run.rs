@@ -91,13 +91,13 @@ impl Run<'_> {
         Work::Mix(self.mix)
     }
 
-    /// One of its threads.
+    /// A thread of the mix.
     fn worker(&self, number: u64) -> Worker {
         let seed = self.plan.seed.rotate_left(16) ^ number;
         Worker::new(self.world, self.mix, self.plan.values, seed)
     }
 
-    /// Another sequence for each mix.
+    /// The mix's generator: each mix has another sequence.
     fn chance(&self) -> Random {
         Random::seeded(self.plan.seed.rotate_left(8) ^ self.mix as u64)
     }

@@ -31,7 +31,7 @@ impl Work {
         mixes.into_iter().chain(others.filter(move |name| !mixes.contains(name)))
     }
 
-    /// Its name on the command line and in results.
+    /// The work's name on the command line and in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

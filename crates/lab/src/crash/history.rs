@@ -33,11 +33,11 @@ pub(super) struct Change {
 /// Effect of a change on its key.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// It gets a value.
+    /// The key gets a value.
     Put(Vec<u8>),
-    /// It is deleted.
+    /// The key is deleted.
     Delete,
-    /// It is deleted, with all later keys before this one.
+    /// The key is deleted, with all later ones before this one.
     DeleteUntil(Vec<u8>),
 }
 

@@ -81,7 +81,8 @@ impl Setup {
         Self { geometry, second, format, options }
     }
 
-    /// The same on a drive of the kind that the system is made for, if such drives have no zones.
+    /// This set-up on a drive of the kind that the system is made for, if such drives have no
+    /// zones.
     #[must_use]
     pub fn at_home(mut self) -> Self {
         match self.options.system.map(|system| system.row) {
@@ -99,15 +100,15 @@ impl Setup {
             .unwrap_or_else(|error| panic!("the drive: {error}"))
     }
 
-    /// The same with `jobs` compactions at once.
+    /// This set-up with `jobs` compactions at once.
     #[must_use]
     pub fn with_jobs(mut self, jobs: u16) -> Self {
         self.options.system = self.options.system.map(|system| System { jobs, ..system });
         self
     }
 
-    /// The same with the thesis's buffers, smaller: three levels over a last one, writers that are
-    /// never held back, and a checker that compacts at rest.
+    /// This set-up with the thesis's buffers, smaller: three levels over a last one, writers that
+    /// are never held back, and a checker that compacts at rest.
     #[must_use]
     pub fn with_buffers(mut self) -> Self {
         self.options.system = self.options.system.map(|system| System {
@@ -119,7 +120,7 @@ impl Setup {
         self
     }
 
-    /// The same under another system.
+    /// This set-up under another system.
     #[must_use]
     pub fn under(mut self, row: Row) -> Self {
         self.options.system = self.options.system.map(|system| System {
@@ -195,7 +196,7 @@ impl Activity {
         }
     }
 
-    /// Both together.
+    /// The sums of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -229,7 +230,7 @@ pub struct Life {
     pub activity: Activity,
     /// All that was written, in earlier lives too.
     pub history: History,
-    /// Where it can be cut.
+    /// Points at which the life can be cut.
     pub cuts: Vec<CutPoint>,
     /// The drives after the store was closed.
     pub drives: Drives,

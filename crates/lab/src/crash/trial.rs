@@ -19,16 +19,16 @@ use super::life::{Birth, CutPoint, Life, Setup, live_on};
 pub struct Survivor {
     /// Batches it still holds.
     pub batches: usize,
-    /// Its next life, if it was to live on.
+    /// The store's next life, if it was to live on.
     pub life: Option<Life>,
 }
 
 /// A cut that the store did not come through.
 #[derive(Debug)]
 pub enum TrialFailure {
-    /// It could not be opened, read or written.
+    /// The store could not be opened, read or written.
     Store(terrace::Error),
-    /// It has entries that it must not have, or lacks entries that it must have.
+    /// The store has entries that it must not have, or lacks entries that it must have.
     State(Mismatch),
     /// The file system's check found problems.
     Check(String),
@@ -93,7 +93,7 @@ pub(super) fn judge(
     Ok(batches)
 }
 
-/// The same without writing anything.
+/// Like [`recover`], without writing anything.
 fn peek(
     drives: &Drives,
     setup: &Setup,

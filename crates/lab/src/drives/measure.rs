@@ -28,7 +28,7 @@ const WARM_UP_READS: u64 = 64;
 const COUNTED: u64 = 128 << 20;
 /// Requests that count at most, and at least.
 const REQUESTS: (u64, u64) = (3000, 64);
-/// Where a sequential job over the whole drive works.
+/// Number of places at which a sequential job over the whole drive works.
 const PLACES: u32 = 16;
 /// Zones that are reset or finished.
 const ZONES: u32 = 3;
@@ -38,7 +38,7 @@ const ZONES: u32 = 3;
 pub struct Measured {
     /// Requests that were counted.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of the requests.
     pub bytes: u64,
     /// The time they took together.
     pub elapsed: Duration,

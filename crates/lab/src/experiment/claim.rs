@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// In words.
+    /// The claim in words.
     pub text: String,
     /// The value that the paper states.
     pub published: f64,
@@ -63,7 +63,7 @@ pub enum Measure {
         series: String,
         /// The other series.
         when: String,
-        /// Its value.
+        /// The value that the other series reaches.
         reaches: f64,
     },
     /// `zones_between`: the share of occupied zones whose valid share, at the end, is between two

@@ -1,7 +1,7 @@
 //! Reads an [`Experiment`] from the text of its file, or refuses it at the first error.
 //!
 //! An error in the text comes with line and column. If the file has the right form, the error says
-//! the expected and the found. Otherwise it has the message of the TOML library.
+//! the expected and the found value. Otherwise it has the message of the TOML library.
 
 use std::io::ErrorKind;
 

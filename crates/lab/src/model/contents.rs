@@ -22,7 +22,7 @@ pub(super) type Spaces = Vec<Arc<Held>>;
 /// Expected contents of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
-    /// Now.
+    /// The present contents.
     pub(super) now: Spaces,
     /// Contents that survive any power cut, before the batches in `unsynced`.
     durable: Spaces,

@@ -35,13 +35,13 @@ impl KeyNumber {
 /// A range of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyRange {
-    /// All.
+    /// All keys.
     All,
-    /// Those that begin with a key.
+    /// Keys that begin with a key.
     Prefix(KeyNumber),
-    /// From a key up to, and without, another.
+    /// Keys from one up to, and without, another.
     Between(KeyNumber, KeyNumber),
-    /// From a key up to, and with, another.
+    /// Keys from one up to, and with, another.
     Through(KeyNumber, KeyNumber),
 }
 
@@ -109,7 +109,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The same change with its key space's number below `spaces`.
+    /// This change with its key space's number below `spaces`.
     pub(super) fn in_one_of(mut self, spaces: u8) -> Self {
         let (Self::Put { space, .. }
         | Self::PutExpiring { space, .. }

@@ -64,7 +64,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Both together.
+    /// The sums of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -10,9 +10,9 @@ use super::label::{Label, Unit};
 pub(super) struct Axis {
     /// Quantity along it, and its unit.
     pub(super) title: String,
-    /// Its lower end.
+    /// The axis's lower end.
     pub(super) from: f64,
-    /// Its upper end.
+    /// The axis's upper end.
     pub(super) to: f64,
     /// Factor from values to its unit.
     pub(super) factor: f64,

@@ -20,9 +20,9 @@ use super::svg::{Area, Failed, Svg, WIDTH, fine};
 
 /// A bar.
 struct Bar {
-    /// Above it.
+    /// The text above the bar.
     name: String,
-    /// From left to right; a metric that the run does not have takes no room.
+    /// Parts of the bar, from left to right; a metric that the run does not have takes no room.
     parts: Vec<f64>,
 }
 
@@ -35,7 +35,7 @@ enum Row {
 
 const BAR: f64 = 14.0;
 const MARGIN: f64 = 8.0;
-/// To the right of the longest bar: its value.
+/// Room for the value, to the right of the longest bar.
 const VALUE: f64 = 62.0;
 const LABELS: f64 = 17.0;
 

@@ -33,7 +33,7 @@ struct Entry {
     mark: Mark,
     series: usize,
     name: String,
-    /// Where it begins, and its line.
+    /// The place where the mark begins, and its line.
     at: (f64, usize),
 }
 

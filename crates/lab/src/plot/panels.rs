@@ -24,7 +24,7 @@ use super::svg::{Area, Failed, Svg, WIDTH, fine};
 pub(super) struct Panels {
     /// Above all of them.
     pub(super) legend: Legend,
-    /// From above.
+    /// Panels, from above.
     pub(super) panels: Vec<Panel>,
     /// How high each is, without its surroundings.
     pub(super) height: f64,
@@ -32,13 +32,13 @@ pub(super) struct Panels {
 
 /// A chart.
 pub(super) struct Panel {
-    /// Its own, where the lines are others than in other panels.
+    /// A legend of its own, where the lines are others than in other panels.
     pub(super) legend: Legend,
     /// Name that tells it from other panels, before the title of the upright axis.
     pub(super) name: String,
-    /// To the right.
+    /// The axis to the right.
     pub(super) x: Axis,
-    /// Upwards.
+    /// The axis upwards.
     pub(super) y: Axis,
     /// Lines of the panel.
     pub(super) lines: Vec<Line>,
@@ -65,7 +65,7 @@ pub(super) enum Along {
 pub(super) struct Line {
     /// Which series, which says how it looks.
     pub(super) series: usize,
-    /// From left to right.
+    /// Points, from left to right.
     pub(super) points: Vec<(f64, f64)>,
     /// Texts at the points; `None`: the points are not marked.
     pub(super) marks: Option<Vec<String>>,
@@ -79,7 +79,7 @@ const MARGIN: f64 = 8.0;
 const RIGHT: f64 = 14.0;
 
 impl Panels {
-    /// Draws them.
+    /// Draws the panels.
     pub(super) fn paint(&self, title: &str, description: String) -> Result<Svg, Failed> {
         let titles: Vec<bool> = (0..self.panels.len()).map(|at| self.ends_axis(at)).collect();
         let height = |(panel, titled): (&Panel, &bool)| {
@@ -107,7 +107,7 @@ impl Panels {
 }
 
 impl Panel {
-    /// An empty one.
+    /// An empty panel.
     pub(super) fn new(x: Axis, y: Axis) -> Self {
         let (legend, name) = (Legend::default(), String::new());
         Self { legend, name, x, y, lines: Vec::new(), rules: Vec::new() }

@@ -110,7 +110,7 @@ impl<'a> Ratio<'a> {
         format!("Over {}, {}'s ratio {said}.", curve.over, self.system)
     }
 
-    /// Draws it.
+    /// Draws the ratio.
     pub(super) fn paint(&self, title: &str) -> Result<Svg, Failed> {
         let label = Label::of(self.metric);
         let text = format!("{}: {}, ratio to the others'", self.system, label.text);

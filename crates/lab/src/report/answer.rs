@@ -28,7 +28,7 @@ pub struct Answer {
     pub system: String,
     /// The variant and the phase, where the claim names them.
     pub setting: Option<String>,
-    /// Theirs.
+    /// The published value.
     pub published: f64,
     /// Ours; `None` where it is missing.
     pub ours: Option<f64>,
@@ -50,15 +50,15 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is within [`BAND`].
+    /// Our value is within [`BAND`] of the published one.
     Within,
-    /// It is not, and the reason is known.
+    /// Our value is not within [`BAND`], and the reason is known.
     Explained,
-    /// It is not.
+    /// Our value is not within [`BAND`].
     Differs,
     /// A run at this scale does not answer the claim.
     Unfit,
-    /// There is none.
+    /// There is no value of ours.
     Missing,
 }
 
@@ -143,7 +143,7 @@ impl Answer {
 }
 
 impl Verdict {
-    /// In words.
+    /// The verdict in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

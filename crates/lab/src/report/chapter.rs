@@ -41,13 +41,14 @@ pub struct RunStanding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// One of this very engine.
+    /// There is an outcome of this very engine.
     Known,
-    /// One of another engine: its metrics are shown, and may not be this one's.
+    /// There is an outcome of another engine: its metrics are shown, and may differ from this
+    /// engine's.
     OtherBuild,
-    /// There is none.
+    /// There is no outcome.
     Missing,
-    /// There is one that cannot be trusted, and why.
+    /// There is an outcome that cannot be trusted, with the reason.
     Damaged(String),
 }
 

@@ -14,10 +14,10 @@ use crate::series::{self, Results};
 /// Experiments that cannot be reported on.
 #[derive(Debug, thiserror::Error)]
 pub enum GatherError {
-    /// There is none of a name, or its file is wrong.
+    /// There is no experiment of a name, or its file is wrong.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// One cannot be run as it stands.
+    /// An experiment cannot be run as it stands.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }

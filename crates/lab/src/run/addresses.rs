@@ -41,7 +41,7 @@ pub struct Addresses {
 pub struct Piece {
     /// The merge, from 0.
     pub merge: u32,
-    /// Where they lie.
+    /// Place of the tables.
     #[serde(flatten)]
     pub at: Stretch,
 }
@@ -49,7 +49,7 @@ pub struct Piece {
 /// A part of a device, in MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stretch {
-    /// Where it begins.
+    /// The beginning of the stretch.
     pub start: f64,
     /// How long it is.
     pub mib: f64,
@@ -62,7 +62,7 @@ impl Stretch {
         Self { start: mib(bytes.start), mib: mib(bytes.end - bytes.start) }
     }
 
-    /// Where it ends.
+    /// The end of the stretch.
     #[must_use]
     pub fn end(&self) -> f64 {
         self.start + self.mib

@@ -35,7 +35,7 @@ pub enum PlanError {
     /// The experiment has no such variant.
     #[error("expected one of the variants {}, found {found:?}", known.join(", "))]
     Variant {
-        /// Those there are.
+        /// Names that exist.
         known: Vec<String>,
         /// Name asked for.
         found: String,
@@ -58,7 +58,7 @@ pub enum PlanError {
         /// Value expected and value found.
         problem: String,
     },
-    /// So small a run says nothing any more.
+    /// The run would be too small to say anything.
     #[error("{what} at {scale}: expected at least {least}, found {found}; choose a larger scale")]
     NothingLeft {
         /// Name of the size that became too small.
@@ -96,7 +96,7 @@ pub enum RunError {
     /// The store could not be made, or failed.
     #[error("{place}: {error}")]
     Store {
-        /// In which part of the run.
+        /// The part of the run.
         place: String,
         /// Error of the store.
         error: terrace::Error,

@@ -19,14 +19,14 @@ use super::addresses::Notes;
 pub(super) struct Jobs {
     flushes: AtomicU64,
     compactions: AtomicU64,
-    /// Of the merges that did not fail, in the order in which they ended.
+    /// Times of the merges that did not fail, in the order in which they ended.
     merges: Mutex<Vec<Duration>>,
-    /// Of a device without zones: told where a merge has ended.
+    /// On a device without zones: notes that are told when a merge has ended.
     notes: Option<Arc<Mutex<Notes>>>,
 }
 
 impl Jobs {
-    /// These also tell the notes which merge has ended.
+    /// A listener that also tells the notes when a merge has ended.
     pub(super) fn noting(notes: Option<Arc<Mutex<Notes>>>) -> Self {
         Self { notes, ..Self::default() }
     }

@@ -45,7 +45,7 @@ pub enum LogWrites {
     /// first iteration of BlueFS (section 5.3). With a chunk, the appends that fit into it are one
     /// write.
     Waiting,
-    /// The same on a disk that keeps no writes in its cache: a write waits for the medium.
+    /// As `Waiting`, on a disk that keeps no writes in its cache: a write waits for the medium.
     Forced,
     /// Each sync is followed by a metadata write, as where a log grows that was not allocated
     /// before: BlueFS before it recycled logs (sections 4 and 5.7).

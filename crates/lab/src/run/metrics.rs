@@ -209,7 +209,7 @@ pub struct LogDeviceAmplification {
     pub log: f64,
     /// Journal and superblock.
     pub metadata: f64,
-    /// All of it, flushes to an offload device included.
+    /// All bytes written for one, flushes to an offload device included.
     pub total: f64,
 }
 
@@ -218,20 +218,20 @@ pub struct LogDeviceAmplification {
 pub struct SpaceEfficiency {
     /// Bytes of tables that are referenced, at the end.
     pub valid_end: f64,
-    /// The same, on average over time.
+    /// The valid share, on average over time.
     pub valid_average: f64,
     /// Bytes of the newest versions of records, at the end.
     pub live_end: f64,
-    /// The same, on average over time.
+    /// The live share, on average over time.
     pub live_average: f64,
-    /// The same, at the worst once a tenth of the operations is done.
+    /// The live share, at the worst once a tenth of the operations is done.
     pub live_worst: f64,
 }
 
 /// Space that the store's files could take, and how full it became.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpaceUse {
-    /// All of it, in GiB of the full drive: without superblock, journal and the space kept for
+    /// The used space in GiB of the full drive: without superblock, journal and the space kept for
     /// them.
     pub gib: f64,
     /// The largest share of it in zones that held anything.

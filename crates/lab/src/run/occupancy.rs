@@ -16,7 +16,7 @@ use crate::workload::Ledger;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Occupancy {
     pub(super) space: SpaceInUse,
-    /// Bytes.
+    /// Live bytes.
     pub(super) live: u64,
     /// Sorted runs.
     pub(super) runs: u64,

@@ -69,7 +69,7 @@ impl Cost {
 
 #[cfg(test)]
 impl Outcome {
-    /// One that was made up.
+    /// An invented outcome, for tests.
     pub(crate) fn made_up(system: &str) -> Self {
         let sample = |seconds: f64, valid: f64, reclaim: f64| Sample {
             seconds,

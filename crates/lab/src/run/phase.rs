@@ -20,7 +20,7 @@ use crate::workload::{
     Chooser, KEY_SIZE_MIN, Preset, Sizes, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Workload,
 };
 
-/// `db_bench`'s.
+/// The size of keys, as in `db_bench`.
 const KEY_SIZE: usize = 16;
 const VALUE_SIZE: &str = "100";
 
@@ -28,7 +28,7 @@ const VALUE_SIZE: &str = "100";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllReads {
-    /// The n.
+    /// The n of the head.
     pub times: u32,
     /// Operations that the phase would have with an n-th of the reads.
     pub counted: u64,

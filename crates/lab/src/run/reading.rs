@@ -72,7 +72,7 @@ impl Reading {
         }
     }
 
-    /// The same moment with the log device in the place of the drive.
+    /// This reading with the log device in the place of the drive.
     fn of_log_device(&self) -> Self {
         Self { device: self.log_device.clone(), io: self.log_io.clone(), ..self.clone() }
     }

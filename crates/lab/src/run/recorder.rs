@@ -39,7 +39,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// Also writes it down.
+    /// A recorder that also writes the trace down.
     pub(super) fn written_to(into: Option<Box<dyn Write + Send>>) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { into, ..Self::default() }))
     }
@@ -141,7 +141,7 @@ impl Recorder {
         Self { inner, trace, beside: false, undecided: BTreeMap::new(), notes: None }
     }
 
-    /// It also notes where merges write on a device with blocks of `block` bytes.
+    /// A recorder that also notes where merges write on a device with blocks of `block` bytes.
     pub(super) fn noting(self, notes: Option<Arc<Mutex<Notes>>>, block: u64) -> Self {
         Self { notes: notes.map(|notes| (notes, block)), ..self }
     }

@@ -41,7 +41,7 @@ pub(super) struct Scene {
     pub(super) places: Places,
     /// Parts of the drive's mechanism that work at once.
     pub(super) mechanisms: u64,
-    /// The same of the log device's.
+    /// The number of parts of the log device's mechanism that work at once.
     pub(super) log_mechanisms: u64,
     /// Bytes of a key, and the percentage to which values are compressed, if they are.
     pub(super) compressed: Option<(u64, u8)>,

@@ -79,7 +79,7 @@ impl Scaling {
         Self { scale: scale.with_mode(mode), mode, all_reads: false }
     }
 
-    /// The same with as many reads and scans as on the full drive.
+    /// This scaling with the full drive's number of reads and scans.
     pub(super) fn with_all_reads(self, all_reads: bool) -> Result<Self, PlanError> {
         if all_reads && self.mode != ScaleMode::Delays {
             return Err(PlanError::Impossible {

@@ -72,7 +72,7 @@ pub(super) struct Kept {
     inputs: String,
     /// Checksum of the outcome's JSON.
     pub(super) checksum: String,
-    /// As far as the phase, as it was called when it was run.
+    /// The plan as far as the phase, with the names of the time of the run.
     pub(super) plan: RunPlan,
     pub(super) outcome: Outcome,
 }
@@ -86,7 +86,7 @@ impl Results {
         Self::of_engine(directory, env!("TERRACE_ENGINE"))
     }
 
-    /// Those of the engine of this name.
+    /// The results of the engine of this name.
     #[must_use]
     pub fn of_engine(directory: &Path, engine: &str) -> Self {
         Self { directory: directory.to_owned(), engine: engine.to_owned() }

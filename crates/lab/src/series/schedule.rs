@@ -25,7 +25,7 @@ use crate::run::{self, Outcome, PlanError, Progress, RunError, RunPlan};
 /// How much may go on at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Runs.
+    /// The most runs at once.
     pub jobs: usize,
     /// Memory of all of them together; `None`: no limit is known.
     pub memory: Option<ByteCount>,
@@ -38,26 +38,26 @@ pub struct Limits {
 pub enum Event<'a> {
     /// The outcome is known.
     Known,
-    /// There is a file for it that cannot be trusted: it is carried out again.
+    /// The run has a file that cannot be trusted: it is carried out again.
     Distrusted(&'a ResultError),
-    /// It has begun.
+    /// The run has begun.
     Began,
     /// The progress of a phase, and the time passed on the full drive since the run began.
     Did(Progress<'a>, Time),
-    /// It has ended.
+    /// The run has ended.
     Ended(Result<&'a [Outcome], &'a SeriesError>),
 }
 
 /// A run of a series that came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum SeriesError {
-    /// It cannot be planned.
+    /// The run cannot be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// It failed.
+    /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It panicked: an error in the program.
+    /// The run panicked: an error in the program.
     #[error("panicked: {0}")]
     Panicked(String),
     /// The outcome could not be kept.

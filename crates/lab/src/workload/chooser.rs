@@ -17,9 +17,9 @@ use super::zipfian::{ScrambledZipfian, Zipfian};
 pub enum Chooser {
     /// One after the other, or in steps, and again from the first.
     Sequential {
-        /// The next.
+        /// The next record.
         next: u64,
-        /// From one to the next.
+        /// Distance from one record to the next.
         step: u64,
     },
     /// Each once, in an order that looks random, and again from the first: like RocksDB's
@@ -56,7 +56,7 @@ impl Chooser {
         Self::Hotspot { records: 0.2, operations: 0.8 }
     }
 
-    /// Its name.
+    /// The chooser's name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {

@@ -60,13 +60,13 @@ impl Client {
         }
     }
 
-    /// The same with writes of this durability.
+    /// This client with writes of this durability.
     #[must_use]
     pub fn with_durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The same with every n-th write synced.
+    /// This client with every n-th write synced.
     ///
     /// # Panics
     /// When that is every zeroth.
@@ -86,8 +86,8 @@ impl Client {
         Durability::Synced
     }
 
-    /// The same in a run of which a second is `time_scale` seconds of the full drive, and where a
-    /// write counts `write_weight` times.
+    /// This client in a run of which a second is `time_scale` seconds of the full drive, and where
+    /// a write counts `write_weight` times.
     pub(super) fn scaled(mut self, time_scale: u64, write_weight: u64) -> Self {
         self.tally.time_scale = time_scale;
         self.tally.write_weight = write_weight;

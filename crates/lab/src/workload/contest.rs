@@ -11,7 +11,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interval {
     generation: u32,
-    /// It leaves no entry.
+    /// The write leaves no entry.
     delete: bool,
     began: u64,
     ended: Option<u64>,
@@ -32,12 +32,12 @@ pub(super) enum Seen {
     Settled {
         /// Its generation.
         generation: u32,
-        /// It left an entry.
+        /// The write left an entry.
         held: bool,
     },
     /// One of several, and the writes that begin after them.
     Contested {
-        /// Their generations, in order, and whether each leaves an entry.
+        /// Generations of the writes, in order, and whether each leaves an entry.
         candidates: Vec<(u32, bool)>,
         /// The last that had begun.
         begun: u32,

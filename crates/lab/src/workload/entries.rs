@@ -35,11 +35,11 @@ const ABSENT: u8 = b'5';
 /// Fault of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It is shorter or longer than any can be.
+    /// The value is shorter or longer than any can be.
     Size(usize),
-    /// Its head is not that of this record in this size.
+    /// The head of the value is not that of this record in this size.
     Head,
-    /// This byte of it differs from the written one.
+    /// This byte of the value differs from the written one.
     Byte(usize),
 }
 
@@ -54,10 +54,10 @@ pub enum KeyOrder {
 }
 
 impl KeyOrder {
-    /// Both.
+    /// Both orders.
     pub const ALL: [Self; 2] = [Self::Numbered, Self::Hashed];
 
-    /// Its name in traces.
+    /// The order's name in traces.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Entries {
         Self { seed, keys, order, value_size_max, pool }
     }
 
-    /// The same with values that can be compressed to about this percentage of their bytes, as
+    /// These entries with values that can be compressed to about this percentage of their bytes, as
     /// those of `db_bench` are: each piece of 100 bytes repeats its beginning.
     ///
     /// # Panics

@@ -36,7 +36,7 @@ pub enum ClientError {
     /// There can be no record of this number.
     #[error("record {record}: expected a number below {RECORDS_MAX}")]
     Record {
-        /// The number.
+        /// The number of the record.
         record: u64,
     },
 }
@@ -44,9 +44,9 @@ pub enum ClientError {
 /// How an answer was wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// It was to be there and was not.
+    /// The record was to be there and was not.
     Missing,
-    /// It was not to be there.
+    /// The record was not to be there.
     Unexpected,
     /// The value's bytes are not those that were written.
     Value(Wrong),

@@ -106,8 +106,8 @@ pub struct Proportions {
 }
 
 impl Proportions {
-    /// The same with `times` as many reads and scans to each write. A read that is followed by a
-    /// write of its record stays one, and the others are plain reads.
+    /// These proportions with `times` as many reads and scans to each write. A read that is
+    /// followed by a write of its record stays one, and the others are plain reads.
     #[must_use]
     pub fn with_reads(self, times: u64) -> Self {
         let times = times.max(1) as f64;
@@ -138,7 +138,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// On a store of `records` records.
+    /// A workload on a store of `records` records.
     ///
     /// # Panics
     /// When no operation has a part, or there is nothing to begin with and no insert.
@@ -159,14 +159,14 @@ impl Workload {
         Self { proportions, chooser, values, scans, scan_part: 1, records, random }
     }
 
-    /// The same with scans of other lengths; YCSB's are 1 to 100.
+    /// This workload with scans of other lengths; YCSB's are 1 to 100.
     #[must_use]
     pub fn with_scans(self, scans: Sizes) -> Self {
         Self { scans, ..self }
     }
 
-    /// The same with scans of `length` records, which follow one another where records are chosen
-    /// in order.
+    /// This workload with scans of `length` records, which follow one another where records are
+    /// chosen in order.
     #[must_use]
     pub fn with_scan_length(self, length: u32) -> Self {
         let mut workload = self.with_scans(Sizes::Constant(length));
@@ -176,7 +176,7 @@ impl Workload {
         workload
     }
 
-    /// The same with `times` as many reads and scans to each write
+    /// This workload with `times` as many reads and scans to each write
     /// ([`Proportions::with_reads`]), and scans of as many times fewer records.
     #[must_use]
     pub fn with_reads(mut self, times: u32) -> Self {
@@ -194,7 +194,7 @@ impl Workload {
         self.proportions
     }
 
-    /// The same with another choice of records.
+    /// This workload with another choice of records.
     #[must_use]
     pub fn with_chooser(self, chooser: Chooser) -> Self {
         Self { chooser, ..self }

@@ -13,9 +13,9 @@ use terrace_env::random::{Random, Rng};
 /// A distribution of sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sizes {
-    /// Always the same.
+    /// One size for all.
     Constant(u32),
-    /// From the first to the second, each as often as any other.
+    /// Sizes from the first to the second, each as often as any other.
     Uniform(u32, u32),
     /// Pareto's, from the first on, with the third as its shape, cut at the second: many small and
     /// few large ones, as in most stores (Cao and others, "Characterizing, modeling, and

@@ -19,7 +19,8 @@ use crate::arrivals::Instants;
 pub struct Request {
     /// The operation.
     pub operation: Operation,
-    /// When it arrives, since the beginning of the arrivals; `None`: as soon as a client is free.
+    /// Time of its arrival, since the beginning of the arrivals; `None`: as soon as a client is
+    /// free.
     pub arrival: Option<Duration>,
 }
 
@@ -76,7 +77,7 @@ pub struct Arriving<S> {
 }
 
 impl<S: Source> Arriving<S> {
-    /// They arrive at these instants, one after the other.
+    /// The operations of `source`, which arrive at these instants, one after the other.
     #[must_use]
     pub fn new(source: S, instants: Instants) -> Self {
         Self { source, instants }

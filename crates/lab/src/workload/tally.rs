@@ -48,7 +48,7 @@ pub fn latencies() -> Histogram<u64> {
 /// those of the full drive.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// By kind of operation, in the order of [`Kind::ALL`], in nanoseconds.
+    /// Latencies by kind of operation, in the order of [`Kind::ALL`], in nanoseconds.
     latencies: [Histogram<u64>; Kind::ALL.len()],
     /// Reads that rightly found nothing; a read-modify-write counts too.
     pub misses: u64,

@@ -190,7 +190,7 @@ impl<W: Write> TraceWriter<W> {
         Self::begin(into, order, false)
     }
 
-    /// The same with the arrivals of operations that have some.
+    /// A writer that also writes the arrivals of operations that have some.
     pub fn with_arrivals(into: W, order: KeyOrder) -> io::Result<Self> {
         Self::begin(into, order, true)
     }

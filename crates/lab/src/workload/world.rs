@@ -29,7 +29,8 @@ impl World {
         Self { db, entries, ledger: Arc::new(Ledger::new()) }
     }
 
-    /// The same records in the store opened again. All writes in the ledger must be there.
+    /// This world with the store opened again, and the same records. All writes in the ledger must
+    /// be there.
     #[must_use]
     pub fn reopened(self, db: Db) -> Self {
         Self { db, ..self }

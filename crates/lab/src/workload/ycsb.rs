@@ -35,7 +35,7 @@ impl Ycsb {
     /// All of them.
     pub const ALL: [Self; 7] = [Self::Load, Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
 
-    /// Its name.
+    /// The workload's name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Ycsb {
         }
     }
 
-    /// Its operations.
+    /// The proportions of the workload's operations.
     #[must_use]
     pub fn proportions(self) -> Proportions {
         let none = Proportions::default();
@@ -64,7 +64,7 @@ impl Ycsb {
         }
     }
 
-    /// Its choice of records.
+    /// The workload's choice of records.
     #[must_use]
     pub fn chooser(self) -> Chooser {
         match self {

@@ -31,11 +31,11 @@ use crate::tree::{Key, RunId, RunView, SegmentView, Span, TreeView};
 /// Tables that go down the levels together, and the ranges of keys that they still hold.
 pub(super) struct Cascade<'a> {
     tree: &'a TreeView,
-    /// Newest first.
+    /// Inputs, newest first.
     inputs: Vec<(Place, Vec<SegmentView>)>,
-    /// In key order, apart.
+    /// Ranges of the data that goes on, in key order and apart.
     pub(super) pieces: Vec<Span>,
-    /// Where the pieces end if they go no further.
+    /// The level in which the pieces end if they go no further.
     pub(super) level: usize,
     /// Ranges that end at a level above, with that level; in key order.
     routed: Vec<(Span, usize)>,

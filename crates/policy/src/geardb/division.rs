@@ -21,7 +21,7 @@ pub(super) enum Fate {
     Stay,
     /// Out of its range.
     Dump,
-    /// Within its window.
+    /// The data goes on to the next level: it lies within the window.
     GoOn,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Fate {
 pub(super) struct Rule<'a> {
     /// The bytes that the compaction holds in a range, as far as can be told.
     pub(super) bytes: &'a dyn Fn(&Span) -> ByteCount,
-    /// Less than this makes no table.
+    /// The least bytes that make a table.
     pub(super) table_size: ByteCount,
     /// Which ranges are gaps, and the fate of each.
     pub(super) gaps: Gaps,
@@ -38,15 +38,15 @@ pub(super) struct Rule<'a> {
 /// Which ranges without a table of the next level are dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gaps {
-    /// As the paper prints it: between two tables of the window it goes on, between two others it
-    /// stays; elsewhere it is dumped if it makes a table.
+    /// As the paper prints it: data of a gap between two tables of the window goes on, between two
+    /// others it stays; elsewhere it is dumped if it makes a table.
     Printed,
-    /// The same, extended in two ways. Where a gap is too small to be dumped and has a table of the
-    /// window on one side, it goes on with the window, because no other table is in its way. A gap
-    /// between two tables out of the window is dumped if it makes a table.
+    /// Like `Printed`, extended in two ways. Where a gap is too small to be dumped and has a table
+    /// of the window on one side, it goes on with the window, because no other table is in its way.
+    /// A gap between two tables out of the window is dumped if it makes a table.
     Closed,
-    /// As printed, but all gaps of a compaction are dumped if they make a table together, or none;
-    /// and none if the level has no table.
+    /// Like `Printed`, but all gaps of a compaction are dumped if they make a table together, or
+    /// none; and none if the level has no table.
     Together,
 }
 

@@ -74,7 +74,7 @@ pub struct GearRepairs {
 }
 
 impl GearRepairs {
-    /// The row's own.
+    /// The values of the row `geardb`.
     pub const OWN: Self = Self {
         bound: 125,
         bound_of_limit: false,

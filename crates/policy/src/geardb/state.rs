@@ -22,7 +22,7 @@ use terrace_env::{FileId, ZoneId};
 
 const STATE_VERSION: u8 = 1;
 
-/// Where tables lie of whose zones nothing is known.
+/// Stands for the zone of tables whose zones are not known.
 pub(super) const NOWHERE: ZoneId = ZoneId(u32::MAX);
 
 /// The tables of a level in one zone whose ids lie between two ids, both included.
@@ -57,7 +57,7 @@ pub(super) struct GearState {
     /// Tables up to here were there when the last merge of level 0 was chosen; only `repaired` sets
     /// it.
     pub(super) settled: FileId,
-    /// By level.
+    /// Turns of windows, by level.
     pub(super) turns: Vec<Turn>,
     /// Pointers of the compactions that begin deeper than level 0 in the authors' code.
     pub(super) pointers: Vec<u8>,

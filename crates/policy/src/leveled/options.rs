@@ -15,8 +15,9 @@ pub enum Throttle {
     /// Early and a little, in proportion to the pressure; never stopped.
     #[default]
     Paced,
-    /// By the runs of level 0 alone, as LevelDB does it: a millisecond a write from `level0_slow`
-    /// runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their targets.
+    /// Writers are slowed by the runs of level 0 alone, as in LevelDB: a millisecond a write from
+    /// `level0_slow` runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their
+    /// targets.
     Leveldb,
     /// Never, however many runs level 0 has: it takes the bursts. Every read looks into all of
     /// them, and tables that wait in level 0 take space.
@@ -49,7 +50,7 @@ impl Throttle {
 pub struct LeveledOptions {
     /// How many runs in level 0 start a compaction.
     pub level0_runs: usize,
-    /// From how many on writers are held back.
+    /// Number of runs in level 0 from which on writers are held back.
     pub level0_slow: usize,
     /// How many there should be at most: at that many, writers write half as fast as compaction
     /// can take it, or are stopped.
@@ -69,7 +70,7 @@ pub struct LeveledOptions {
     /// Whether an output that ends at its size leaves its overlap with that level to the count of
     /// the next output, see [`Cut::carry_overlap`](crate::Cut::carry_overlap).
     pub carry_overlap: bool,
-    /// From which part of its size on, in percent, an output ends where a table of the level after
+    /// Part of its size, in percent, from which on an output ends where a table of the level after
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
     /// How many tables' worth a compaction may take when it grows: 0: it does not.

@@ -20,7 +20,7 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// Of a merge of one run or more into a deeper level.
+    /// The gain of a merge of one run or more into a deeper level.
     pub(super) fn of(tree: &TreeView, merge: &Merge) -> Self {
         let levels = || merge.inputs.iter().map(|input| input.place.level);
         let deepest = levels().max().unwrap_or_default();

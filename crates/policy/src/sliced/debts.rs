@@ -24,7 +24,7 @@ use crate::compaction::Pressure;
 use crate::reclaim::Supply;
 use crate::tree::TreeView;
 
-/// From this debt on writers are slowed.
+/// Debt from which on writers are slowed.
 const SLOW: f64 = 2.0;
 /// No debt should exceed this.
 const STOP: f64 = 3.0;
@@ -55,7 +55,7 @@ const PIECE_PART: f64 = 512.0;
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Debts {
-    /// Of each tier above the deepest.
+    /// Debt of each tier above the deepest.
     tiers: Vec<f64>,
     /// Runs of such a tier at its limit.
     tier_runs: f64,

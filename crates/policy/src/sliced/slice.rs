@@ -46,7 +46,7 @@ pub(super) struct Slice<'a> {
     pub(super) end: Option<Key>,
     /// Segments of the tier that reach into it, by run.
     upper: Vec<(Place, Segments<'a>)>,
-    /// Its first key.
+    /// The first key of the slice.
     pub(super) start: Key,
     lower: Segments<'a>,
 }

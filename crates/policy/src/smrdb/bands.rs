@@ -139,7 +139,7 @@ pub(super) fn met<'a>(run: &'a RunView, spans: &[Span]) -> Vec<&'a SegmentView> 
     met
 }
 
-/// The same keys in ranges that are apart and in key order.
+/// The keys of `spans` in ranges that are apart and in key order.
 pub(super) fn united(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|a, b| a.start.cmp(&b.start));
     let mut united: Vec<Span> = Vec::with_capacity(spans.len());

@@ -81,8 +81,8 @@ pub(super) fn table_size(store: &StoreShape) -> ByteCount {
     ByteCount(room - slack(ByteCount(room)).0)
 }
 
-/// By how much a table may become larger than it should: its last entry, and the rest of a block.
-/// Left free, it does not reach into another zone for a few bytes.
+/// The bytes by which a table may become larger than planned: its last entry, and the rest of a
+/// block. They are left free, so that the table does not reach into another zone for a few bytes.
 fn slack(room: ByteCount) -> ByteCount {
     ByteCount((room.0 / 32).clamp(8 << 10, 1 << 20).min(room.0 / 2))
 }

@@ -314,7 +314,7 @@ pub(super) const REST_MAX: Parameter = Parameter {
         option: "rest_max",
         least: 0,
         most: 100,
-        reason: "at 0 nothing is taken along, and at 100 whatever lies beside",
+        reason: "at 0 nothing is taken along, and at 100 all that lies next to it",
     },
     meaning: "Share of a set that may be left for the next merge to take it along",
     kind: Kind::Percent,

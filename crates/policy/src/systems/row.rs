@@ -15,7 +15,7 @@ pub enum Row {
     Bluefs,
     /// Tables of all levels go into the open zone, and a collector empties the emptiest.
     LeveldbGreedy,
-    /// The same, and the collector weighs how deep the tables of a zone lie.
+    /// As `LeveldbGreedy`, but the collector weighs how deep the tables of a zone lie.
     LeveldbCostBenefit,
     /// A zone holds tables of one level, and a collector empties the emptiest.
     LevelSeparated,

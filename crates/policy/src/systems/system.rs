@@ -38,13 +38,13 @@ const TABLES_IN_STORE_MIN: u64 = 8;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
-    /// Which row.
+    /// The row of deciders.
     pub row: Row,
     /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
     /// reads. Unless `level0_slow` and `level0_stop` say otherwise, writers are slowed from twice
     /// as many on, and three times as many should not be exceeded. Range: 1 to 1000.
     pub level0_runs: u16,
-    /// From how many runs in level 0 on writers are slowed; `None`: twice `level0_runs`, or
+    /// Number of runs in level 0 from which on writers are slowed; `None`: twice `level0_runs`, or
     /// `level0_stop` if that is less. Range: 1 to 1000, and at most `level0_stop`.
     pub level0_slow: Option<u16>,
     /// How many runs level 0 should have at most; `None`: three times `level0_runs`. Range: 1 to
@@ -130,7 +130,7 @@ pub struct System {
     /// Number of compaction windows of a level. More: less of a level lies dead at a time, and
     /// upper levels hold more. Range: 1 to 100.
     pub windows: u16,
-    /// From which part of its size on, in percent, a merged table ends where a table of the level
+    /// Part of its size, in percent, from which on a merged table ends where a table of the level
     /// after its own ends. Less: compactions read and write fewer tables that they hardly overlap,
     /// and tables are smaller; where they own zones, more of these stays empty. 100: tables end at
     /// their size, as LevelDB's do. Range: 10 to 100.
@@ -139,10 +139,10 @@ pub struct System {
     /// load in key order is written once, and level 0 is for overlapping tables; LevelDB has 2.
     /// Range: 0 to 6.
     pub flush_level: u8,
-    /// From how many others on that a band of the ordered level overlaps, bands of that level are
-    /// merged, where bands may overlap; `None`: twice the square root of the number of its bands.
-    /// More: less is rewritten, reads meet more bands, and more overwritten data lies in older
-    /// ones. Range: 1 to 10,000.
+    /// Number of others that a band of the ordered level overlaps, from which on bands of that
+    /// level are merged, where bands may overlap; `None`: twice the square root of the number of
+    /// its bands. More: less is rewritten, reads meet more bands, and more overwritten data lies in
+    /// older ones. Range: 1 to 10,000.
     pub overlap_bands: Option<u16>,
     /// The variant of gear compaction: with repairs, or as the authors' code or the paper has it,
     /// for comparisons.

@@ -17,7 +17,7 @@ use crate::tree::{Key, RunView, SegmentView, TreeView};
 /// Why a merge takes older data along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// It takes none.
+    /// The merge takes no older data along.
     Nothing,
     /// The tier has too many runs.
     Shape,
@@ -30,9 +30,9 @@ pub(super) enum Reason {
 pub(super) struct Limits {
     /// The most older bytes that are taken along for each newer one.
     pub(super) older: u64,
-    /// From how many runs on the tier is due.
+    /// Number of runs from which on the tier is due.
     pub(super) runs: usize,
-    /// From how many on it would hold writers back.
+    /// Number of runs from which on the tier would hold writers back.
     pub(super) runs_most: usize,
 }
 

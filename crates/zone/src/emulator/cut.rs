@@ -77,7 +77,8 @@ impl PowerCut {
 /// Draws, one after another, whether each volatile block is kept.
 struct Survivors {
     cut: PowerCut,
-    /// For `Prefixes`, how many are still kept; for `Blocks`, how many of eight are.
+    /// For `Prefixes`, the number of blocks still to be kept; for `Blocks`, the number kept of
+    /// eight, on average.
     dial: u64,
 }
 

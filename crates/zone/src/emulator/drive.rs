@@ -41,7 +41,7 @@ use crate::{Completion, DeviceError, Geometry, Op, ZoneState, ZoneType};
 /// Work that remains when a request has been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing.
+    /// The request has no effect.
     None,
     /// The request changed a zone; it is complete.
     Zone(ZoneId),

@@ -121,7 +121,8 @@ impl Snapshots {
         self.cut_each(|_| cut, random)
     }
 
-    /// The same where only one drive has lost its power: the changes of the others stay.
+    /// Like [`cut`](Self::cut), where only one drive has lost its power: the changes of the others
+    /// stay.
     #[must_use]
     pub fn cut_one(&self, drive: usize, cut: PowerCut, random: &mut Random) -> Drives {
         self.cut_each(|other| if other == drive { cut } else { PowerCut::KeepAll }, random)

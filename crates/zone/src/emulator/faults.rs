@@ -66,7 +66,7 @@ impl RequestKind {
         }
     }
 
-    /// Its name in errors and traces.
+    /// The name of the kind in errors and traces.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -158,8 +158,8 @@ impl FaultPlan {
         self
     }
 
-    /// After `spared` writes the host's disk is full, as that of an image can be: further ones
-    /// fail. Journal and superblock go on: an image has room ahead for them.
+    /// After `spared` writes the host's disk is full, as an image's can be: further writes fail.
+    /// Those of journal and superblock succeed: an image has room ahead for them.
     #[must_use]
     pub fn host_fills(mut self, spared: u64) -> Self {
         self.room = Some(spared);

@@ -61,9 +61,10 @@ const PAGE: usize = 4096;
 /// Whether an image is opened to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// For one process alone.
+    /// Access of one process alone.
     ReadWrite,
-    /// For any number of processes at once. The drive takes reads and reports, and nothing else.
+    /// Access of any number of processes at once. The drive takes reads and reports, and nothing
+    /// else.
     ReadOnly,
 }
 
@@ -146,7 +147,8 @@ impl FileMedium {
         Ok(Some(size.saturating_sub(header.blocks_offset())))
     }
 
-    /// Its first blocks must be empty: data there may be a foreign file system.
+    /// Makes an image on a block device. The first blocks of the device must be empty: data there
+    /// may be a foreign file system.
     fn create_on_block_device(
         path: &Path,
         header: Header,

@@ -15,7 +15,7 @@ use terrace_env::LockedFile;
 
 /// A file of the host.
 pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
-    /// Its length in bytes.
+    /// The length of the file in bytes.
     fn size(&self) -> io::Result<u64>;
 
     /// Whether its length is given by hardware: an image may then be shorter.

@@ -79,7 +79,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Of a new image.
+    /// The header of a new image.
     pub(super) fn new(uuid: Uuid, geometry: Geometry) -> Self {
         Self { uuid, geometry, has_all_entries: true }
     }

@@ -26,7 +26,7 @@ const CHUNK: usize = 16 << 10;
 #[derive(Clone, Debug)]
 enum Chunk {
     Constant(u8),
-    /// All of it is destroyed.
+    /// All bytes of the chunk are destroyed.
     Destroyed,
     Bytes(Arc<[u8]>),
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// How far a request has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It was not waited for yet.
+    /// The write was not waited for yet.
     InFlight { ticket: u64 },
     /// Complete, when this many flushes had been submitted.
     Complete { flushes: u64 },
@@ -96,7 +96,8 @@ impl Overwrite {
         self.before.offset..self.before.offset + self.before.old.len()
     }
 
-    /// Its share of the drive's cache: the written bytes, and the destroyed ones that are kept.
+    /// The overwrite's share of the drive's cache: the written bytes, and the destroyed ones that
+    /// are kept.
     pub(super) fn cached(&self) -> u64 {
         match &self.before {
             Before { harm: true, old: Old::Unwritten(_) | Old::Destroyed(_), .. } => 0,

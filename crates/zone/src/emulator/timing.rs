@@ -30,7 +30,7 @@ pub struct Command {
     pub kind: RequestKind,
     /// The cause on whose behalf the request is made.
     pub cause: Cause,
-    /// Where: for an append, where the bytes go.
+    /// First block; for an append, the place where the bytes go.
     pub lba: Lba,
     /// Logical blocks that are moved; none for a flush and for operations on zones.
     pub blocks: u64,
@@ -40,7 +40,7 @@ pub struct Command {
     pub append: bool,
     /// Durable on completion.
     pub forced: bool,
-    /// It breaks the rules, or fails: nothing is moved.
+    /// The command breaks the rules, or fails: nothing is moved.
     pub refused: bool,
 }
 
@@ -49,14 +49,14 @@ pub struct Command {
 pub enum Progress {
     /// The drive begins to serve it at `start`, and completes it at `end`.
     Decided {
-        /// Before, it waited for others.
+        /// Begin of the service; before that the command waited for others.
         start: Time,
-        /// When it completes.
+        /// Time of completion.
         end: Time,
     },
-    /// It is not known yet.
+    /// The completion is not known yet.
     Undecided {
-        /// When to ask again: later than now.
+        /// Time to ask again, later than now.
         ask: Time,
     },
 }

@@ -36,7 +36,8 @@ use crate::{
 /// A block device of Linux, zoned or not.
 pub struct BlockDevice {
     pub(super) path: PathBuf,
-    /// Before the node, so that its open files are closed before the node is unlocked.
+    /// The engine of requests. The field stands before the node, so that the engine's files are
+    /// closed before the node is unlocked.
     pub(super) engine: Engine,
     pub(super) node: File,
     pub(super) geometry: Arc<Geometry>,

@@ -22,7 +22,7 @@ const CONVENTIONAL: u8 = 1;
 /// A block device of this machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listed {
-    /// Its node.
+    /// Path of the device's node.
     pub path: PathBuf,
     /// Names in `/dev/disk/by-id` that lead to it: they stay when nodes are numbered anew.
     pub by_id: Vec<PathBuf>,
@@ -30,14 +30,14 @@ pub struct Listed {
     pub model: Option<String>,
     /// Size of the address space.
     pub size: ByteCount,
-    /// Its limits.
+    /// Limits of the device.
     #[serde(flatten)]
     pub queue: Queue,
     /// Bytes of the first sequential zone that can be written, if the device may be read.
     pub zone_capacity: Option<ByteCount>,
     /// How many of its zones are conventional, if the device may be read.
     pub conventional: Option<u32>,
-    /// Its users.
+    /// Users of the device.
     pub usage: Usage,
 }
 

@@ -19,7 +19,7 @@ use terrace_env::{Lba, ZoneId};
 /// Effect of a request on its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Nothing is changed.
+    /// The request changes nothing.
     Reads,
     /// Blocks are changed in place.
     Writes,

@@ -27,9 +27,9 @@ pub struct Queue {
     pub physical_block: u32,
     /// The unit of writes to sequential zones; `None` on kernels before 5.12, and without zones.
     pub write_granularity: Option<u32>,
-    /// From one zone's start to the next one's.
+    /// Distance from one zone's start to the next one's.
     pub zone_size: Option<u64>,
-    /// Zones.
+    /// Number of zones.
     pub zones: u32,
     /// The most zones that may be open; `None` without a limit.
     pub max_open: Option<u32>,

@@ -52,7 +52,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// See the [module](self).
 pub(super) struct Ring {
     queues: Queues,
-    /// Before the file, so that it is closed first.
+    /// The node for appends. The field stands before the file, so that the node is closed first.
     append: Option<AppendNode>,
     file: File,
     slots: Mutex<Slots>,

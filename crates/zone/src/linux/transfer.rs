@@ -47,7 +47,7 @@ pub(super) enum Call {
     Write {
         dsync: bool,
     },
-    /// Its offset is that of the zone.
+    /// An append; the offset is that of the zone.
     Append {
         fua: bool,
     },
@@ -58,9 +58,9 @@ pub(super) enum Call {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) call: Call,
-    /// Where in the buffer.
+    /// Part of the buffer.
     pub(super) bytes: Range<usize>,
-    /// Where on the device, in bytes.
+    /// Place on the device, in bytes.
     pub(super) offset: u64,
     /// Whether a ring gives it to a thread of the kernel at once, because it has to wait.
     pub(super) may_wait: bool,
@@ -73,9 +73,9 @@ pub(super) enum Step {
     Issue(Command),
     /// Close another zone, and [`repeat`](Transfer::command) the command if that was possible.
     MakeRoom(io::Error),
-    /// All is done.
+    /// The transfer has ended.
     Done,
-    /// It has failed.
+    /// The transfer has failed.
     Failed(io::Error),
 }
 

@@ -91,7 +91,7 @@ impl Drive {
         Ok(Self { file, geometry })
     }
 
-    /// Its name.
+    /// The name of the drive.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.file.name
@@ -103,7 +103,7 @@ impl Drive {
         &self.file.title
     }
 
-    /// Where it was used, and how far its parameters can be trusted.
+    /// Uses of the drive in publications, and how far its parameters can be trusted.
     #[must_use]
     pub fn about(&self) -> &str {
         &self.file.about

@@ -59,7 +59,7 @@ pub enum Region {
     Whole,
     /// The first zones that are written sequentially: the outer diameter of a disk.
     Outer,
-    /// Those half-way.
+    /// Places half-way.
     Middle,
     /// The last: the inner diameter.
     Inner,
@@ -90,7 +90,7 @@ pub struct Job {
     pub size: ByteCount,
     /// Requests in flight at once.
     pub depth: u32,
-    /// Where.
+    /// Region of the drive.
     pub region: Region,
     /// For operations on zones: how much of a zone has been written, in hundredths.
     pub written: u64,

@@ -36,7 +36,7 @@ fn within_limits(what: &str, sizes: Sizes, least: u64, most: u64) -> Result<Size
     Ok(sizes)
 }
 
-/// For people.
+/// The sizes in words.
 pub(super) fn describe(sizes: Sizes) -> String {
     match sizes {
         Sizes::Constant(size) => ByteCount(size.into()).to_string(),
@@ -44,7 +44,7 @@ pub(super) fn describe(sizes: Sizes) -> String {
     }
 }
 
-/// For programs: a number, or a text where there are several.
+/// The sizes for programs: a number, or a text where there are several.
 pub(super) fn serialize<S: Serializer>(sizes: &Sizes, serializer: S) -> Result<S::Ok, S::Error> {
     match sizes {
         Sizes::Constant(size) => serializer.serialize_u32(*size),

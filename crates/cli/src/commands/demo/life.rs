@@ -32,7 +32,7 @@ pub(super) struct Life {
     pub(super) space_efficiency: f64,
 }
 
-/// Lives it.
+/// Carries out the life.
 pub(super) fn live(
     db: &Db,
     root: &Path,

@@ -72,7 +72,7 @@ pub(super) struct Outcome {
     pub(super) deleted: u64,
     /// Entries that were acknowledged in the burst before the power cut.
     pub(super) acknowledged: u64,
-    /// Those among them that were acknowledged as durable.
+    /// Puts among them that were acknowledged as durable.
     pub(super) synced: u64,
     /// Entries of the burst that were there after the power cut.
     pub(super) recovered: u64,

@@ -38,7 +38,7 @@ pub(crate) fn frame_text(frame: &FrameSeen) -> String {
     )
 }
 
-/// The same as an object.
+/// A frame as an object.
 pub(crate) fn frame_object(frame: &FrameSeen) -> Value {
     json!({
         "region": frame.region,
@@ -63,7 +63,7 @@ pub(crate) fn addr_text(at: BlockAddr, space: &AddressSpace) -> String {
     format!("{at}{}", zone_text(at, space))
 }
 
-/// The same as an object, with `besides` added.
+/// A block address as an object, with `besides` added.
 pub(crate) fn addr_object(at: BlockAddr, space: &AddressSpace, besides: Value) -> Value {
     let zone = space.zone(at).map(|(_, zone)| zone);
     let mut object = json!({ "device": at.device(), "block": at.block(), "zone": zone });
@@ -85,7 +85,7 @@ pub(crate) fn extents_text(extents: &[Extent], space: &AddressSpace) -> String {
     }
 }
 
-/// The same as objects.
+/// Extents as objects.
 pub(crate) fn extents_object(extents: &[Extent], space: &AddressSpace) -> Value {
     let one = |extent: &Extent| {
         let besides = json!({ "blocks": extent.blocks, "crc32c": extent.crc });
@@ -102,7 +102,7 @@ pub(crate) fn annotation_text(annotation: &Annotation) -> String {
     format!("{level}, stream {stream}, {opaque} bytes opaque")
 }
 
-/// The same as an object.
+/// An annotation as an object.
 pub(crate) fn annotation_object(annotation: &Annotation) -> Value {
     let hint = &annotation.hint;
     json!({
@@ -172,7 +172,7 @@ fn spaces_value(spaces: &[(KeySpaceId, String)]) -> Value {
     spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name })).collect()
 }
 
-/// The same as an object.
+/// A file's role as an object.
 pub(crate) fn role_object(role: &Role) -> Value {
     match role {
         Role::Table {

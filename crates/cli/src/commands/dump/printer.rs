@@ -62,7 +62,7 @@ impl<'a> Printer<'a> {
         )
     }
 
-    /// The same, unless the bytes have been given back on purpose.
+    /// Reports a damaged part, unless its bytes have been given back on purpose.
     pub(crate) fn missing(
         &mut self,
         what: &str,

@@ -29,7 +29,7 @@ const TEXT_MAX: ByteCount = ByteCount::gib(1);
 /// The version that is written and understood.
 const VERSION: u32 = 1;
 
-/// First line.
+/// The first line of a list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     terrace_backup: u32,
@@ -41,9 +41,9 @@ struct Head {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Entry {
-    /// Its names on the drive, at least one.
+    /// Names of the file on the drive, at least one.
     pub(super) names: Vec<String>,
-    /// Where its bytes are, from the directory of the backup on; `None` if it has none.
+    /// Path of the file's bytes in the directory of the backup; `None` if it has none.
     pub(super) path: Option<String>,
     pub(super) size: u64,
     pub(super) kind: FileKind,
@@ -57,7 +57,7 @@ pub(super) struct Entry {
     pub(super) xxh3_128: String,
 }
 
-/// Last line.
+/// The last line of a list.
 #[derive(Debug, Serialize, Deserialize)]
 struct Tail {
     xxh3_128: String,
@@ -80,7 +80,7 @@ impl Manifest {
         self.entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.size))
     }
 
-    /// As it stands in its file.
+    /// The list as its file has it.
     pub(super) fn text(&self) -> Result<String, Failure> {
         let head = Head {
             terrace_backup: VERSION,

@@ -34,7 +34,7 @@ const CHUNKS: usize = 16;
 pub(super) enum Next {
     /// A line is there; whether it ends with a newline, which is taken off.
     Line { is_whole: bool },
-    /// Nothing comes for a while.
+    /// No line comes for a while.
     Pause,
     /// There is no further line.
     End,

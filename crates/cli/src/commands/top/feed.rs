@@ -30,7 +30,7 @@ const PAUSE_FACTOR: u32 = 50;
 pub(super) enum News {
     /// A sample.
     Sample(Box<Sample>),
-    /// There is none; the reason in words.
+    /// There is no sample; the reason in words.
     Missing(String),
 }
 

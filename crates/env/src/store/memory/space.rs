@@ -24,7 +24,7 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    /// More than can be written.
+    /// A capacity larger than any contents.
     pub(super) const UNLIMITED: Self = Self { total: 1 << 60, step: 0 };
 
     /// Bytes that `rank` may still take when `used` bytes are taken.

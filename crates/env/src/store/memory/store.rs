@@ -27,9 +27,9 @@ pub enum CrashMode {
     /// The process ends. Written bytes are kept, and of each log a random number of appends that
     /// were only gathered.
     EndProcess,
-    /// All of them are lost.
+    /// All unsynced appends are lost.
     DropUnsynced,
-    /// All of them are kept.
+    /// All unsynced appends are kept.
     KeepUnsynced,
     /// A random prefix of each file is kept.
     TearUnsynced,

@@ -36,7 +36,7 @@ pub(super) struct Gathering {
     present: bool,
     /// A writer waits.
     wanted: bool,
-    /// It was tried, and nothing has come free since.
+    /// Gathering is exhausted, and nothing has come free since.
     pub(super) in_vain: bool,
     /// Blocks that were leased to copies since the mount.
     moved: u64,
@@ -47,7 +47,8 @@ pub(super) struct Gathering {
 pub(crate) struct Span {
     /// The blocks of the files, and of free runs between them.
     pub(crate) files: Range<u64>,
-    /// To the end of the free run after the files. Nothing of this is written meanwhile.
+    /// The blocks from the span's start to the end of the free run after its files. Nothing of this
+    /// is written meanwhile.
     pub(crate) barred: Range<u64>,
 }
 
@@ -205,7 +206,7 @@ fn between(runs: &[Range<u64>], files: &[Range<u64>]) -> Vec<Option<Between>> {
 /// Worth of a span.
 #[derive(Clone, Copy, Debug)]
 struct Worth {
-    /// There is room for all of its files outside.
+    /// There is room outside for all files of the span.
     at_once: bool,
     gain: u64,
     moved: u64,

@@ -109,8 +109,8 @@ struct Quota {
 }
 
 impl Governor {
-    /// For a device of tables with `capacity` blocks, and a journal that may come to take `journal`
-    /// stretches. `guard`: the longest guard of a file.
+    /// The governor of a device of tables with `capacity` blocks, and a journal that may come to
+    /// take `journal` stretches. `guard`: the longest guard of a file.
     pub(super) fn new(journal: u32, capacity: u64, guard: u64) -> Self {
         let jobs = jobs_reserve(capacity) + guard;
         let reclaim = if guard > 0 { jobs_reserve(capacity / 2) + 2 * guard } else { 0 };
@@ -118,7 +118,8 @@ impl Governor {
         Self { jobs, reclaim, urgent, guards, ..Self::without_tables(journal) }
     }
 
-    /// For a device that holds no tables, or only such as may as well lie on another one.
+    /// The governor of a device that holds no tables, or only such as may as well lie on another
+    /// one.
     pub(super) fn without_tables(journal: u32) -> Self {
         let (jobs, reclaim, urgent, guards, owed) = (0, 0, URGENT_RESERVE, 0, 0);
         Self { journal, jobs, reclaim, urgent, guards, owed, quotas: BTreeMap::new(), next: 1 }

@@ -41,7 +41,7 @@ pub(super) struct State {
     pub(super) pinned: u64,
     /// Stretches that the journal has.
     pub(super) journal: u32,
-    /// Where the medium has failed: not given out until the next mount.
+    /// Blocks where the medium has failed: not given out until the next mount.
     pub(super) shunned: FreeMap,
     /// Blocks there that would be free.
     pub(super) lost: u64,

@@ -17,7 +17,7 @@ use terrace_env::FileId;
 pub(super) struct Moved {
     /// Blocks that were moved, and when the time is over, by file.
     files: BTreeMap<FileId, (u64, u64)>,
-    /// The same, by the end of their time.
+    /// The same files, by the end of their time.
     ends: BTreeSet<(u64, FileId)>,
     in_vain: u64,
 }

@@ -108,7 +108,7 @@ pub(super) struct Reserves {
     pub(super) compaction: u32,
     pub(super) urgent: u32,
     pub(super) flush: u32,
-    /// At most, while readers pin.
+    /// The most zones kept while readers pin.
     pub(super) pinned: u32,
 }
 

@@ -33,11 +33,11 @@ use crate::catalog::{Extent, Levels};
 /// How the work on a victim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is empty, or the work was interrupted.
+    /// The victim is empty, or the work was interrupted.
     Done,
     /// There is no zone to copy to.
     NoRoom,
-    /// It cannot be emptied.
+    /// The victim cannot be emptied.
     Failed,
 }
 

@@ -123,8 +123,8 @@ impl World {
         Self { zones, deleting: false, left: 0, reader: false, owed: 0 }
     }
 
-    /// In which readers pin four whole zones, and the last put has just been let in: it left as
-    /// many zones free as it had to.
+    /// A world in which readers pin four whole zones, and the last put has just been let in: it
+    /// left the required zones free.
     fn pinned(rules: Rules) -> Self {
         let full = Blocks { written: ZONE as u8, ..Blocks::default() };
         let pinned = Blocks { pinned: ZONE as u8, ..full };

@@ -18,7 +18,7 @@ pub(crate) enum Condition {
     Journal,
     /// Holds the superblock.
     Superblock,
-    /// Not used: conventional, or too small.
+    /// The zone is not used: conventional, or too small.
     Unused,
     /// Can be read and never written again; counted like a written zone.
     ReadOnly,

@@ -27,7 +27,7 @@ pub(crate) struct Totals {
     pub(crate) capacity: u64,
     /// Zones that hold data.
     pub(crate) zones: u32,
-    /// Zones.
+    /// Number of free zones.
     pub(crate) free_zones: u32,
     /// Blocks of free zones.
     pub(crate) free: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Totals {
     pub(crate) gathering: u64,
     /// Zones that take an active slot, those of journal and superblock apart.
     pub(crate) active: u32,
-    /// Zones.
+    /// Number of the journal's zones.
     pub(crate) journal: u32,
 }
 

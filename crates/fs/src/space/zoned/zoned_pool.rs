@@ -59,7 +59,7 @@ pub(crate) struct ZonedPool {
 }
 
 impl ZonedPool {
-    /// Over these zones.
+    /// A pool over these zones.
     pub(crate) fn new(
         medium: Arc<Medium>,
         (placement, victims): (Arc<dyn Placement>, Arc<dyn Reclaim>),

@@ -11,9 +11,10 @@
 pub struct Published {
     /// The process.
     pub process: &'static str,
-    /// Of the gaps in a small part of the run, in the order of [`super::Estimator::ALL`].
+    /// Estimates for the gaps in a small part of the run, in the order of
+    /// [`super::Estimator::ALL`].
     pub gaps: [f64; 5],
-    /// Of the arrivals in each second.
+    /// Estimates for the numbers of arrivals in each second.
     pub counts: [f64; 5],
 }
 

@@ -43,7 +43,7 @@ pub struct Met {
 }
 
 impl Met {
-    /// Both together.
+    /// The sums of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -27,9 +27,9 @@ pub(in crate::timing) struct DiskParameters {
     track_to_track: Sourced<Span>,
     /// The mean over all pairs of cylinders, settling included.
     average_seek: Sourced<Span>,
-    /// From the outermost to the innermost cylinder.
+    /// Time of a seek from the outermost to the innermost cylinder.
     full_seek: Sourced<Span>,
-    /// To another surface of the same cylinder.
+    /// Time of a switch to another surface of the same cylinder.
     head_switch: Sourced<Span>,
     /// Additional time of a seek before a write.
     write_settle: Sourced<Span>,

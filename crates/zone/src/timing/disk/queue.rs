@@ -19,7 +19,7 @@ pub(super) struct Read {
     pub(super) end: u64,
     pub(super) cause: Cause,
     pub(super) place: Place,
-    /// When the controller has understood it.
+    /// Time at which the controller has understood the request.
     pub(super) visible: u64,
     /// How often newer ones were served before it.
     pub(super) passed: u32,
@@ -44,12 +44,12 @@ pub(super) struct Write {
 #[derive(Clone, Debug)]
 pub(super) struct Flush {
     pub(super) ticket: u64,
-    /// It covers writes with smaller numbers.
+    /// The flush covers writes with smaller numbers.
     pub(super) limit: u64,
     pub(super) visible: u64,
 }
 
-/// All that waits, each kind in the order of submission.
+/// All waiting requests, each kind in the order of submission.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub(super) reads: VecDeque<Read>,

@@ -29,10 +29,10 @@ struct Segment {
 struct LookAhead {
     /// The first byte of the range.
     start: u64,
-    /// Where the head was at time `since`.
+    /// Place of the head at time `since`.
     from: u64,
     since: u64,
-    /// Where it stops.
+    /// Place at which the head stops.
     limit: u64,
 }
 
@@ -52,7 +52,7 @@ impl LookAhead {
 pub(super) struct Segments {
     size: u64,
     count: usize,
-    /// Oldest first.
+    /// Kept segments, the oldest first.
     kept: Vec<Segment>,
     ahead: Option<LookAhead>,
 }
@@ -60,7 +60,7 @@ pub(super) struct Segments {
 /// How a read can be served without moving the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hit {
-    /// All of it is in the cache.
+    /// All bytes are in the cache.
     Cached,
     /// The head is reading it, and has passed its end at this time.
     Streaming { end: u64 },

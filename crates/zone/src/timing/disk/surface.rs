@@ -33,10 +33,10 @@ struct RecordingZone {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) track: u64,
-    /// From the track's first byte.
+    /// Distance from the track's first byte.
     offset: u64,
     track_bytes: u64,
-    /// When in a revolution it passes the head.
+    /// Time in a revolution at which the byte passes the head.
     angle: u64,
 }
 
@@ -171,7 +171,7 @@ impl Surface {
         }
     }
 
-    /// From a place to an offset further on the same track.
+    /// Time of a turn from a place to an offset further on the same track.
     fn turn(&self, place: &Place, to: u64) -> u64 {
         let at = |offset: u64| offset * self.revolution / place.track_bytes;
         at(to) - at(place.offset)

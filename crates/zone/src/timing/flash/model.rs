@@ -36,7 +36,7 @@ use crate::timing::{Scale, Work};
 struct ZoneState {
     /// Program operations that have been sent to its dies.
     units: u64,
-    /// Bytes in them.
+    /// Bytes of these operations.
     programmed: u64,
     /// Bytes that are not a unit yet.
     pending: u64,
@@ -58,11 +58,11 @@ pub struct Flash {
     writes_taken: u64,
     resets_end: u64,
     finishes_end: u64,
-    /// When the last write found room.
+    /// Time at which the last write found room.
     admitted: u64,
     link_in: u64,
     link_out: u64,
-    /// When how many bytes leave the buffer.
+    /// Times at which bytes leave the buffer, with their numbers.
     leaving: BinaryHeap<Reverse<(u64, u64)>>,
     buffered: u64,
     work: Work,

@@ -47,7 +47,7 @@ pub(in crate::timing) struct FlashParameters {
     write_latency: Sourced<Span>,
     /// The controller takes one write in so long.
     write_interval: Sourced<Span>,
-    /// The same for an append.
+    /// Latency of an append.
     append_latency: Sourced<Span>,
     /// A zone takes one append in so long.
     append_interval: Sourced<Span>,

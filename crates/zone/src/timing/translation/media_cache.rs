@@ -26,11 +26,11 @@ pub(super) struct MediaCache {
     /// Where the next entry goes.
     head: u64,
     used: u64,
-    /// By the first byte on the drive: the end, and where it lies in the log.
+    /// Entries by their first byte on the drive: the end, and the place in the log.
     entries: BTreeMap<u64, (u64, u64)>,
     /// Bands with entries, by the number of their first.
     by_age: BTreeMap<u64, u64>,
-    /// The same the other way round.
+    /// The same, from a band to the number of its first entry.
     since: BTreeMap<u64, u64>,
     next: u64,
 }

@@ -41,7 +41,7 @@ pub struct Translated {
     buffered: u64,
     /// A write has found the cache full; others wait until a band is cleaned.
     cache_full: bool,
-    /// When the host has last asked for something.
+    /// Time of the host's last request.
     last_asked: u64,
     clock: u64,
     written: Work,

@@ -13,9 +13,9 @@ use crate::timing::{Scale, Size, Sourced, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::timing) enum Rewrite {
-    /// All of it that was ever written.
+    /// Rewrite all bytes of the band that were ever written.
     Band,
-    /// From the first changed byte on: the tracks before are not overlapped by it.
+    /// Rewrite from the first changed byte on: the tracks before it are not overlapped.
     Tail,
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Rewriter {
 struct Step {
     ticket: u64,
     writes: bool,
-    /// When it ends, once the disk has decided.
+    /// Time at which the step ends, once the disk has decided.
     end: Option<u64>,
 }
 
