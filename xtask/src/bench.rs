@@ -11,7 +11,7 @@ use crate::{reference, rocksdb, step};
 /// Which benchmark to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
-    /// Small appends to one zone, many under way, against writes: on the model of a drive, or on a
+    /// Small appends to one zone, many in flight, against writes: on the model of a drive, or on a
     /// zoned block device, whose data are lost
     Append(Rest),
     /// Random reads of a block device by one thread, by `io_uring` and by blocking calls
@@ -20,10 +20,10 @@ pub(crate) enum Bench {
     Mount(Rest),
     /// How long each system takes to choose a compaction among ten thousands of tables
     Pick(Rest),
-    /// Cost of operations beside other engines: the tables of docs/benchmarks.md
+    /// Cost of operations compared with other engines: the tables of docs/benchmarks.md
     Reference(reference::Arguments),
-    /// Processor time of RocksDB on a drive, beside the machine's ordinary file system; or its
-    /// space efficiency
+    /// Processor time of RocksDB on a drive, compared with the machine's ordinary file system; or
+    /// its space efficiency
     Rocksdb(rocksdb::Compared),
 }
 

@@ -12,7 +12,7 @@
 //!
 //! The archive is unpacked into another directory, and the program in it has to make a drive, store
 //! an entry and read it back. An archive of the same program has the same bytes: its entries are
-//! sorted, belong to nobody, and have no time.
+//! sorted, have no owner, and have no time.
 //!
 //! The rehearsal packs all crates, and builds each from its package alone. It needs a clean
 //! checkout and some minutes.
@@ -84,7 +84,7 @@ fn make(workspace: &Workspace) -> anyhow::Result<PathBuf> {
         fs::write(path, step::output(Command::new(&built).args(["completions", shell]))?)?;
     }
     let archive = place.join(format!("{name}.tar.gz"));
-    // gzip writes no time into what it reads from a pipe.
+    // gzip writes no time into data that it reads from a pipe.
     let tar = "tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -c \"$1\" | gzip -9n";
     let mut command = Command::new("sh");
     command.current_dir(&place).args(["-c", &format!("{tar} > \"$2\""), "sh", &name]);

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// How many times the process that writes is killed
     #[arg(long, default_value_t = Arguments::default().kills)]
     kills: u64,
-    /// Seed of what is written and of when it is killed
+    /// Seed of the writes and of the moment of the kill
     #[arg(long, default_value_t = Arguments::default().seed)]
     seed: u64,
 }

@@ -137,7 +137,7 @@ pub(crate) fn fresh(directory: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(directory).with_context(|| format!("making {}", directory.display()))
 }
 
-/// The number on the last whole line; the line behind it may be cut.
+/// The number on the last whole line; the line after it may be cut.
 fn last_number(said: &str) -> anyhow::Result<Option<u64>> {
     let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let last = whole.lines().next_back();

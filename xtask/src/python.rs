@@ -1,7 +1,7 @@
 //! Tests of the package for Python, which is a workspace of its own in `bindings/python`.
 //!
 //! 1. maturin, pytest and mypy are installed from the package index into the target directory.
-//! 2. maturin builds the wheel, which is installed beside them.
+//! 2. maturin builds the wheel, which is installed next to them.
 //! 3. pytest runs the tests against the installed wheel, and mypy checks the stubs by a program
 //!    that uses them.
 //!

@@ -1,5 +1,6 @@
-//! `cargo xtask bench reference`: measures the costs of Terrace beside those of other engines, and
-//! prints the tables of `docs/benchmarks.md`. With `--write` it also puts them into the page.
+//! `cargo xtask bench reference`: measures the costs of Terrace, compares them with those of other
+//! engines, and prints the tables of `docs/benchmarks.md`. With `--write` it also puts them into
+//! the page.
 //!
 //! The benchmark is repeated in two setups: a drive in memory, and a directory. The directory
 //! (`--dir`) must be one in memory, which is not checked. A table shows the median of the runs and,

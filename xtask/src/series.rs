@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::step;
 use crate::workspace::Workspace;
 
-/// The page, in the folder of what is built.
+/// The page, in the folder of build results.
 const PAGE: &str = "series.md";
 
 /// Experiments to carry out.

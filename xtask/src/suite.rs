@@ -21,7 +21,8 @@ use crate::workspace::Workspace;
 /// The package whose examples are programs for users to read: each runs without arguments.
 const WITH_EXAMPLES: &str = "terrace";
 
-/// Runs every test. The guest, whose machine has one processor, runs beside the tests of programs.
+/// Runs every test. The guest, whose machine has one processor, runs at the same time as the tests
+/// of programs.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
     let mut built = None;
@@ -79,7 +80,7 @@ fn examples(workspace: &Workspace) -> anyhow::Result<()> {
     examples.into_iter().try_for_each(|(_, path)| step::command(&mut Command::new(path)))
 }
 
-/// Runs the demonstration in a release build and checks what it says of itself.
+/// Runs the demonstration in a release build and checks its own account of itself.
 pub(crate) fn demo(workspace: &Workspace, steps: &mut Steps) {
     steps.run("demo", || {
         let words = ["run", "--quiet", "--release", "--", "demo", "--json"];

@@ -39,7 +39,7 @@ impl Workspace {
         &self.metadata
     }
 
-    /// The directory for what chores leave behind.
+    /// The directory for the files that chores leave.
     pub(crate) fn target(&self) -> &Path {
         self.metadata.target_directory.as_std_path()
     }

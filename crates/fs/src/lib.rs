@@ -1,6 +1,6 @@
 //! The file system of the store: files on devices with or without zones, or in a plain directory.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`Fs`] | the store on devices: format, mount, check, erase, zone map |
 //! | [`Devices`] | a device of any layout, and perhaps a log device or an offload device |
@@ -16,7 +16,7 @@
 //!
 //! Private modules, some of which have public items:
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | `volume` | the parts of a mounted store, and how a transaction is committed |
 //! | `file`, `cache` | writers, readers and pins of files; written blocks in memory |

@@ -18,7 +18,7 @@ pub(super) struct Kernel {
     pub(super) image: PathBuf,
     /// Modules by name, with `_` for each `-`.
     modules: BTreeMap<String, PathBuf>,
-    /// Names of what is part of the kernel itself.
+    /// Names of the parts of the kernel itself.
     builtin: Vec<String>,
 }
 
@@ -68,8 +68,8 @@ impl Kernel {
         Ok(Self { image, modules, builtin })
     }
 
-    /// The files of the modules that are wanted and of those that they need, each after what it
-    /// needs. What is part of the kernel has no file.
+    /// The files of the modules that are wanted and of those that they need, each after those that
+    /// it needs. A part of the kernel itself has no file.
     pub(super) fn in_order(&self, wanted: &[&str]) -> anyhow::Result<Vec<(String, PathBuf)>> {
         let mut order = Vec::new();
         for name in wanted {

@@ -8,7 +8,7 @@
 //! 3. Pack them and RocksDB's tools, with the libraries that they are linked with, busybox and the
 //!    kernel's modules.
 //! 4. Boot the machine in QEMU. The processor is emulated, so no right is needed; code runs ten to
-//!    fifty times slower. `guest/init` makes the devices, and `guest/work` says what is done.
+//!    fifty times slower. `guest/init` makes the devices, and `guest/work` has the steps.
 //! 5. Read the result from the last line of the serial output.
 //! 6. Boot it anew, with a load of synced writes (`guest/resets`), and reset it at random moments.
 //!    No write that was acknowledged may be missing after the next boot.

@@ -2,9 +2,9 @@
 //! drive loses nothing.
 //!
 //! The guest tells of each write that has returned (`crates/terrace/tests/it/reset_child.rs` has
-//! the lines). At a random moment the host resets the machine. It boots again, compares what the
-//! stores hold with what it must be, and tells the number of the last write. A [`Journal`] of what
-//! was acknowledged on the serial line is kept here: none of that may be missing.
+//! the lines). At a random moment the host resets the machine. It boots again, compares the stores
+//! with their required contents, and tells the number of the last write. A [`Journal`] of the
+//! writes acknowledged on the serial line is kept here: none of them may be missing.
 //!
 //! The devices are the NVMe namespace and the ordinary disk. The others lie in the guest's
 //! memory. QEMU keeps the states of zones as long as it runs, so the guest is reset, and QEMU is
@@ -25,7 +25,7 @@ const WRITES_MAX: u64 = 200;
 /// The longest delay between such a write and the reset.
 const DELAY_MAX: u64 = 30_000;
 
-/// Resets the machine so many times, and boots it once more.
+/// Resets the machine `rounds` times, and boots it once more.
 pub(super) fn run(machine: &Machine, rounds: u32, seed: u64) -> anyhow::Result<()> {
     let socket = machine.folder.join("monitor");
     if socket.exists() {

@@ -1,5 +1,5 @@
-//! `cargo xtask bench rocksdb`: processor time of RocksDB on a drive of Terrace, beside the same
-//! `db_bench` on the machine's ordinary file system.
+//! `cargo xtask bench rocksdb`: processor time of RocksDB on a drive of Terrace, compared with the
+//! same `db_bench` on the machine's ordinary file system.
 //!
 //! Each benchmark is a process of its own, and takes turns: on the one, on the other, round after
 //! round; who begins changes with the round. Its time is what the process used, in user and system
@@ -119,7 +119,7 @@ fn micros(
 
 /// Seconds of processor time, user and system, that the shell has printed.
 fn used(said: &str) -> Option<f64> {
-    // It may stand behind the progress of the benchmark, which ends no line.
+    // It may stand after the progress of the benchmark, which ends no line.
     let (_, line) = said.rsplit_once("processor ")?;
     let seconds: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
     let seconds = seconds.ok().filter(|seconds| seconds.len() == 2)?;

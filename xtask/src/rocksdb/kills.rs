@@ -29,10 +29,10 @@ pub(crate) struct Arguments {
     /// How many times the process that writes is killed
     #[arg(long, default_value_t = Self::default().kills)]
     pub(crate) kills: usize,
-    /// Seed of what is written and of when it is killed
+    /// Seed of the writes and of the moment of the kill
     #[arg(long, default_value_t = Self::default().seed)]
     pub(crate) seed: u64,
-    /// Copies are made, and tables verified, after every so many kills
+    /// Number of kills after which copies are made and tables verified
     #[arg(long, default_value_t = 7, value_parser = at_least_one)]
     pub(crate) check_every: usize,
 }

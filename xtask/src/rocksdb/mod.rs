@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `plugin` | the first four of these |
 //! | `kills` | the kills |
-//! | `compare` | `cargo xtask bench rocksdb`: processor time beside an ordinary file system |
+//! | `compare` | `cargo xtask bench rocksdb`: processor time, next to an ordinary file system |
 //! | `space` | `cargo xtask bench rocksdb --space`: space efficiency under overwrites |
 
 mod compare;

@@ -17,7 +17,7 @@ const DIFFERS: std::ops::Range<u64> = 1..6;
 const ENTRIES: u32 = 50_000;
 /// Entries of the fill that syncs each.
 const SYNCED: u32 = 1000;
-/// Options of `db_bench` for a small database in which compactions are always under way.
+/// Options of `db_bench` for a small database in which compactions are always running.
 const SMALL: [&str; 5] = [
     "--value_size=400",
     "--write_buffer_size=2097152",
@@ -80,8 +80,8 @@ impl Tests<'_> {
         step::command(self.0.program("contract").args(["full", &format!("{uri}?unsynced")]))
     }
 
-    /// Random calls, on a drive, on one without zones and in a directory, beside RocksDB's own file
-    /// system in another directory.
+    /// Random calls, on a drive, on one without zones and in a directory, and the same calls of
+    /// RocksDB's own file system in another directory.
     fn differs(&self) -> anyhow::Result<()> {
         let directory = self.0.place().join("differs");
         for seed in DIFFERS {

@@ -1,7 +1,7 @@
 //! `cargo xtask bench rocksdb --space`: space efficiency of RocksDB on an emulated drive, by the
-//! program `bindings/rocksdb/bench/space.cc`, which says what it measures.
+//! program `bindings/rocksdb/bench/space.cc`, whose head defines the measurement.
 //!
-//! RocksDB's tables of 64 MB, zones of 256 MiB, and what is kept free, at most 1 GiB, are divided
+//! RocksDB's tables of 64 MB, zones of 256 MiB, and the space kept free, at most 1 GiB, are divided
 //! by the scale. So a drive of 128 zones is 32 GiB at scale 1, and 2 GiB at scale 16.
 
 use crate::plugin::Plugin;

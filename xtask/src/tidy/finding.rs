@@ -1,10 +1,10 @@
-//! [`Finding`]: one violation of a rule. It has the file and line, what the rule expects, and what
-//! was found. Findings are ordered by file, then by line.
+//! [`Finding`]: one violation of a rule. It has the file and line, the expectation of the rule, and
+//! the text found. Findings are ordered by file, then by line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where something is wrong, what was expected there and what was found.
+/// The place of a fault, with the expected and the found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// The file, relative to the root.

@@ -26,7 +26,7 @@ const LAYERS: [(&str, u8); 9] = [
     ("terrace-cli", 5),
 ];
 
-/// Members that stand beside the layers and that nothing may depend on.
+/// Members that stand next to the layers and that nothing may depend on.
 const BESIDE: [&str; 1] = ["xtask"];
 
 /// A member of the workspace, as far as the layers are concerned.

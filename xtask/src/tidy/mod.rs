@@ -3,6 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `finding` | one violation |
+//! | `habits` | forms that make comments and pages hard to read |
 //! | `index` | contents of `lib.rs` and `mod.rs` |
 //! | `names` | names of files and directories |
 //! | `layers` | which crate may depend on which |
@@ -18,6 +19,7 @@
 //! left to cargo's own tools, which `run` calls.
 
 mod finding;
+mod habits;
 mod index;
 mod layers;
 mod links;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::finding::Finding;
-use super::{index, layers, links, names, openings, order, retired, source, text};
+use super::{habits, index, layers, links, names, openings, order, retired, source, text};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -30,6 +30,7 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
             findings.extend(names::check(path));
             findings.extend(text::check_rust(path, text));
             findings.extend(openings::check(path, text));
+            findings.extend(habits::check_rust(path, text));
             findings.extend(syntax(path, text));
         }
         none(findings)
@@ -42,6 +43,7 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
             findings.extend(text::check_any(path, text));
             findings.extend(retired::check(path, text, &retired));
         }
+        findings.extend(pages().flat_map(|(path, text)| habits::check_page(path, text)));
         none(findings)
     });
     steps.run("tidy: links", || {

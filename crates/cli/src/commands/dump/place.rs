@@ -172,7 +172,7 @@ fn spaces_value(spaces: &[(KeySpaceId, String)]) -> Value {
     spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name })).collect()
 }
 
-/// A file's role as an object.
+/// The engine's annotation of a file as an object.
 pub(crate) fn role_object(role: &Role) -> Value {
     match role {
         Role::Table {

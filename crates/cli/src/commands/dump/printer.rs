@@ -62,7 +62,7 @@ impl<'a> Printer<'a> {
         )
     }
 
-    /// Reports a damaged part, unless its bytes have been given back on purpose.
+    /// Reports a damaged part, or that its bytes have been given back on purpose.
     pub(crate) fn missing(
         &mut self,
         what: &str,
