@@ -43,7 +43,7 @@ pub struct Call {
 
 /// An operation up to whose return there is an explanation, and beyond it none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no order explains {call:?} beside {beside:?}, when the key can hold {held:?}")]
+#[error("no order explains {call:?} together with {beside:?}, when the key can hold {held:?}")]
 pub struct Inexplicable {
     /// The operation.
     pub call: Call,

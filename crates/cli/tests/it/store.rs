@@ -92,7 +92,7 @@ fn a_store_remembers_its_system_until_it_is_opened_under_another() {
     for (system, expected) in [
         ("smrdb:", "expected a parameter of smrdb"),
         ("bluefs:jobs=2,jobs=3", "jobs of bluefs: expected one value"),
-        ("bluefs:rewrite_max=5", "rewrite_max of bluefs: expected load=aware beside it"),
+        ("bluefs:rewrite_max=5", "rewrite_max of bluefs: expected load=aware with it"),
     ] {
         let error = place.fails(2, &["put", "d.img", "key", "value", "--system", system]);
         assert!(error.contains(expected), "{error}");

@@ -179,7 +179,7 @@ impl<'a> Given<'a> {
         match self.get("gaps") {
             Some("pareto") => Ok(Gaps::Pareto(shape_number)),
             None | Some("exponential") if self.get("shape").is_none() => Ok(Gaps::Exponential),
-            None | Some("exponential") => Err(wrong("shape", "gaps=pareto beside it", shape)),
+            None | Some("exponential") => Err(wrong("shape", "gaps=pareto with it", shape)),
             Some(other) => Err(wrong("gaps", "exponential or pareto", other)),
         }
     }
@@ -329,7 +329,7 @@ mod tests {
                 "span: expected a time from 100ns on, such as 60, 500ms, 2h or 30d",
             ),
             ("sine:5,gaps=normal", "gaps: expected exponential or pareto, found `normal`"),
-            ("sine:5,shape=1.5", "shape: expected gaps=pareto beside it, found `1.5`"),
+            ("sine:5,shape=1.5", "shape: expected gaps=pareto with it, found `1.5`"),
             ("sine:5,gaps=pareto,shape=1", "shape: expected a shape above 1 and up to 100"),
             ("sine:5,period=10,step=6", "step: expected up to half of the period"),
             ("curve:0/0", "the curve: expected rates per second up to 10^9, none below 0, and one"),

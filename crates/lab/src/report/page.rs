@@ -52,10 +52,10 @@ impl Report {
                 p .lede {
                     @if self.is_of_papers() {
                         "What publications on key-value stores for zoned storage say of their "
-                        "systems, beside what Terrace " (self.program) " does with the same "
+                        "systems, next to the results of Terrace " (self.program) " with the same "
                         "systems on models of the same drives. "
                     } @else {
-                        "What Terrace " (self.program) " does with systems of publications on "
+                        "Results of Terrace " (self.program) " with systems of publications on "
                         "zoned storage, on models of drives. "
                     }
                     "All times are those of the full drives; the runs were "

@@ -47,7 +47,7 @@ pub fn remarks_on_scale(experiment: &Experiment, scale: Scale) -> Vec<String> {
     }));
     remarks.extend(named(Load::Mixed).map(|phases| {
         format!(
-            "At {scale} reads weigh as little as {scale} of what they should beside writes: \
+            "At {scale} reads weigh as little as {scale} of their true weight: \
              neither rates nor ratios of {phases} are those of the full drive."
         )
     }));
@@ -87,9 +87,9 @@ pub(super) fn unfit(experiment: &Experiment, claim: &Claim, scale: Scale) -> Opt
     let mut measured = experiment.phases.iter().filter(|phase| phase.measured);
     let phase = measured.find(|phase| name.is_none_or(|name| phase.name() == name))?;
     match Load::of(phase) {
-        Load::Mixed => Some(format!(
-            "At {scale} reads weigh as little as {scale} of what they should beside writes."
-        )),
+        Load::Mixed => {
+            Some(format!("At {scale} reads weigh as little as {scale} of their true weight."))
+        }
         Load::Reads if than.is_none() => {
             Some(format!("At {scale} rates of reads are up to {n} times those of the full drive."))
         }

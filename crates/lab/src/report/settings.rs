@@ -142,7 +142,7 @@ fn of_compression(compression: Compression) -> &'static str {
 
 fn of_log_writes(writes: LogWrites) -> &'static str {
     match writes {
-        LogWrites::Gathered => "several at a time, nobody waits",
+        LogWrites::Gathered => "several at a time, without a wait",
         LogWrites::Waiting => "each append waits",
         LogWrites::Forced => "each append waits for the medium",
         LogWrites::Journaled => "each sync is followed by a write of metadata",
@@ -169,7 +169,7 @@ fn places(store: &StoreDescription) -> Vec<(&'static str, String)> {
     let words = |place: Location| match place {
         Location::Drive => "on the drive".to_owned(),
         Location::Conventional => "in conventional zones of the drive".to_owned(),
-        Location::Sequential => "in sequential zones behind the store".to_owned(),
+        Location::Sequential => "in sequential zones after the store".to_owned(),
         Location::Middle => "in the middle of the disk".to_owned(),
         Location::LogDevice => {
             format!("on a log device: {}", store.log_device.as_deref().unwrap_or("none"))

@@ -57,7 +57,7 @@ impl Places {
         }
         let zoned = device.is_usual();
         if places.is_on_drive_beside() && !zoned && !device.is_disk() {
-            let expected = "on the device itself, or on one beside it, where writes are bound to \
+            let expected = "on the device itself, or on a second one, where writes are bound to \
                             bands or tracks";
             let found = format!("{} and {}", places.log, places.metadata);
             return impossible("log and metadata", expected, &found);

@@ -174,7 +174,7 @@ fn a_claim_that_the_scale_does_not_answer_is_not_counted_as_near() {
     assert_eq!(answers[0].verdict, Verdict::Unfit, "a rate of reads and writes");
     assert_eq!(answers[0].ratio, Some(1.1), "it is still shown");
     assert_eq!(answers[2].verdict, Verdict::Within, "a share of space is no rate");
-    let why = "reads weigh as little as 1/64 of what they should beside writes";
+    let why = "reads weigh as little as 1/64 of their true weight";
     assert!(answers[0].explanation.as_deref().unwrap().contains(why));
     let markdown = report.markdown(None);
     assert!(markdown.contains("2 not answered at this scale") && markdown.contains(why));

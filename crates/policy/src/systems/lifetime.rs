@@ -31,9 +31,9 @@ use crate::{ByLifetime, Compaction, LastResort, LeveledOptions, Sweep, SweepOpti
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "lifetime",
-    summary: "leveled by sweeps in key order; zones die whole behind them, without a collector",
+    summary: "leveled by sweeps in key order; zones die whole after them, without a collector",
     suits: "drives that are to hold much, under random writes",
-    costs: "writes more than `tiered`; falls behind where the drive is nearly full",
+    costs: "writes more than `tiered`; lags where the drive is nearly full",
     // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
     live_max: 60,
     tables_together: 1,

@@ -27,7 +27,7 @@ use crate::{
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "sliced",
-    summary: "tiers over one last level, into which they go in slices behind a sweep",
+    summary: "tiers over one last level, into which they go in slices, by a sweep",
     suits: "many writes that must not wait long, few scans",
     costs: "reads search most runs; slower than `tiered` in random loads at equal space",
     live_max: 70,

@@ -358,7 +358,7 @@ impl System {
                 &format!("table_size of {}", self.name()),
                 size,
                 format!("at most {most} in a store of {}", store.capacity),
-                "compactions of a table have to fit beside the tables that are there",
+                "compactions of a table have to fit next to the existing tables",
             )),
             None => Ok(()),
         }

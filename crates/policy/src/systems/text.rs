@@ -112,7 +112,7 @@ impl System {
         let is_unslowed = system.throttle == Some(Throttle::Off);
         let needed = |name: &str| {
             let (parameter, needed, is_idle) = [
-                (REWRITE_MAX, "load=aware beside it", system.load != LoadRule::Aware),
+                (REWRITE_MAX, "load=aware with it", system.load != LoadRule::Aware),
                 (LEVEL0_SLOW, "another throttle", is_unslowed && system.row != Row::Smrdb),
                 (LEVEL0_STOP, "another throttle", is_unslowed),
             ]
@@ -281,7 +281,10 @@ mod tests {
     fn what_has_no_effect_cannot_be_asked_for() {
         for text in ["bluefs:rewrite_max=5", "bluefs:load=eager,rewrite_max=10"] {
             let error = System::asked(text).unwrap_err().to_string();
-            assert!(error.contains("rewrite_max of bluefs: expected load=aware beside"), "{error}");
+            assert!(
+                error.contains("rewrite_max of bluefs: expected load=aware with it"),
+                "{error}"
+            );
             assert!(text.parse::<System>().is_ok(), "{text}");
         }
         for text in ["bluefs:throttle=off,level0_stop=20", "bluefs:level0_slow=8,throttle=off"] {
