@@ -4,9 +4,9 @@
 //!   name of the first.
 //! - A path is a file, a link or a directory, so that a stored tree can be exported. A file that
 //!   takes the place of a stored link deletes the link, in the same batch, and the other way round.
-//!   A file or link that takes the place of a stored directory deletes all that is stored below it,
-//!   and one that lies below a stored file or link deletes that. Other stored paths that the tree
-//!   does not have are left alone.
+//!   If a file or link takes the place of a stored directory, all entries below the directory are
+//!   deleted. If it lies below a stored file or link, the latter is deleted. Other stored paths
+//!   that the tree does not have are left alone.
 //! - [`Loader::finish`] writes the last batch. Batches are written with [`Durability::Gathered`],
 //!   and are sure to be durable only when the store has been synced or closed. After an error, the
 //!   batches that were written before stay.

@@ -1,9 +1,9 @@
 //! [`LastResort`]: reclaim for systems whose zones become empty by compaction.
 //!
-//! It works only on demand: when space is wanted ([`Supply::wanted`]). It takes the zone with the
-//! fewest live bytes of those that are worth it ([`Greedy`]). Without it a store could
-//! be full although much of it is dead, for example after another system has mixed tables of
-//! several levels in zones.
+//! It works only on demand: when space is wanted ([`Supply::wanted`]). Of the zones that are worth
+//! it, it takes the one with the fewest live bytes ([`Greedy`]). Without it a store could be full
+//! although much of it is dead, for example after another system has mixed tables of several levels
+//! in zones.
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Supply};
 

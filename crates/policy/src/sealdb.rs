@@ -45,9 +45,9 @@
 //! partly dead.
 //!
 //! # Bound
-//! With `bounded`, a merge at the pointer that writes a set also takes the tables of the next level
-//! that lie next before its keys, if at most `rest_max` percent is left of their sets, and as long
-//! as they are together not larger than the tables that the merge takes of that level anyway. Then
+//! With `bounded`, a merge at the pointer that writes a set also takes tables of the next level
+//! that lie next before its keys. Of their sets at most `rest_max` percent may be left, and
+//! together they may not be larger than the tables of that level that the merge takes anyway. Then
 //! most dead bytes are in the sets at each pointer, and in sets of which more is left, which the
 //! next sweep of the pointer takes.
 //!

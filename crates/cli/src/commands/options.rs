@@ -1,6 +1,6 @@
-//! `terrace options STORE`: shows the options that shape a store's tables, or changes those that
-//! are given. The store remembers them. New tables are made with them; a table that is there keeps
-//! its form until a merge takes it.
+//! `terrace options STORE`: shows the options that shape a store's tables, or changes the given
+//! ones. The store remembers them. New tables are made with them; a table that is there keeps its
+//! form until a merge takes it.
 //!
 //! [`Tables`] is the same options as `format` takes them.
 

@@ -1,7 +1,7 @@
 //! Codec of a frame: header, payload and checksum.
 //!
 //! A frame verifies for the store and the log that it was written for. A reader must also compare
-//! its epoch, sequence and chain with those that are due; the [`Scanner`](super::Scanner) does.
+//! its epoch, sequence and chain with the due ones; the [`Scanner`](super::Scanner) does.
 //!
 //! An encoded frame starts on a block of its buffer and is padded to a block. Its payload is at
 //! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, so if the frame is not written, the

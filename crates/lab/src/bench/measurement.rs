@@ -69,10 +69,10 @@ pub struct KindMeasurement {
 /// Operations of the clients of a workload or a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Played {
-    /// How many they were.
+    /// Number of clients.
     pub clients: usize,
     /// How long operations waited for a client after they had arrived, which is part of their
-    /// latency; `None` of those that have no arrivals.
+    /// latency; `None` for operations without arrivals.
     pub arrival_wait: Option<Latency>,
     /// Latencies by kind of operation, for the kinds that there were.
     pub kinds: Vec<KindMeasurement>,

@@ -318,9 +318,9 @@ pub struct Variant {
     pub store: StoreDescription,
     /// Factor on the numbers of operations and of records that the phases give.
     pub operations_factor: Option<f64>,
-    /// Instead of that of phases that are measured: when their operations arrive.
+    /// Arrivals of measured phases, instead of the phase's own.
     pub arrivals: Option<String>,
-    /// Instead of that of phases that are measured.
+    /// Number of clients of measured phases, instead of the phase's own.
     pub clients: Option<u32>,
 }
 

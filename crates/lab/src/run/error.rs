@@ -115,7 +115,7 @@ pub enum RunError {
     /// The trace could not be written.
     #[error("the trace cannot be written: {0}")]
     Trace(#[source] io::Error),
-    /// The contents of the store at the end are not those that were written.
+    /// The contents of the store at the end differ from the written ones.
     #[error("the store's contents are not those that were written to it: {0}")]
     Contents(ClientError),
 }

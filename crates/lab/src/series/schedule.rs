@@ -102,7 +102,7 @@ pub fn carry_out_all(
     all.into_iter().map(|one| one.expect("every run is known or was carried out")).collect()
 }
 
-/// Those of the runs that must be carried out, and those that are contained in one of them.
+/// The runs that must be carried out, and the runs that are contained in one of these.
 fn guests(plans: &[RunPlan], waiting: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let nameless: Vec<RunPlan> = plans.iter().map(RunPlan::nameless).collect();
     let begins_like = |guest: &RunPlan, host: &RunPlan| {

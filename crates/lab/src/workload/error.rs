@@ -48,7 +48,7 @@ pub enum Defect {
     Missing,
     /// The record was not to be there.
     Unexpected,
-    /// The value's bytes are not those that were written.
+    /// The value's bytes differ from the written ones.
     Value(Wrong),
     /// The value is of another time: expected between the first two, found the third.
     Generation(u32, u32, u32),

@@ -61,8 +61,8 @@ pub struct Tally {
     /// The nanoseconds of the operation that has waited longest, from its first wait on, and its
     /// waits.
     pub longest: (u64, Waits),
-    /// How long operations waited for a client after they had arrived, in nanoseconds; empty of
-    /// those that have no arrivals.
+    /// How long operations waited for a client after they had arrived, in nanoseconds; empty for
+    /// operations without arrivals.
     arrival_waits: Histogram<u64>,
     /// How many seconds of the full drive a second is.
     pub(super) time_scale: u64,

@@ -1,6 +1,6 @@
-//! [`Level`]: a level whose bands may overlap. A band is a table. The level finds which band
-//! overlaps the most others, which overlapping bands are newer, to which run outputs may go, and
-//! which bands can move to older runs so that the level has fewer runs.
+//! [`Level`]: a level whose bands may overlap. A band is a table. The level finds the band that
+//! overlaps the most others, its newer overlapping bands, the run for outputs, and the bands that
+//! can move to older runs to leave fewer runs.
 //!
 //! Bands of one run are of the same age and do not overlap. Of two bands that overlap, the one in
 //! the newer run is newer.

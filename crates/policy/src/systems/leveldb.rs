@@ -67,10 +67,10 @@ pub(super) const fn row(row: Row) -> System {
     system
 }
 
-/// The same on a disk, below a file system that goes on where it was, as ext4 does with large files
-/// while it has space. SEALDB's drive writes 5.38 bytes for one (figure 3), which is that of a file
-/// system that fills holes: `fit=first` gives 5.6, `fit=best` 5.8, and the next fit 1.2 to 2.7, the
-/// less space there is (`sealdb/allocators`, 1/64).
+/// LevelDB on a disk, below a file system that goes on where it was, as ext4 does with large files
+/// while it has space. SEALDB's drive writes 5.38 bytes for one (figure 3), as under a file system
+/// that fills holes: `fit=first` gives 5.6, `fit=best` 5.8, and the next fit 1.2 to 2.7, the less
+/// space there is (`sealdb/allocators`, 1/64).
 pub(super) const fn on_disk(which: Row) -> System {
     let mut system = row(which);
     system.fit = Fit::Next;

@@ -244,7 +244,7 @@ impl Counts {
 #[test]
 fn reclaim_that_waits_for_need_fills_the_drive_with_garbage() {
     let counts = play(&Greedy::default());
-    // All zones are in use but for those that are kept and those that should be spare.
+    // All zones are in use but for the kept ones and the spare ones.
     let spare = 8;
     let live: usize = LEVELS.iter().sum();
     let closed_form = 100.0 * live as f64 / (ZONE * (ZONES - KEPT - spare)) as f64;

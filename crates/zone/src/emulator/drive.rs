@@ -55,7 +55,7 @@ pub(super) enum Plan {
     Read {
         zone: ZoneId,
         offset: u64,
-        /// Of the blocks that are read, those that were ever written.
+        /// The blocks read that were ever written.
         readable: u64,
     },
     Change(Transition),

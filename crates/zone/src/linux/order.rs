@@ -80,7 +80,8 @@ impl Order {
         may_begin
     }
 
-    /// Takes a request out. Returns those that may begin now, in the order in which they came.
+    /// Takes a request out. Returns the requests that may begin now, in the order in which they
+    /// came.
     pub(super) fn end(&mut self, id: u64, zone: ZoneId) -> Vec<u64> {
         let queue = self.zones.get_mut(&zone).expect("a zone with requests");
         let at = queue.iter().position(|entry| entry.id == id).expect("a request in flight");

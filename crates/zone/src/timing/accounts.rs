@@ -9,9 +9,9 @@
 //!   dies. A write that waits in a disk's cache is added when the head writes it, and work that
 //!   lies ahead of the head is left out. An SSD's work is added as soon as it is planned.
 //!
-//! Drives with a [translation layer](super::Translated) also count bytes: those that the host
-//! wrote, and those that the medium took, rewrites and cleaning included. They count the rewrites
-//! of bands, too.
+//! Drives with a [translation layer](super::Translated) also count the bytes that the host wrote
+//! and the bytes that the medium took, rewrites and cleaning included. They count the rewrites of
+//! bands, too.
 //!
 //! New counters are zero. Plain values, without locks.
 

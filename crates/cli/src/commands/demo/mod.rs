@@ -3,7 +3,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `burst` | puts until the power is cut, and the check of those that were recovered |
+//! | `burst` | puts until the power is cut, and the check of the recovered ones |
 //! | `command` | the arguments, and the order of the steps |
 //! | `cut_off` | a device that is cut off from its host |
 //! | `life` | the steps before the burst: load, read, overwrite and delete, scan |

@@ -1,6 +1,6 @@
-//! `terrace lab list [NAME]...`: lists the experiments that come with the program, or describes
-//! those that are named. For each it prints the number of runs, and an estimate of the bytes of
-//! keys and values that clients move at a scale. It runs nothing.
+//! `terrace lab list [NAME]...`: lists the experiments that come with the program, or describes the
+//! named ones. For each it prints the number of runs, and an estimate of the bytes of keys and
+//! values that clients move at a scale. It runs nothing.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;

@@ -24,8 +24,9 @@
 //! - `U` is [`URGENT_RESERVE`], a MiB: so deletes can be logged though puts have filled the device.
 //! - `C` and `F`, of [`jobs_reserve`] blocks each, are kept for compactions and for flushes.
 //!   They are 0 on a device of logs alone and on an offload device.
-//! - While files lie on an offload device, the urgent log, flushes and logs leave as many blocks
-//!   more, and a sixteenth: compactions write them here, and free nothing here for it.
+//! - While files lie on an offload device, the urgent log, flushes and logs also leave the number
+//!   of blocks of these files, and a sixteenth more: compactions write them here, and free nothing
+//!   here for it.
 //! - `R` and `G` are 0 but on shingled tracks that hold tables. On a plain device nothing is kept
 //!   for reclaim, because a block that comes free can be written without being copied or reset.
 //!
@@ -47,7 +48,7 @@
 //!    than, or of 16 MiB.
 //! 3. `C`, `F` and `U` have a guard more each: the guard of the data written there.
 //!
-//! Left over: with more than [`GUARDS`] sections - under many readers of deleted files, or if a log
+//! Limits: with more than [`GUARDS`] sections - under many readers of deleted files, or if a log
 //! lies in many pieces - or with files larger than `R`, a delete may be refused until a reader, a
 //! log or a file is gone. The refusal is `NoSpace`. So it is if the journal comes to need more
 //! stretches than it did when puts were refused, as on a plain device.

@@ -374,9 +374,8 @@ mod tests {
         let governor = Governor::new(2, ZONE);
         let available = |table: &ZoneTable| RANKS.map(|rank| governor.available(rank, table));
         assert_eq!(available(&table(11, 0)), [1, 4, 5, 8, 9, 11]);
-        // Each zone that readers pin is one less that flushes leave to compaction, and one more
-        // that compaction leaves to them.
-        // Puts leave one more as well.
+        // For each zone that readers pin, flushes leave one zone less to compaction, and compaction
+        // leaves one more to flushes. Puts leave one more as well.
         for (pinned, left) in [(1, [0, 5, 6, 7]), (3, [0, 7, 8, 5]), (9, [0, 7, 8, 0])] {
             let mut table = table(11, 2 * pinned);
             for zone in 11..11 + 2 * pinned {

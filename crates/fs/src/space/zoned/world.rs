@@ -14,8 +14,8 @@
 //! - A job that finds no space waits for reclaim, which goes on as long as it gives anything.
 //! - A reader can begin to pin freed blocks, and end. Power can be cut at any time.
 //!
-//! Where a choice is free, such as which zone is written, every choice is tried (one of those that
-//! are alike). Three parts have no choice. The last instalment drops the first blocks that it
+//! Where a choice is free, such as which zone is written, every choice is tried (of choices that
+//! are alike, one). Three parts have no choice. The last instalment drops the first blocks that it
 //! finds. Reclaim takes the victim with the fewest live blocks, and goes on in the zone that it
 //! writes. A compaction does not give way to writers: it takes all that the governor lets it have.
 //!

@@ -2,9 +2,9 @@
 //! transactions free.
 //!
 //! - **Reset**: a free zone may show old bytes. It is then reset when it is taken to be written.
-//! - **Leases** are limited by the device's open zones. If they run short, a resting writer loses
-//!   its lease, but a log does not while it is written. If all are writing, a writer that may wait
-//!   does so, and gets `Busy` after a minute.
+//! - **Leases** are limited by the device's open zones. If they run short, an idle writer loses its
+//!   lease, but a log does not while it is written. If all are writing, a writer that may wait does
+//!   so, and gets `Busy` after a minute.
 //! - **Active zones** are limited by the device. If they run short, a zone of another stream is
 //!   filled up if the placement says so. Otherwise the fullest zone that is not set aside is
 //!   finished. If there is none, an idle writer loses its lease.
