@@ -5,7 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | `command` | the subcommands |
-//! | `listing`, `cat`, `usage` | what only looks: `ls`, `cat`, `df` |
+//! | `listing`, `cat`, `usage` | commands that only look: `ls`, `cat`, `df` |
 //! | `put`, `remove`, `rename` | changes of one name or directory: `put`, `rm`, `mv` |
 //! | `backup`, `restore`, `manifest` | all files, to a directory of the host and back |
 //! | `opened` | the files of a target, and how they are opened and closed |
