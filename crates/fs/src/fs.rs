@@ -229,7 +229,7 @@ impl Fs {
         }
     }
 
-    /// The reservation of this store under the one of the options.
+    /// The store's side of the reservation in the options.
     fn reserved<'a>(
         &self,
         reservation: Option<&'a Reservation>,
@@ -244,7 +244,7 @@ impl Fs {
         }
     }
 
-    /// The group of this store under the one of the options.
+    /// The store's side of the group in the options.
     fn group(&self, options: &CreateOptions<'_>) -> Result<Option<Arc<Group>>, StoreError> {
         let Some(group) = options.group else { return Ok(None) };
         let lease = group.space().and_then(|space| space.as_any().downcast_ref::<GroupLease>());
