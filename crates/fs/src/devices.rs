@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::{Claim, DeviceId};
+use terrace_zone::Device;
 use terrace_zone::emulator::Drives;
-use terrace_zone::{Device, Layout};
 
 use crate::absent::Absent;
 use crate::assembly::second_device;
@@ -87,12 +87,10 @@ impl Devices {
             let found = self.all.len();
             return Err(StoreError::Invalid(format!("expected at most 2 devices, found {found}")));
         }
-        let got = match self.second().map(|device| device.geometry().layout) {
-            None | Some(Layout::Plain) => return Ok(()),
-            Some(Layout::Zoned) => "a zoned one",
-            Some(Layout::Tracks(_)) => "one of shingled tracks",
-        };
-        Err(StoreError::Invalid(format!("device 1: expected a plain device, found {got}")))
+        let layout = self.second().map(|device| device.geometry().layout);
+        let Some(other) = layout.filter(|layout| !layout.is_plain()) else { return Ok(()) };
+        let found = other.phrase("device");
+        Err(StoreError::Invalid(format!("device 1: expected a plain device, found {found}")))
     }
 
     /// Claims all of them: to write alone, or to read with others.

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use terrace_env::store::IoCounts;
 use terrace_env::wait::Waits;
 use terrace_env::{Cause, DeviceId, IoBuf};
-use terrace_zone::{Completion, Device, DeviceError, Layout, Ticket};
+use terrace_zone::{Completion, Device, DeviceError, Ticket};
 
 use crate::medium::Medium;
 use crate::superblock::Role;
@@ -175,11 +175,10 @@ impl Media {
     /// that device.
     pub(crate) fn describe(&self, what: &str, at: BlockAddr) -> (String, u64) {
         let medium = self.of(at.device());
-        match medium.layout() {
-            Layout::Zoned => medium.grid().describe(what, medium.grid().place(at)),
-            Layout::Plain | Layout::Tracks(_) => {
-                (format!("{what} on device {}", at.device()), medium.grid().byte(at))
-            }
+        if medium.layout().is_zoned() {
+            medium.grid().describe(what, medium.grid().place(at))
+        } else {
+            (format!("{what} on device {}", at.device()), medium.grid().byte(at))
         }
     }
 

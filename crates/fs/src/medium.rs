@@ -86,10 +86,9 @@ impl Medium {
     pub(crate) fn new(id: DeviceId, device: Arc<dyn Device>) -> Self {
         let (counts, waits) = (Counts::default(), WaitCounts::default());
         let (passing, under_way) = (AtomicU64::new(0), Mutex::default());
-        let shape = match device.geometry().layout {
-            Layout::Zoned => device.geometry().clone(),
-            Layout::Plain | Layout::Tracks(_) => in_stretches(device.geometry()),
-        };
+        let geometry = device.geometry();
+        let shape =
+            if geometry.layout.is_zoned() { geometry.clone() } else { in_stretches(geometry) };
         let grid = ZoneGrid::new(id, &shape);
         Self { device, shape, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
     }

@@ -95,7 +95,7 @@ pub use sliced::{Sliced, SlicedOptions};
 pub use smrdb::{Bands, BandsOptions};
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{
-    MEMTABLES_KEPT, ParameterText, ParseSystemError, Row, StoreShape, System, ZONES_KEPT,
+    MEMTABLES_KEPT, ParameterText, ParseSystemError, Row, RowParts, StoreShape, System, ZONES_KEPT,
 };
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};

@@ -1,5 +1,5 @@
 //! [`Geometry`]: the shape of a device: sizes, limits, zones. Its [`Layout`] says how blocks may be
-//! written; [`Tracks`] is the shape of shingled tracks. Plain values, without I/O.
+//! written. Plain values, without I/O.
 //!
 //! A geometry can be made field by field. [`Geometry::validate`] checks it. Methods that are asked
 //! about zones or blocks expect a valid shape, and a zone below [`Geometry::zones`]. Blocks are
@@ -10,6 +10,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use terrace_env::{ByteCount, Lba, ZoneId};
 
+use crate::{Layout, Tracks};
+
 /// Whether a zone must be written front to back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -18,74 +20,6 @@ pub enum ZoneType {
     Conventional,
     /// Sequential write required.
     Sequential,
-}
-
-/// How the blocks of a device may be written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Layout {
-    /// In zones, of which the sequential ones are written front to back and erased whole.
-    #[default]
-    Zoned,
-    /// Anywhere, in any order, in place: an ordinary disk. Its geometry is that of a single
-    /// conventional zone, which is the whole device.
-    Plain,
-    /// Anywhere, but on shingled tracks: a write destroys the tracks behind it. The geometry is
-    /// that of a plain device.
-    Tracks(Tracks),
-}
-
-impl Layout {
-    /// Whether the device has zones, of which some may have to be written front to back.
-    #[must_use]
-    pub fn is_zoned(self) -> bool {
-        self == Self::Zoned
-    }
-
-    /// The shingled tracks of a device, if it has them.
-    #[must_use]
-    pub fn tracks(self) -> Option<Tracks> {
-        match self {
-            Self::Tracks(tracks) => Some(tracks),
-            Self::Zoned | Self::Plain => None,
-        }
-    }
-}
-
-/// Shingled tracks without bands: track `i` has the blocks from `i * blocks` on, and a write to it
-/// destroys all of the tracks `i + 1` to `i + overlap`. Blocks of the same track are not harmed.
-///
-/// ```
-/// use terrace_zone::Tracks;
-///
-/// let tracks = Tracks { blocks: 100, overlap: 2 };
-/// // A write that ends in track 0 destroys tracks 1 and 2.
-/// assert_eq!(tracks.harmed(10..50), 100..300);
-/// // A write to tracks 0 and 1 destroys the rest of track 1, too, and tracks 2 and 3.
-/// assert_eq!(tracks.harmed(90..110), 110..400);
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Tracks {
-    /// Logical blocks of a track.
-    pub blocks: u32,
-    /// How many tracks behind a track that is written are destroyed.
-    pub overlap: u32,
-}
-
-impl Tracks {
-    /// The blocks behind a write that the write destroys; they may reach beyond the device. A write
-    /// of no blocks harms none.
-    #[must_use]
-    pub fn harmed(self, written: Range<u64>) -> Range<u64> {
-        if written.is_empty() {
-            return written.end..written.end;
-        }
-        let track = u64::from(self.blocks);
-        let (first, last) = (written.start / track, (written.end - 1) / track);
-        let behind = (last + 1) * track;
-        let from = if first < last { written.end } else { behind };
-        from..behind + u64::from(self.overlap) * track
-    }
 }
 
 /// Sizes, limits and medium of a device. Addresses and sizes are in *logical* blocks; writes to
@@ -174,7 +108,13 @@ impl Geometry {
     /// A device of shingled tracks of this size, in 4 KiB blocks, with a head that seeks.
     #[must_use]
     pub fn tracks(size: ByteCount, tracks: Tracks) -> Self {
-        Self { layout: Layout::Tracks(tracks), rotational: true, ..Self::plain(size) }
+        Self::plain(size).with_tracks(tracks)
+    }
+
+    /// This plain device as one of shingled tracks, with a head that seeks.
+    #[must_use]
+    pub fn with_tracks(self, tracks: Tracks) -> Self {
+        Self { layout: Layout::Tracks(tracks), rotational: true, ..self }
     }
 
     /// The zone size that is usual where none is asked for: a 256th of the drive, as a power of
@@ -184,6 +124,16 @@ impl Geometry {
     pub fn usual_zone_size(size: ByteCount) -> ByteCount {
         let part = (size.0 / ZONES_USUAL).max(1);
         ByteCount(1 << part.ilog2()).clamp(ZONE_SIZE_USUAL_MIN, Self::ZONE_SIZE_USUAL)
+    }
+
+    /// Bytes of a zone; on a device without zones, of a zone that is [usual](Self::usual_zone_size)
+    /// on a zoned device of this capacity.
+    #[must_use]
+    pub fn zone_like_unit(&self) -> ByteCount {
+        match self.layout {
+            Layout::Zoned => ByteCount(self.zone_size * u64::from(self.logical_block)),
+            Layout::Plain | Layout::Tracks(_) => Self::usual_zone_size(self.capacity()),
+        }
     }
 
     /// A zoned device: 4 KiB blocks, all zones sequential and full-size, no limits.

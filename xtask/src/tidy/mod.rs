@@ -7,6 +7,7 @@
 //! | `index` | contents of `lib.rs` and `mod.rs` |
 //! | `names` | names of files and directories |
 //! | `layers` | which crate may depend on which |
+//! | `layouts` | which code may tell the layouts of devices apart |
 //! | `order` | which module of a crate may import from which |
 //! | `links` | links of pages in Markdown |
 //! | `openings` | first words of doc comments |
@@ -22,6 +23,7 @@ mod finding;
 mod habits;
 mod index;
 mod layers;
+mod layouts;
 mod links;
 mod names;
 mod openings;

@@ -249,7 +249,7 @@ fn modules(items: &[Item]) -> impl Iterator<Item = &ItemMod> {
 }
 
 /// Whether an item is there for tests or for documentation alone.
-fn is_for_tests(attributes: &[Attribute]) -> bool {
+pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => {
             matches!(list.tokens.to_string().as_str(), "test" | "doc")

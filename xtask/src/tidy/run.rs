@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::finding::Finding;
-use super::{habits, index, layers, links, names, openings, order, retired, source, text};
+use super::{
+    habits, index, layers, layouts, links, names, openings, order, retired, source, text,
+};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
-/// Checks layers, the order of modules, names, sources, texts and links.
+/// Checks layers, the order of modules, layouts, names, sources, texts and links.
 pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let root = workspace.root();
     let files = read(root, &workspace.files()?)?;
@@ -23,6 +25,10 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
     steps.run("tidy: order of modules", || {
         let sources: Vec<_> = rust().map(|(path, text)| (&**path, &**text)).collect();
         none(order::check(&sources))
+    });
+    steps.run("tidy: layouts", || {
+        let sources: Vec<_> = rust().map(|(path, text)| (&**path, &**text)).collect();
+        none(layouts::check(&sources))
     });
     steps.run("tidy: sources", || {
         let mut findings = Vec::new();

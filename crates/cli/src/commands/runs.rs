@@ -56,14 +56,11 @@ impl DeviceRuns {
             run
         };
         let layout = |device| map.devices.iter().find(|it| it.device == device).map(|it| it.layout);
-        let of = |it: &RunMap| Self {
-            device: it.device,
-            layout: layout(it.device).unwrap_or(Layout::Plain),
-            runs: it.runs.iter().map(shown).collect(),
-            free: it.free,
-            digits,
+        let of = |it: &RunMap| {
+            let (layout, runs) = (layout(it.device)?, it.runs.iter().map(shown).collect());
+            Some(Self { device: it.device, layout, runs, free: it.free, digits })
         };
-        map.plain.iter().map(of).collect()
+        map.plain.iter().filter_map(of).collect()
     }
 
     /// Says which device follows, if the store has several.
@@ -71,7 +68,7 @@ impl DeviceRuns {
         if !several {
             return Ok(());
         }
-        writeln!(out, "\ndevice {}, {}:", self.device, zones::layout_name(self.layout))
+        writeln!(out, "\ndevice {}, {}:", self.device, self.layout.name())
     }
 
     /// Draws the map with its legend and its sums.

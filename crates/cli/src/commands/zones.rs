@@ -72,7 +72,7 @@ pub(crate) fn list_devices(
     let is_listed = |usage: &&DeviceUsage| alone || devices.len() > 1 || usage.failed.is_some();
     for usage in devices.iter().filter(is_listed) {
         let DeviceUsage { device, layout, capacity, space, .. } = usage;
-        let layout_name = layout_name(*layout);
+        let layout_name = layout.name();
         let holds = match (usage.holds_tables, usage.holds_logs) {
             (true, true) => "everything",
             (true, false) => "tables",
@@ -108,22 +108,10 @@ pub(crate) fn tell_failed(
     writeln!(out, "device {device} is {}: {takes}", state.name())
 }
 
-/// A layout in words.
-pub(crate) fn layout_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Zoned => "zoned",
-        Layout::Plain => "plain",
-        Layout::Tracks(_) => "shingled tracks",
-    }
-}
-
 /// The name of bytes that nothing refers to and that cannot be written. On tracks these are the
 /// ends of free runs, which are guards of the next data.
 fn dead_name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Zoned | Layout::Plain => "dead",
-        Layout::Tracks(_) => "guards after free blocks",
-    }
+    if layout.tracks().is_some() { "guards after free blocks" } else { "dead" }
 }
 
 /// The name of dead bytes on the device of tables, if there is one.

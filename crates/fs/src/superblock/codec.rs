@@ -358,7 +358,7 @@ impl Superblock {
     /// Refuses a store of more devices than this version can use.
     pub(crate) fn check_devices(&self) -> Result<(), StoreError> {
         let log = self.members.get(1).map(|member| member.layout);
-        if self.devices == 1 || self.devices == 2 && log == Some(Layout::Plain) {
+        if self.devices == 1 || self.devices == 2 && log.is_some_and(Layout::is_plain) {
             return Ok(());
         }
         Err(StoreError::Invalid(format!(

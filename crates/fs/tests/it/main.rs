@@ -46,4 +46,5 @@ mod specimens;
 mod stopped;
 mod superblock_copies;
 mod superblocks;
+mod toy_device;
 mod two_devices;

@@ -13,7 +13,7 @@
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};
 use terrace_zone::emulator::Snapshots;
-use terrace_zone::{Device, Emulator, Layout, PowerCut};
+use terrace_zone::{Device, Emulator, PowerCut};
 
 use super::history::Mismatch;
 use super::life::{Life, Setup};
@@ -92,9 +92,10 @@ fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
 
 /// A block that holds something.
 fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
-    match drive.geometry().layout {
-        Layout::Zoned => random_written_block(drive, random),
-        Layout::Plain | Layout::Tracks(_) => random_filled_block(drive, random),
+    if drive.geometry().layout.is_zoned() {
+        random_written_block(drive, random)
+    } else {
+        random_filled_block(drive, random)
     }
 }
 

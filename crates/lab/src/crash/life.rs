@@ -191,8 +191,8 @@ impl Activity {
             reclaimed_bytes: stats.io.written(Cause::Reclaim).0,
             zones_reset: stats.io.zones_reset,
             journal_rolls: stats.io.journal_rolls,
-            compactions_on_plain: compactions_if(layout == Some(Layout::Plain)),
-            compactions_on_tracks: compactions_if(matches!(layout, Some(Layout::Tracks(_)))),
+            compactions_on_plain: compactions_if(layout.is_some_and(Layout::is_plain)),
+            compactions_on_tracks: compactions_if(layout.and_then(Layout::tracks).is_some()),
         }
     }
 

@@ -21,7 +21,7 @@ use terrace_fs::MountOptions;
 use terrace_fs::superblock::Role;
 use terrace_zone::emulator::Timing;
 use terrace_zone::timing::{Drive, ScaleMode};
-use terrace_zone::{Device, Emulator, Geometry, Layout};
+use terrace_zone::{Device, Emulator, Geometry};
 
 use super::addresses::{Addresses, Notes};
 use super::jobs::Jobs;
@@ -59,8 +59,7 @@ impl<'a> Stage<'a> {
         let geometry = plan.geometry(&model)?;
         let trace = Trace::written_to(into);
         let timing = plan.device.timing(&model, plan.scale(), &geometry)?;
-        let notes: Option<Arc<Mutex<Notes>>> =
-            (!matches!(geometry.layout, Layout::Zoned)).then(Arc::default);
+        let notes: Option<Arc<Mutex<Notes>>> = (!geometry.layout.is_zoned()).then(Arc::default);
         let recorder = Recorder::new(timing, Arc::clone(&trace));
         let recorder = recorder.noting(notes.clone(), geometry.logical_block.into());
         let timing = SharedTiming::new(Box::new(recorder));

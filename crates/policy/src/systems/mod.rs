@@ -43,7 +43,7 @@ mod tiered;
 mod write_amplification;
 
 pub use parameter::ParameterText;
-use parts::RowParts;
+pub use parts::RowParts;
 pub use row::Row;
 pub use shape::{MEMTABLES_KEPT, StoreShape, ZONES_KEPT};
 pub use system::System;

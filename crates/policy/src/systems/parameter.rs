@@ -35,9 +35,9 @@ pub struct ParameterText {
     pub value: Option<String>,
 }
 
-/// A column of the table of systems.
+/// A column of the table of systems. [`ParameterText`] has its words.
 #[derive(Clone, Copy)]
-pub(super) struct Parameter {
+pub struct Parameter {
     /// Name of the parameter, its bounds, and the reason for them.
     pub(super) limit: Limit<u64>,
     /// Effect of the parameter, in a line.

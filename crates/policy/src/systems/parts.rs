@@ -4,7 +4,12 @@
 //! The functions must be pure: the same system and store give the same deciders, because a store
 //! that is opened again has to go on where it was. They do not check the parameters:
 //! [`System::check`] does.
+//!
+//! Rows are compared, ordered and printed by their names, so no two may have the same.
 
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
@@ -15,7 +20,7 @@ use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
 /// Makes the compaction decider; the last argument tells a decider where tables lie.
-pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
+type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
 
 /// The parameters that every row has.
 const OF_ALL_ROWS: &[Parameter] = &[FIRST_KEYS, LOAD, REWRITE_MAX];
@@ -24,37 +29,60 @@ const OF_ALL_ROWS: &[Parameter] = &[FIRST_KEYS, LOAD, REWRITE_MAX];
 /// (`sealdb/fig10`); some sets lose a part before the rest.
 pub(super) const TABLES_OF_A_SET: u64 = 4;
 
-/// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a
-/// module and a name in [`Row`](super::Row), with its place in `ALL` and `parts`.
+/// A row. Each system's module has one as its `PARTS`. A row of another crate is a
+/// [`Row::Custom`](super::Row::Custom) of its parts:
+///
+/// ```
+/// use std::sync::Arc;
+/// use terrace_policy::{
+///     LastResort, Leveled, LeveledOptions, LogStructured, Row, RowParts, System,
+/// };
+///
+/// static PARTS: RowParts = RowParts {
+///     name: "own",
+///     summary: "leveled, with the sizes of the library",
+///     suits: "an example",
+///     costs: "no parameter changes its levels",
+///     live_max: 50,
+///     tables_together: 1,
+///     own: System { row: Row::Custom(&PARTS), ..System::of(Row::Bluefs) },
+///     parameters: &[],
+///     placement: |_| Arc::new(LogStructured),
+///     compaction: |_, _, _| Arc::new(Leveled::new(LeveledOptions::default())),
+///     reclaim: |_| Arc::new(LastResort),
+///     table_size: |_, store| store.memtable_size,
+/// };
+/// assert_eq!(System::of(Row::Custom(&PARTS)).to_string(), "own");
+/// ```
 #[derive(Clone, Copy)]
-pub(super) struct RowParts {
-    /// Name of the system.
-    pub(super) name: &'static str,
+pub struct RowParts {
+    /// Name of the system. A store remembers it.
+    pub name: &'static str,
     /// The system in a line, for `--help`.
-    pub(super) summary: &'static str,
+    pub summary: &'static str,
     /// Loads and devices that the system is made for.
-    pub(super) suits: &'static str,
+    pub suits: &'static str,
     /// Its costs: weaknesses against other systems.
-    pub(super) costs: &'static str,
+    pub costs: &'static str,
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
-    pub(super) live_max: u64,
+    pub live_max: u64,
     /// How many tables lie one after the other on a device without zones, on average and at least,
     /// when data has been overwritten for long: those that come free together.
-    pub(super) tables_together: u64,
+    pub tables_together: u64,
     /// The system with the parameters that are the row's own.
-    pub(super) own: System,
-    /// The parameters that it has in addition to [`OF_ALL_ROWS`], in lists. Others are neither read
-    /// nor written.
-    pub(super) parameters: &'static [&'static [Parameter]],
+    pub own: System,
+    /// The parameters that it has in addition to those of all rows, in lists. Others are neither
+    /// read nor written. Parameters are made in this crate alone: rows of other crates have none here.
+    pub parameters: &'static [&'static [Parameter]],
     /// Where files go.
-    pub(super) placement: fn(&System) -> Arc<dyn Placement>,
+    pub placement: fn(&System) -> Arc<dyn Placement>,
     /// Which tables are merged.
-    pub(super) compaction: Compacts,
+    pub compaction: Compacts,
     /// Which zones are emptied.
-    pub(super) reclaim: fn(&System) -> Arc<dyn Reclaim>,
+    pub reclaim: fn(&System) -> Arc<dyn Reclaim>,
     /// The size of a table, where no parameter gives it.
-    pub(super) table_size: fn(&System, &StoreShape) -> ByteCount,
+    pub table_size: fn(&System, &StoreShape) -> ByteCount,
 }
 
 impl RowParts {
@@ -64,5 +92,37 @@ impl RowParts {
         let mut parameters: Vec<_> = of_row.chain(OF_ALL_ROWS).collect();
         parameters.sort_by_key(|parameter| parameter.name());
         parameters
+    }
+}
+
+impl PartialEq for RowParts {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for RowParts {}
+
+impl PartialOrd for RowParts {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RowParts {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl Hash for RowParts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for RowParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
     }
 }

@@ -1,81 +1,68 @@
 //! [`Row`]: the name of a system, as options and reports have it. Everything else that tells rows
 //! apart is in their [`RowParts`].
 
-use super::{
-    RowParts, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk, leveldb_greedy,
-    leveldb_sets, lifetime, sealdb, sliced, smrdb, smrdb_leveled, tiered,
-};
+use super::RowParts;
 #[cfg(doc)]
 use super::{StoreShape, System};
 
-/// Which system: the name of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Row {
+/// Makes the enum and its lists of `Name => module`, one for each row. The module has the row's
+/// parts as its constant `PARTS`.
+macro_rules! rows {
+    ($($(#[$doc:meta])* $name:ident => $module:ident,)*) => {
+        /// Which system: the name of a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Row {
+            $($(#[$doc])* $name,)*
+            /// A row of another crate. No text is read as it: a store that remembers its name is
+            /// opened with the system given.
+            Custom(&'static RowParts),
+        }
+
+        impl Row {
+            /// All rows of this crate.
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
+
+            /// The parts of the row: everything that tells it from the others.
+            pub(super) const fn parts(self) -> &'static RowParts {
+                match self {
+                    $(Self::$name => &super::$module::PARTS,)*
+                    Self::Custom(parts) => parts,
+                }
+            }
+        }
+    };
+}
+
+rows! {
     /// A table owns its zones, and a zone is empty when its table is deleted.
-    Bluefs,
+    Bluefs => bluefs,
     /// Tables of all levels go into the open zone, and a collector empties the emptiest.
-    LeveldbGreedy,
+    LeveldbGreedy => leveldb_greedy,
     /// As `LeveldbGreedy`, but the collector weighs how deep the tables of a zone lie.
-    LeveldbCostBenefit,
+    LeveldbCostBenefit => leveldb_cost_benefit,
     /// A zone holds tables of one level, and a collector empties the emptiest.
-    LevelSeparated,
+    LevelSeparated => level_separated,
     /// Levels are swept in key order, and zones die whole after the sweep.
-    Lifetime,
+    Lifetime => lifetime,
     /// Levels collect runs, and the last one is a single run.
-    Tiered,
-    /// A zone holds tables of one level, and compactions empty zones.
-    Geardb,
-    /// LevelDB on a device without zones.
-    LeveldbDisk,
-    /// LevelDB whose merges write sets.
-    LeveldbSets,
-    /// Two levels of tables that own bands and may overlap.
-    Smrdb,
-    /// LevelDB's levels, of tables that own bands.
-    SmrdbLeveled,
-    /// Leveled by sets, for raw shingled tracks.
-    Sealdb,
+    Tiered => tiered,
     /// Tiers over one run, into which the deepest tier goes down in slices, by a sweep.
-    Sliced,
+    Sliced => sliced,
+    /// A zone holds tables of one level, and compactions empty zones.
+    Geardb => geardb,
+    /// LevelDB on a device without zones.
+    LeveldbDisk => leveldb_disk,
+    /// LevelDB whose merges write sets.
+    LeveldbSets => leveldb_sets,
+    /// Two levels of tables that own bands and may overlap.
+    Smrdb => smrdb,
+    /// LevelDB's levels, of tables that own bands.
+    SmrdbLeveled => smrdb_leveled,
+    /// Leveled by sets, for raw shingled tracks.
+    Sealdb => sealdb,
 }
 
 impl Row {
-    /// All rows.
-    pub const ALL: [Self; 13] = [
-        Self::Bluefs,
-        Self::LeveldbGreedy,
-        Self::LeveldbCostBenefit,
-        Self::LevelSeparated,
-        Self::Lifetime,
-        Self::Tiered,
-        Self::Sliced,
-        Self::Geardb,
-        Self::LeveldbDisk,
-        Self::LeveldbSets,
-        Self::Smrdb,
-        Self::SmrdbLeveled,
-        Self::Sealdb,
-    ];
-
-    /// The parts of the row: everything that tells it from the others.
-    pub(super) const fn parts(self) -> &'static RowParts {
-        match self {
-            Self::Bluefs => &bluefs::PARTS,
-            Self::LeveldbGreedy => &leveldb_greedy::PARTS,
-            Self::LeveldbCostBenefit => &leveldb_cost_benefit::PARTS,
-            Self::LevelSeparated => &level_separated::PARTS,
-            Self::Lifetime => &lifetime::PARTS,
-            Self::Tiered => &tiered::PARTS,
-            Self::Sliced => &sliced::PARTS,
-            Self::Geardb => &geardb::PARTS,
-            Self::LeveldbDisk => &leveldb_disk::PARTS,
-            Self::LeveldbSets => &leveldb_sets::PARTS,
-            Self::Smrdb => &smrdb::PARTS,
-            Self::SmrdbLeveled => &smrdb_leveled::PARTS,
-            Self::Sealdb => &sealdb::PARTS,
-        }
-    }
-
     /// Name of the row.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -388,18 +388,20 @@ pub(crate) fn carry_out_all(
     steps
 }
 
+/// A legal tree that has the shape of no decider.
+pub(crate) const OUT_OF_SHAPE: &str = "
+    level=0 run=9 a-g:10
+    level=0 run=8 c-k:10/90
+    level=0 run=7 x-z:10
+    level=1 run=5 a-d:30 e-h:30/60
+    level=1 run=4 b-f:30 g-m:30
+    level=1 run=2 a-z:30
+    level=3 run=6 a-c:10 d-e:10
+    level=3 run=1 a-m:10/100
+    level=6 run=1 a-m:10";
+
 #[test]
 fn any_legal_tree_comes_to_rest_in_shape() {
-    let text = "
-        level=0 run=9 a-g:10
-        level=0 run=8 c-k:10/90
-        level=0 run=7 x-z:10
-        level=1 run=5 a-d:30 e-h:30/60
-        level=1 run=4 b-f:30 g-m:30
-        level=1 run=2 a-z:30
-        level=3 run=6 a-c:10 d-e:10
-        level=3 run=1 a-m:10/100
-        level=6 run=1 a-m:10";
     let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
     let [by_set, bounded] =
         [(Victim::Set, true), (Victim::Bounded, false)].map(|of| sealdb(of.0, of.1));
@@ -408,7 +410,7 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         [&leveled(), &tiered(), &along, &sweep(), &repaired, &code, &algorithm1, &by_set, &bounded];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
-        let mut tree = tree(text);
+        let mut tree = tree(OUT_OF_SHAPE);
         let steps = carry_out_all(&mut tree, |tree, state| decider.pick(tree, state, urgency));
         assert!(steps > 1, "{} did nothing", decider.name());
         let most = if decider.name() == "tiered" { 2 } else { 1 };

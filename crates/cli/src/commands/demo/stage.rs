@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrace::device::Random;
-use terrace::device::{Emulator, Geometry, Layout};
+use terrace::device::{Emulator, Geometry};
 use terrace::{ByteCount, Options, System};
 
 use super::place::Place;
@@ -70,25 +70,17 @@ pub(super) fn make_drive(
 /// this size, but at least a quarter of the drive.
 pub(super) fn data_max(geometry: &Geometry) -> ByteCount {
     let capacity = geometry.capacity();
-    let zone_size = match geometry.layout {
-        Layout::Zoned => geometry.zone_size * u64::from(geometry.logical_block),
-        Layout::Plain | Layout::Tracks(_) => Geometry::usual_zone_size(capacity).0,
-    };
-    let room = capacity.0.saturating_sub((ZONES_BESIDE + 1) * zone_size);
+    let room = capacity.0.saturating_sub((ZONES_BESIDE + 1) * geometry.zone_like_unit().0);
     ByteCount((room / 3 * 2).max(capacity.0 / 4))
 }
 
 /// The drive in words.
 pub(super) fn describe(place: &Place) -> String {
     let geometry = place.geometry();
-    let capacity = geometry.capacity();
-    let drive = match geometry.layout {
-        Layout::Zoned => {
-            let zone = ByteCount(geometry.zone_size * u64::from(geometry.logical_block));
-            format!("a drive of {} zones of {zone}", geometry.zones)
-        }
-        Layout::Plain => format!("a drive of {capacity} without zones"),
-        Layout::Tracks(_) => format!("a drive of {capacity} of shingled tracks"),
+    let drive = if geometry.layout.is_zoned() {
+        format!("a drive of {} zones of {}", geometry.zones, geometry.zone_like_unit())
+    } else {
+        geometry.layout.phrase(&format!("drive of {}", geometry.capacity()))
     };
     match place {
         Place::Emulated(_) => drive + ", emulated in a sparse file",

@@ -118,16 +118,9 @@ impl Summary {
         let Self { zone_count, zone_size, capacity, conventional_zones, .. } = self;
         let (zone_size, capacity) = (zone_size.unrounded(), capacity.unrounded());
         let image = Visible(&self.image);
-        match self.layout {
-            Layout::Zoned => {}
-            Layout::Plain => {
-                return format!("{image}: a plain drive, without zones; {capacity} can be written");
-            }
-            Layout::Tracks(_) => {
-                return format!(
-                    "{image}: a drive of shingled tracks, without zones; {capacity} can be written"
-                );
-            }
+        if !self.layout.is_zoned() {
+            let drive = self.layout.phrase("drive");
+            return format!("{image}: {drive}, without zones; {capacity} can be written");
         }
         let table = self.table_memory;
         let zones = counted(u64::from(*zone_count), "zone", "zones");

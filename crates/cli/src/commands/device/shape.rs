@@ -217,8 +217,7 @@ impl Shape {
                 return Err(usage(message));
             }
             let blocks = narrow(ByteCount(track.0 / u64::from(logical.max(1))));
-            geometry.layout = Layout::Tracks(Tracks { blocks, overlap });
-            geometry.rotational = true;
+            geometry = geometry.with_tracks(Tracks { blocks, overlap });
         }
         geometry.validate().map_err(|error| usage(error.to_string()))?;
         Ok(geometry)
@@ -273,7 +272,7 @@ impl Shape {
         let conventional = self.conventional.unwrap_or(u32::from(bands));
         let conventional = (conventional > 0).then_some(0..conventional);
         let geometry = Geometry {
-            layout: Layout::Zoned,
+            layout: Layout::default(),
             logical_block: narrow("logical block", self.logical_block.0)?,
             physical_block: narrow("physical block", self.physical_block.0)?,
             zone_size,
