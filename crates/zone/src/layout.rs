@@ -18,7 +18,7 @@ pub enum Layout {
     /// Anywhere, in any order, in place: an ordinary disk. Its geometry is that of a single
     /// conventional zone, which is the whole device.
     Plain,
-    /// Anywhere, but on shingled tracks: a write destroys the tracks behind it. The geometry is
+    /// Anywhere, but on shingled tracks: a write destroys the tracks after it. The geometry is
     /// that of a plain device.
     Tracks(Tracks),
 }
@@ -81,12 +81,12 @@ impl Layout {
 pub struct Tracks {
     /// Logical blocks of a track.
     pub blocks: u32,
-    /// How many tracks behind a track that is written are destroyed.
+    /// Number of tracks that a write destroys after the track that it writes.
     pub overlap: u32,
 }
 
 impl Tracks {
-    /// The blocks behind a write that the write destroys; they may reach beyond the device. A write
+    /// The blocks after a write that the write destroys; they may reach beyond the device. A write
     /// of no blocks harms none.
     #[must_use]
     pub fn harmed(self, written: Range<u64>) -> Range<u64> {

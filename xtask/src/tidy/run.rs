@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::finding::Finding;
-use super::{
-    habits, index, layers, layouts, links, names, openings, order, retired, source, text,
-};
+use super::{habits, index, layers, layouts, links, names, openings, order, retired, source, text};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 

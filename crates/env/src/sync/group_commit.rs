@@ -31,7 +31,7 @@ use crate::wait::{WaitCause, WaitCounts};
 #[cfg(test)]
 mod tests;
 
-/// Queue of a [`GroupCommit`], with the answers to what has been written.
+/// Queue of a [`GroupCommit`], with the answers to the groups that have been written.
 pub trait CommitQueue {
     /// Value that the leader writes with.
     type Writer;

@@ -73,7 +73,8 @@ pub struct RowParts {
     /// The system with the parameters that are the row's own.
     pub own: System,
     /// The parameters that it has in addition to those of all rows, in lists. Others are neither
-    /// read nor written. Parameters are made in this crate alone: rows of other crates have none here.
+    /// read nor written. Parameters are made in this crate alone: rows of other crates have none
+    /// here.
     pub parameters: &'static [&'static [Parameter]],
     /// Where files go.
     pub placement: fn(&System) -> Arc<dyn Placement>,

@@ -162,7 +162,7 @@ fn followers_of_a_leader_that_panics_get_an_error_and_so_do_all_later_ones() {
     assert_eq!(answers, [Err("lost"); 5]);
     assert_eq!(commit(&commits, 101), Err("lost"));
     assert_eq!(commits.leading(|_| Ok::<_, &str>(()), |_| ()), Err("lost"));
-    // Nobody waits for a leader that is gone.
+    // No committer waits for a leader that is gone.
     commits.close(commits.lock(), |queue| queue.closed = true);
 }
 
