@@ -26,7 +26,6 @@
 //! | which entries of a table do only snapshots keep | `old_versions` |
 //! | when does an entry expire, and which tables have such entries | `expiry`, `expiries` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
-//! | what does one actor at a time do | `role` |
 //! | which jobs are running, and how far are they | `running` |
 //! | what is counted, and told | `counters`, `stats`, `lifetime`, `lifetime_sums`, `event` |
 //! | how much space will deletes give back | `deleted` |
@@ -61,7 +60,7 @@
 //! 17. `counters`, `options`, `bounds`
 //! 18. `error`, `expiry`, `key`
 //! 19. `readers`, `lifetime`, `compression`, `limits`, `old_versions`, `expiries`,
-//!     `role`, `cost`, `canary`
+//!     `cost`, `canary`
 //!
 //! # Locks
 //! None is held over a call to the store, or over a wait but for its own condition. Order,
@@ -102,7 +101,6 @@ mod planless;
 mod ranges;
 mod read;
 mod readers;
-mod role;
 mod running;
 mod space;
 mod stats;

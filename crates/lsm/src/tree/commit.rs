@@ -27,7 +27,7 @@ use terrace_policy::{Compaction, WriteRule};
 use super::annotation::LogRecord;
 use super::edit::Edit;
 use super::store_record::StoreRecord;
-use super::tree::{Tree, Turn};
+use super::tree::{CommitTurn, Tree};
 use super::version::Version;
 use crate::Error;
 use crate::canary::{self, Rule};
@@ -55,7 +55,7 @@ pub(crate) struct DeciderState {
 #[must_use = "jobs and writers wait to be told of the change"]
 pub(crate) struct Committed<'a> {
     _before: Arc<Version>,
-    turn: Turn<'a>,
+    turn: CommitTurn<'a>,
     /// The number of the change.
     pub(crate) change: u64,
     /// How writers are let in from now on.
@@ -64,7 +64,7 @@ pub(crate) struct Committed<'a> {
 
 impl<'a> Committed<'a> {
     /// Gives the files back that only the version before held, and goes on in the turn to commit.
-    pub(crate) fn into_turn(self) -> Turn<'a> {
+    pub(crate) fn into_turn(self) -> CommitTurn<'a> {
         self.turn
     }
 }
@@ -178,7 +178,7 @@ impl Committer {
 
     fn commit_record_in(
         &self,
-        turn: Turn<'_>,
+        turn: CommitTurn<'_>,
         change: impl FnOnce(&mut StoreRecord),
     ) -> Result<(), Error> {
         let mut record = self.tree.record();
@@ -206,7 +206,7 @@ impl Committer {
     }
 
     /// Waits until no other change of the tree is being committed.
-    pub(crate) fn take_turn(&self) -> Turn<'_> {
+    pub(crate) fn take_turn(&self) -> CommitTurn<'_> {
         self.tree.take_turn(&self.counters.waits)
     }
 }

@@ -9,7 +9,7 @@
 //! - The file can be read as long as there is a handle, even if the table has been deleted since.
 //! - The segments in the record are not kept up to date. The version knows the present ones.
 //!
-//! Threads: any. One actor at a time opens a table, as a role without a lock; the others wait. (A
+//! Threads: any. One actor at a time opens a table, in a [`Turn`] without a lock; others wait. (A
 //! verification opens the table anew for itself alone.)
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +17,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use terrace_env::store::{FileReader, Store};
+use terrace_env::sync::Turn;
 use terrace_env::{ByteCount, Cause, FileId};
 
 use super::annotation::TableRecord;
@@ -24,7 +25,6 @@ use super::table_kind::TableKind;
 use crate::Error;
 use crate::memory::Memory;
 use crate::memory::{Glance, Owner, Slot};
-use crate::role::Role;
 use crate::table::Table;
 
 /// A table of the tree.
@@ -39,7 +39,7 @@ pub(crate) struct TableHandle {
     stream: u16,
     memory: Arc<Memory>,
     table: Slot<Table>,
-    opening: Role,
+    opening: Turn,
     /// Point reads that searched it in vain, as far as the decider counts them.
     vain_searches: AtomicU64,
 }
@@ -57,7 +57,7 @@ impl TableHandle {
         // A table is sealed: it does not grow.
         let size = ByteCount(file.len());
         let on_disk = store.rotational();
-        let (table, opening) = (Slot::default(), Role::default());
+        let (table, opening) = (Slot::default(), Turn::default());
         Ok(Arc::new(Self {
             file,
             id,

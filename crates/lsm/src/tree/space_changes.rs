@@ -25,7 +25,7 @@ use super::commit::Committer;
 use super::space_list::{SpaceEdit, SpaceHome};
 use super::space_page::{PAGE_BYTES, SpacePage, entry_bytes};
 use super::store_record::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
-use super::tree::{Tree, Turn};
+use super::tree::{CommitTurn, Tree};
 use crate::batch::Batch;
 use crate::lifetime_sums::LifetimeSums;
 use crate::{Bounds, Error, KeySpaceId};
@@ -139,7 +139,7 @@ impl SpaceChanges {
 
     /// Moves key spaces from the store's annotation to pages, where an earlier version has listed
     /// more there than now belong.
-    fn move_to_pages(&self, turn: &Turn<'_>) -> Result<(), Error> {
+    fn move_to_pages(&self, turn: &CommitTurn<'_>) -> Result<(), Error> {
         loop {
             let mut record = self.record_with_lifetime();
             if listed_bytes(&record) <= PAGE_BYTES {
@@ -182,7 +182,7 @@ impl SpaceChanges {
     /// Commits a change of the list, and then shows it.
     fn commit_spaces(
         &self,
-        turn: &Turn<'_>,
+        turn: &CommitTurn<'_>,
         record: StoreRecord,
         mut transaction: Transaction,
         edit: &SpaceEdit,

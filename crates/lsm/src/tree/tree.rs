@@ -9,11 +9,11 @@
 //! | the sequences of snapshots | under the lock | under the lock |
 //!
 //! # Turns
-//! A thread that commits a change of the tree or of the record takes the [`Turn`] first. The turn
-//! is a role and no lock: its holder writes to the store. One thread at a time has it, so each
-//! change starts from what the one before it left. A thread that has the turn must not take
-//! another. An opening, which is alone, can commit without one. Memtables are put into the view
-//! without a turn.
+//! A thread that commits a change of the tree or of the record takes the [`CommitTurn`] first. It
+//! is no lock: its holder writes to the store. One thread at a time has it, so each change starts
+//! from what the one before it left. A thread that has the turn must not take another.
+//! An opening, which is alone, can commit without one. Memtables are put into the view without a
+//! turn.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
@@ -30,15 +30,14 @@
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
 //!
 //! # Threads
-//! Any, once the opening has filled the tree. One lock, held for a look or a change in memory; its
-//! condition is the end of a turn.
+//! Any, once the opening has filled the tree. One lock, held for a look or a change in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
+use terrace_env::sync::{Mutex, MutexGuard, Turn, TurnGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{FileId, SeqNo};
 
@@ -63,7 +62,7 @@ pub(crate) struct Tree {
     /// The newest sequence that readers see.
     visible: AtomicU64,
     state: Mutex<State>,
-    turn_ended: Condvar,
+    turn: Turn,
 }
 
 struct State {
@@ -71,8 +70,6 @@ struct State {
     spaces: SpaceList,
     /// Sequences that snapshots hold, and how many of them.
     snapshots: BTreeMap<SeqNo, usize>,
-    /// Somebody has the turn.
-    committing: bool,
     /// How often a version has been replaced.
     changes: u64,
     /// The latest of the decider's choices whose state is in the record.
@@ -95,15 +92,8 @@ impl Tree {
             has_immutable: AtomicBool::new(!view.immutable.is_empty()),
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(visible.0),
-            state: Mutex::new(State {
-                record,
-                spaces,
-                snapshots,
-                committing: false,
-                changes: 0,
-                choice: 0,
-            }),
-            turn_ended: Condvar::default(),
+            state: Mutex::new(State { record, spaces, snapshots, changes: 0, choice: 0 }),
+            turn: Turn::default(),
         }
     }
 
@@ -277,24 +267,18 @@ impl Tree {
     }
 
     /// Waits until nobody commits a change, and takes the turn to do so.
-    pub(crate) fn take_turn(&self, waits: &WaitCounts) -> Turn<'_> {
-        let mut wait = waits.clock();
-        let mut state = self.state.lock();
-        while state.committing {
-            wait.on(WaitCause::Commits);
-            self.turn_ended.wait(&mut state);
-        }
-        state.committing = true;
-        Turn { tree: self }
+    pub(crate) fn take_turn(&self, waits: &WaitCounts) -> CommitTurn<'_> {
+        CommitTurn { tree: self, _turn: self.turn.take_counted(waits, WaitCause::Commits) }
     }
 }
 
 /// The turn to commit a change of the tree or of the record, until it is dropped.
-pub(crate) struct Turn<'a> {
+pub(crate) struct CommitTurn<'a> {
     tree: &'a Tree,
+    _turn: TurnGuard<'a>,
 }
 
-impl Turn<'_> {
+impl CommitTurn<'_> {
     /// Whether no state of a later choice has been committed.
     pub(crate) fn is_newest(&self, choice: u64) -> bool {
         choice > self.tree.state.lock().choice
@@ -316,7 +300,6 @@ impl Turn<'_> {
         if let Some(record) = record {
             state.record = record;
         }
-        debug_assert!(state.committing, "a change is shown in the turn to commit");
         debug_assert!(choice.is_none_or(|choice| choice > state.choice), "choices in order");
         state.changes += 1;
         state.choice = choice.unwrap_or(state.choice);
@@ -347,41 +330,10 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.tree.state.lock().committing = false;
-        self.tree.turn_ended.notify_one();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use terrace_env::runner;
-
     use crate::tree::empty_tree;
-
-    #[test]
-    fn a_turn_begins_when_the_one_before_has_ended() {
-        runner::simulate(1, || {
-            let (tree, inside) = (Arc::new(empty_tree()), Arc::new(Mutex::new(0)));
-            let actors: Vec<_> = (0..5)
-                .map(|_| {
-                    let (tree, inside) = (Arc::clone(&tree), Arc::clone(&inside));
-                    runner::spawn("committer", move || {
-                        let waits = WaitCounts::default();
-                        let _turn = tree.take_turn(&waits);
-                        *inside.lock() += 1;
-                        runner::sleep(Duration::from_millis(1));
-                        assert_eq!(*inside.lock(), 1);
-                        *inside.lock() -= 1;
-                    })
-                })
-                .collect();
-            actors.into_iter().for_each(runner::JoinHandle::join);
-        });
-    }
 
     #[test]
     fn a_snapshot_is_the_oldest_until_its_last_holder_ends() {

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::sync::MutexGuard;
+use terrace_env::sync::QueueGuard;
 use terrace_env::wait::{WaitLedger, Waits};
 
 use super::gathering::Gathering;
@@ -182,7 +182,7 @@ impl Writer {
         self.wait_in_queue(self.lane.queue(), unqueued)
     }
 
-    fn wait_in_queue(&self, queue: MutexGuard<'_, Queue>, unqueued: Unqueued) -> Result<(), Error> {
+    fn wait_in_queue(&self, queue: QueueGuard<'_, Queue>, unqueued: Unqueued) -> Result<(), Error> {
         let (ledger, errand) = (WaitLedger::open(), unqueued.errand);
         let waits = &self.counters.waits;
         let write_group = |log: &mut ActiveLog, group| self.groups.write(log, group);
