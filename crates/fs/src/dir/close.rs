@@ -49,7 +49,7 @@ impl Volume {
         let mut records = self.lock().fresh_marks();
         records.push(Record::Close);
         self.enqueue(Work::Records(records))?;
-        self.vouch().map_err(RollError::into_error)
+        self.vouch()
     }
 
     /// Makes a log durable to its end, and takes away what stands behind that; whether it can be
@@ -74,22 +74,16 @@ impl Volume {
     }
 
     /// Writes `CURRENT` anew, so that it names all of the journal.
-    fn vouch(&self) -> Result<(), RollError> {
-        let mut journal = {
-            let mut state = self.lock();
-            loop {
-                match state.journal.take() {
-                    Some(journal) => break journal,
-                    None if state.closed => return Ok(()),
-                    None => self.changed.wait(&mut state),
-                }
-            }
-        };
-        let entries = journal.entries;
-        let written = journal.put_in_force(|| entries);
-        self.lock().journal = Some(journal);
-        self.changed.notify_all();
-        written
+    fn vouch(&self) -> Result<(), StoreError> {
+        let while_open = |state: &State| if state.closed { Err(None) } else { Ok(()) };
+        let written = self.commits.leading(while_open, |journal| {
+            let entries = journal.entries;
+            journal.put_in_force(|| entries)
+        });
+        match written {
+            Ok(written) => written.map_err(RollError::into_error),
+            Err(lost) => lost.map_or(Ok(()), Err),
+        }
     }
 }
 

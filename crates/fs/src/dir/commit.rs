@@ -1,14 +1,13 @@
-//! Group commit in a directory: one actor, the *leader*, writes the transactions of several that
-//! wait.
+//! Group commit in a directory, by [`GroupCommit`](terrace_env::sync::GroupCommit): one actor, the
+//! *leader*, writes the transactions of several that wait.
 //!
 //! # Steps
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
-//! 2. If nobody leads, the committer becomes the leader. It applies queued transactions to the
-//!    catalog in order, until their records reach 1 MiB. If there are any records, and they do not
-//!    close the store, it adds those of how far logs have become durable. It syncs the directory if
-//!    the group creates or seals files, and any file was made since the last such sync. Then it
-//!    appends the group to the journal by one write and syncs the journal. A group without records
-//!    is not written.
+//! 2. The leader applies queued transactions to the catalog in order, until their records reach
+//!    1 MiB. If there are any records, and they do not close the store, it adds those of how far
+//!    logs have become durable. It syncs the directory if the group creates or seals files, and any
+//!    file was made since the last such sync. Then it appends the group to the journal by one write
+//!    and syncs the journal. A group without records is not written.
 //! 3. The members of the group get their results. Unless writing has failed, the leader then
 //!    removes deleted files and punches out trimmed bytes, except of files that have readers: the
 //!    last reader does it. It rolls the journal if it has grown enough. Files that cannot be
@@ -20,7 +19,7 @@
 //! - After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
 //!   what is on the medium. The same holds for a roll that fails in or after the rename of
 //!   `CURRENT`. The store then takes no more commits, and those that wait fail. The catalog may
-//!   include changes that were not acknowledged.
+//!   include changes that were not acknowledged. The same holds if the leader panics.
 //! - A roll that fails before the rename fails no commit: the old journal goes on.
 //! - Closing the store ends the commits that wait.
 //!
@@ -32,6 +31,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use terrace_env::store::{Change, FileKind, StoreError, Transaction};
+use terrace_env::sync::{CommitQueue, Lead};
 use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, FileId};
 
@@ -93,55 +93,42 @@ impl Volume {
 
     /// Queues changes and waits until they are durable, leading if nobody does.
     pub(super) fn enqueue(&self, work: Work) -> Result<(), StoreError> {
-        let mut wait = self.waits.clock();
         let mut state = self.lock();
         state.check()?;
         let ticket = state.queue.next;
         state.queue.next += 1;
         state.queue.waiting.insert(ticket, work);
-        loop {
-            if let Some(result) = state.queue.ended.remove(&ticket) {
-                return result;
-            }
-            if state.closed {
-                state.queue.waiting.remove(&ticket);
-                return Err(StoreError::Closed);
-            }
-            let Some(journal) = state.journal.take() else {
-                wait.on(WaitCause::Journal);
-                self.changed.wait(&mut state);
-                continue;
-            };
-            wait.off();
-            let group = state.stage_group();
-            drop(state);
-            let journal = self.lead(journal, group);
-            state = self.lock();
-            state.journal = Some(journal);
-            self.changed.notify_all();
-        }
+        self.commits.commit(
+            state,
+            (&self.waits, WaitCause::Journal),
+            |state| {
+                let ended = state.queue.ended.remove(&ticket);
+                ended.or_else(|| {
+                    let work = state.closed.then(|| state.queue.waiting.remove(&ticket));
+                    work.map(|_| Err(StoreError::Closed))
+                })
+            },
+            |state, _| state.stage_group(),
+            |lead, group| self.lead(lead, &group),
+        )
     }
 
     /// Writes a group, tells its members, and tidies up.
-    fn lead(&self, mut journal: Journal, group: Group) -> Journal {
-        let written = self.timed(Cause::Journal, || self.write(&mut journal, &group));
-        {
-            let mut state = self.lock();
+    fn lead(&self, lead: &mut Lead<'_, State>, group: &Group) {
+        let written = self.timed(Cause::Journal, || self.write(lead.writer(), group));
+        lead.publish(|state| {
             if let Err(error) = &written {
                 state.stop(error);
             }
-            for ticket in &group.members {
-                state.queue.ended.insert(*ticket, written.clone());
-            }
-            self.changed.notify_all();
-        }
+            let members = group.members.iter();
+            state.queue.ended.extend(members.map(|ticket| (*ticket, written.clone())));
+        });
         if written.is_ok() {
             for effects in &group.effects {
                 self.carry_out(effects);
             }
-            self.roll_if_due(&mut journal);
+            self.roll_if_due(lead.writer());
         }
-        journal
     }
 
     fn write(&self, journal: &mut Journal, group: &Group) -> Result<(), StoreError> {
@@ -217,7 +204,7 @@ impl Volume {
                 self.remove_journal(generation);
                 self.lock().queue.roll_after = journal.written().saturating_mul(2);
             }
-            Err(RollError::After(error)) => self.lock().stop(&error),
+            Err(RollError::After(error)) => drop(self.lock().stop(&error)),
         }
     }
 
@@ -244,6 +231,16 @@ pub(super) fn snapshot_step(catalog: &Catalog, next: Option<FileId>) -> codec::S
     match next {
         None => codec::head(Features::default(), catalog),
         Some(from) => codec::chunk(catalog, from),
+    }
+}
+
+impl CommitQueue for State {
+    type Writer = Journal;
+    type Error = StoreError;
+
+    fn lose_writer(&mut self) -> StoreError {
+        let panicked = std::io::Error::other("a bug: its leader panicked");
+        self.stop(&StoreError::io("a group of commits", panicked))
     }
 }
 

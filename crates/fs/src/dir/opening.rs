@@ -103,11 +103,10 @@ pub(super) fn open(
         pinned: BTreeMap::new(),
         reservations: Vec::new(),
         queue: Queue::default(),
-        journal,
         refusal: (!write).then_some(StoreError::ReadOnly("a change")),
         closed: false,
     };
-    Ok(Volume::new(files, access, found.uuid, epoch, state))
+    Ok(Volume::new(files, access, found.uuid, epoch, (state, journal)))
 }
 
 /// The directory has no superblock.

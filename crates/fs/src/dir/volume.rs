@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileKind, IoCounts, StoreError};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::sync::{GroupCommit, Mutex, QueueGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{Cause, FileId, Users, Uuid};
 
@@ -48,8 +48,7 @@ pub(super) struct Volume {
     pub(super) epoch: u32,
     /// Files created since the store was opened: what the directory has to be synced for.
     pub(super) created: AtomicU64,
-    state: Mutex<State>,
-    pub(super) changed: Condvar,
+    pub(super) commits: GroupCommit<State>,
     pub(super) gate: Arc<Gate>,
     /// The users of the store.
     pub(super) users: Users,
@@ -70,8 +69,6 @@ pub(super) struct State {
     pub(super) pinned: BTreeMap<FileId, Pinned>,
     pub(super) reservations: Vec<Weak<Reserved>>,
     pub(super) queue: Queue,
-    /// Here while nobody leads.
-    pub(super) journal: Option<Journal>,
     /// Why nothing can be written.
     pub(super) refusal: Option<StoreError>,
     /// Whether the directory is unlocked.
@@ -94,16 +91,16 @@ impl Volume {
         access: Access,
         uuid: Uuid,
         epoch: u32,
-        state: State,
+        (state, journal): (State, Option<Journal>),
     ) -> Self {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
-        let (state, changed) = (Mutex::new(state), Condvar::new());
         let (users, gate) = (Users::default(), Arc::default());
-        Self { files, access, uuid, epoch, created, state, changed, gate, users, io, waits }
+        let commits = GroupCommit::new(state, journal);
+        Self { files, access, uuid, epoch, created, commits, gate, users, io, waits }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+    pub(super) fn lock(&self) -> QueueGuard<'_, State> {
+        self.commits.lock()
     }
 
     /// Ends all changes, waiting for the commit that is under way, and unlocks the directory. The
@@ -111,17 +108,7 @@ impl Volume {
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.refusal = Some(StoreError::Closed);
-        while self.access == Access::ReadWrite && state.journal.is_none() && !state.closed {
-            if std::thread::panicking() {
-                // Its leader may be the one that panics.
-                break;
-            }
-            self.changed.wait(&mut state);
-        }
-        state.closed = true;
-        state.journal = None;
-        drop(state);
-        self.changed.notify_all();
+        self.commits.close(state, |state| state.closed = true);
         self.files.unlock();
     }
 
@@ -343,8 +330,9 @@ impl State {
         if self.closed { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    pub(super) fn stop(&mut self, error: &StoreError) {
-        self.refusal.get_or_insert_with(|| StoreError::Stopped(Arc::new(error.clone())));
+    pub(super) fn stop(&mut self, error: &StoreError) -> StoreError {
+        let stopped = || StoreError::Stopped(Arc::new(error.clone()));
+        self.refusal.get_or_insert_with(stopped).clone()
     }
 
     /// The length of a committed file.

@@ -1,11 +1,11 @@
-//! Group commit of the journal: transactions are staged under a lock, and one committer, the
-//! *leader*, writes those of the whole group without a lock.
+//! Group commit of the journal, by [`GroupCommit`]: transactions are staged under its lock, and one
+//! committer, the *leader*, writes those of the whole group without a lock.
 //!
 //! # Steps
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
-//! 2. If nobody leads, the committer becomes the leader. It takes the group, and the next step of a
-//!    roll if one is under way, due or asked for, and releases the lock. It flushes the devices if
-//!    a transaction of the group asks for it. It writes the group, forced, and wakes the members.
+//! 2. The leader takes the group, and the next step of a roll if one is in flight, due or asked
+//!    for. It flushes the devices if a transaction of the group asks for it. It writes the group,
+//!    forced, and wakes the members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Failure
@@ -15,6 +15,7 @@
 //!   takes no more commits, and those that wait fail with `Stopped`. A group that was durable
 //!   before is still acknowledged. The catalog can be read, and may include changes that were not
 //!   acknowledged.
+//! - The same holds if the leader panics.
 //! - A journal that is only read refuses commits with `ReadOnly`.
 //!
 //! # Threads
@@ -27,19 +28,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::StoreError;
-use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::sync::{CommitQueue, GroupCommit};
 use terrace_env::wait::{WaitCause, WaitCounts, Waits};
 use terrace_env::{FileId, ZoneId};
 
-use super::leader::Leader;
+use super::journal_writer::JournalWriter;
 use super::roll::{self, Roll, Step};
 use crate::catalog::{Catalog, Effects, Record};
 
 /// The journal of a mounted store, and the catalog that it keeps. Commits are grouped; beside
 /// groups, a commit waits for one step of a roll at most.
 pub struct Journal {
-    state: Mutex<State>,
-    changed: Condvar,
+    commits: GroupCommit<State>,
     next_file: AtomicU64,
     epoch: u32,
     waits: WaitCounts,
@@ -53,8 +53,6 @@ struct State {
     /// The number of the group that is gathering; all before `durable` are on the medium.
     group: u64,
     durable: u64,
-    /// Here while nobody leads.
-    leader: Option<Box<Leader>>,
     roll_wanted: bool,
     rolls: u64,
     /// Payload bytes of the last complete snapshot.
@@ -65,9 +63,9 @@ struct State {
 
 impl Journal {
     /// A journal that takes commits.
-    pub(super) fn new(catalog: Catalog, leader: Leader, epoch: u32) -> Self {
-        let zones = leader.tail.zones().collect();
-        Self::with(catalog, Some(Box::new(leader)), zones, None, epoch)
+    pub(super) fn new(catalog: Catalog, writer: JournalWriter, epoch: u32) -> Self {
+        let zones = writer.tail.zones().collect();
+        Self::with(catalog, Some(Box::new(writer)), zones, None, epoch)
     }
 
     /// A journal that is only read.
@@ -78,34 +76,33 @@ impl Journal {
 
     fn with(
         catalog: Catalog,
-        leader: Option<Box<Leader>>,
+        writer: Option<Box<JournalWriter>>,
         zones: Vec<ZoneId>,
         refusal: Option<StoreError>,
         epoch: u32,
     ) -> Self {
         let next_file = AtomicU64::new(catalog.next_file().0);
-        let snapshot = leader.as_ref().map_or(0, |leader| leader.snapshot);
+        let snapshot = writer.as_ref().map_or(0, |writer| writer.snapshot);
         let state = State {
             catalog,
             gathering: Vec::new(),
             flush: false,
             group: 1,
             durable: 1,
-            leader,
             roll_wanted: false,
             rolls: 0,
             snapshot,
             zones,
             refusal,
         };
-        let (changed, waits) = (Condvar::new(), WaitCounts::default());
-        Self { state: Mutex::new(state), changed, next_file, epoch, waits }
+        let (commits, waits) = (GroupCommit::new(state, writer), WaitCounts::default());
+        Self { commits, next_file, epoch, waits }
     }
 
     /// Looks at the catalog. The closure runs under the journal's lock: it must be short and touch
     /// no device.
     pub fn read<T>(&self, look: impl FnOnce(&Catalog) -> T) -> T {
-        look(&self.state.lock().catalog)
+        look(&self.commits.lock().catalog)
     }
 
     /// Gives out file ids from `first` on.
@@ -125,12 +122,12 @@ impl Journal {
 
     /// The zones that the journal takes up now.
     pub fn zones(&self) -> Vec<ZoneId> {
-        self.state.lock().zones.clone()
+        self.commits.lock().zones.clone()
     }
 
     /// The bytes of the last complete snapshot.
     pub(crate) fn snapshot_bytes(&self) -> u64 {
-        self.state.lock().snapshot
+        self.commits.lock().snapshot
     }
 
     /// Waits of transactions that others wrote.
@@ -140,7 +137,7 @@ impl Journal {
 
     /// How many rolls were completed since the mount.
     pub fn rolls(&self) -> u64 {
-        self.state.lock().rolls
+        self.commits.lock().rolls
     }
 
     /// Applies a transaction and returns once it is durable. Blocks that it gives back may then be
@@ -161,7 +158,7 @@ impl Journal {
         covers_unflushed_data: bool,
         make: impl FnOnce(&Catalog) -> Result<Vec<Record>, StoreError>,
     ) -> Result<Effects, StoreError> {
-        let mut state = self.state.lock();
+        let mut state = self.commits.lock();
         state.check()?;
         let mut records = make(&state.catalog)?;
         let effects = state.catalog.stage(&mut records)?;
@@ -177,20 +174,20 @@ impl Journal {
 
     /// Asks for a roll: the commits that follow carry it out, a step each.
     pub fn request_roll(&self) {
-        self.state.lock().roll_wanted = true;
+        self.commits.lock().roll_wanted = true;
     }
 
     /// Rolls now: returns when a snapshot that includes all that was committed before is in force.
     pub fn roll(&self) -> Result<(), StoreError> {
         let target = {
-            let mut state = self.state.lock();
+            let mut state = self.commits.lock();
             state.check()?;
             state.roll_wanted = true;
             state.rolls + 1
         };
         loop {
             let group = {
-                let state = self.state.lock();
+                let state = self.commits.lock();
                 state.check()?;
                 if state.rolls >= target {
                     return Ok(());
@@ -206,79 +203,70 @@ impl Journal {
     /// then known to be lost.
     pub fn close(&self, make: impl FnOnce(&Catalog) -> Vec<Record>) -> Result<(), StoreError> {
         self.commit_with(false, |catalog| Ok(make(catalog)))?;
-        self.while_leading(Leader::vouch)
+        self.while_leading(JournalWriter::vouch)
     }
 
     /// Writes a superblock that knows no device but the journal's. Nothing that the journal has
     /// since its last snapshot may name another one.
     pub(crate) fn forget_others(&self) -> Result<(), StoreError> {
-        self.while_leading(Leader::forget_others)
+        self.while_leading(JournalWriter::forget_others)
     }
 
     /// Does something between two groups of transactions.
     fn while_leading(
         &self,
-        work: impl FnOnce(&mut Leader) -> Result<(), StoreError>,
+        work: impl FnOnce(&mut JournalWriter) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut state = self.state.lock();
-        let mut leader = loop {
-            state.check()?;
-            match state.leader.take() {
-                Some(leader) => break leader,
-                None => self.changed.wait(&mut state),
-            }
-        };
-        drop(state);
-        let done = work(&mut leader);
-        let mut state = self.state.lock();
-        state.leader = Some(leader);
-        self.changed.notify_all();
-        done
+        self.commits.leading(State::check, |writer| work(writer))?
     }
 
     /// Waits until a group is durable, leading if nobody does.
     fn await_group(&self, group: u64) -> Result<(), StoreError> {
-        let mut wait = self.waits.clock();
-        let mut state = self.state.lock();
-        loop {
-            if state.durable > group {
-                return Ok(());
-            }
-            state.check()?;
-            let Some(mut leader) = state.leader.take() else {
-                wait.on(WaitCause::Journal);
-                self.changed.wait(&mut state);
-                continue;
-            };
-            wait.off();
-            let records = std::mem::take(&mut state.gathering);
-            let flush = std::mem::take(&mut state.flush);
-            let led = state.group;
-            state.group += 1;
-            let step = state.next_step(&leader);
-            drop(state);
-
-            let written = leader.write(&records, flush);
-            state = self.state.lock();
-            match &written {
-                Ok(()) => state.durable = led + 1,
-                Err(error) => state.stop(error),
-            }
-            self.changed.notify_all();
-            if let (Ok(()), Some(step)) = (&written, step) {
-                drop(state);
-                let stepped = leader.step(&step);
-                state = self.state.lock();
-                match stepped {
+        self.commits.commit(
+            self.commits.lock(),
+            (&self.waits, WaitCause::Journal),
+            |state| match state.durable > group {
+                true => Some(Ok(())),
+                false => state.check().err().map(Err),
+            },
+            |state, writer| state.take_group(writer),
+            |lead, Group { number, records, flush, step }| {
+                let written = lead.writer().write(&records, flush);
+                lead.publish(|state| match &written {
+                    Ok(()) => state.durable = number + 1,
+                    Err(error) => drop(state.stop(error)),
+                });
+                let Some(step) = step.filter(|_| written.is_ok()) else { return };
+                let stepped = lead.writer().step(&step);
+                lead.publish(|state| match stepped {
                     Ok(completed) => state.rolls += u64::from(completed),
-                    Err(error) => state.stop(&error),
-                }
-            }
-            state.snapshot = leader.snapshot;
-            state.zones = leader.tail.zones().collect();
-            state.leader = Some(leader);
-            self.changed.notify_all();
-        }
+                    Err(error) => drop(state.stop(&error)),
+                });
+            },
+        )
+    }
+}
+
+/// A group to be written, and the step of a roll after it.
+struct Group {
+    number: u64,
+    records: Vec<u8>,
+    flush: bool,
+    step: Option<Step>,
+}
+
+impl CommitQueue for State {
+    type Writer = Box<JournalWriter>;
+    type Error = StoreError;
+
+    fn lose_writer(&mut self) -> StoreError {
+        let panicked = std::io::Error::other("a bug: its leader panicked");
+        self.stop(&StoreError::io("a group of commits", panicked))
+    }
+
+    fn note_writer(&mut self, writer: &Box<JournalWriter>) {
+        self.snapshot = writer.snapshot;
+        self.zones = writer.tail.zones().collect();
     }
 }
 
@@ -287,19 +275,27 @@ impl State {
         self.refusal.clone().map_or(Ok(()), Err)
     }
 
-    fn stop(&mut self, error: &StoreError) {
+    fn stop(&mut self, error: &StoreError) -> StoreError {
         let stopped = || StoreError::Stopped(Arc::new(error.clone()));
-        self.refusal.get_or_insert_with(stopped);
+        self.refusal.get_or_insert_with(stopped).clone()
+    }
+
+    /// The group that has gathered. The next one begins.
+    fn take_group(&mut self, writer: &JournalWriter) -> Group {
+        let (records, number) = (std::mem::take(&mut self.gathering), self.group);
+        let flush = std::mem::take(&mut self.flush);
+        self.group += 1;
+        Group { number, records, flush, step: self.next_step(writer) }
     }
 
     /// The step of a roll that is to follow the group that was just taken.
-    fn next_step(&mut self, leader: &Leader) -> Option<Step> {
-        match leader.roll {
+    fn next_step(&mut self, writer: &JournalWriter) -> Option<Step> {
+        match writer.roll {
             Roll::Chunks { next, .. } => Some(roll::chunk(&self.catalog, next)),
             Roll::Idle => {
-                let due = roll::is_due(leader.tail.since_head, leader.snapshot);
+                let due = roll::is_due(writer.tail.since_head, writer.snapshot);
                 let wanted = std::mem::take(&mut self.roll_wanted);
-                (due || wanted).then(|| roll::head(leader.superblock.features, &self.catalog))
+                (due || wanted).then(|| roll::head(writer.superblock.features, &self.catalog))
             }
         }
     }

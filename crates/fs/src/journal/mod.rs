@@ -4,7 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Journal`] | commits transactions in groups, and rolls |
-//! | `leader`, `tail`, `roll` | what a group's leader writes, and where; steps of a snapshot |
+//! | `journal_writer`, `tail`, `roll` | what a leader writes, and where; steps of a snapshot |
 //! | [`replay()`], `apply` | read what is there, and apply it to a catalog |
 //! | `start` | [`format()`] starts an empty journal; a mount goes on with one |
 //! | [`JournalWalk`] | goes through it, damaged or not, for people |
@@ -26,7 +26,7 @@
 mod apply;
 mod committer;
 mod first_snapshot;
-mod leader;
+mod journal_writer;
 mod payload;
 mod replay;
 mod roll;

@@ -23,7 +23,7 @@ use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, FileId, Uuid};
 use terrace_zone::Device;
 
-use super::leader::Leader;
+use super::journal_writer::JournalWriter;
 use super::roll::{self, Roll};
 use super::tail::{Ground, Tail};
 use super::{Journal, JournalSpace, Replayed};
@@ -114,17 +114,17 @@ impl Start<'_> {
         splices == 0 || splices < SPLICES_MAX && !roll::is_cheap(self.replayed.since_head)
     }
 
-    fn right_there(self) -> (Leader, Catalog) {
+    fn right_there(self) -> (JournalWriter, Catalog) {
         let Replayed { area, superblock, catalog, end, zones, .. } = self.replayed;
         let device = Arc::clone(&self.ground.device);
         let space = Arc::clone(self.space);
         let mut tail = Tail::new(self.ground, space, superblock.uuid, end, zones);
         tail.since_head = self.replayed.since_head;
         let (others, roll, snapshot) = (self.others, Roll::Idle, self.replayed.snapshot);
-        (Leader { device, others, tail, area, superblock, roll, snapshot }, catalog)
+        (JournalWriter { device, others, tail, area, superblock, roll, snapshot }, catalog)
     }
 
-    fn spliced(self) -> Result<(Leader, Catalog), StoreError> {
+    fn spliced(self) -> Result<(JournalWriter, Catalog), StoreError> {
         let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
         let device = Arc::clone(&self.ground.device);
         let (space, epoch) = (Arc::clone(self.space), self.epoch);
@@ -136,10 +136,10 @@ impl Start<'_> {
         write_twice(&mut area, &mut superblock)?;
         orphans.iter().for_each(|orphan| self.space.release(orphan.zone));
         let (others, roll, snapshot) = (self.others, Roll::Idle, self.replayed.snapshot);
-        Ok((Leader { device, others, tail, area, superblock, roll, snapshot }, catalog))
+        Ok((JournalWriter { device, others, tail, area, superblock, roll, snapshot }, catalog))
     }
 
-    fn anew(self) -> Result<(Leader, Catalog), StoreError> {
+    fn anew(self) -> Result<(JournalWriter, Catalog), StoreError> {
         let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
         let device = Arc::clone(&self.ground.device);
         let sequence = end.cursor.sequence;
@@ -151,7 +151,7 @@ impl Start<'_> {
         write_twice(&mut area, &mut superblock)?;
         zones.iter().chain(&orphans).for_each(|old| self.space.release(old.zone));
         let (others, roll, snapshot) = (self.others, Roll::Idle, tail.since_head);
-        Ok((Leader { device, others, tail, area, superblock, roll, snapshot }, catalog))
+        Ok((JournalWriter { device, others, tail, area, superblock, roll, snapshot }, catalog))
     }
 }
 
@@ -171,14 +171,14 @@ impl Journal {
         let next_file = first_file(&replayed.catalog, epoch);
         let ground = Ground::new(replayed.superblock.device, device);
         let start = Start { ground, others, space, epoch, replayed };
-        let (leader, catalog) = if start.replayed.is_clean {
+        let (writer, catalog) = if start.replayed.is_clean {
             start.right_there()
         } else if start.is_worth_a_splice() {
             start.spliced()?
         } else {
             start.anew()?
         };
-        let journal = Self::new(catalog, leader, epoch);
+        let journal = Self::new(catalog, writer, epoch);
         journal.give_ids_from(next_file);
         let mut records = vec![Record::Mount { epoch, next_file }];
         records.extend(first);

@@ -7,8 +7,8 @@
 //!
 //! 1. [`Group::begin`] asks the pool for a region for all files. If the pool has none without a
 //!    wait, the first file leases one.
-//! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group
-//!    has ended, it leases a region of its own.
+//! 2. A file takes the [`GroupTurn`] when it needs a region. If another file has the turn, or the
+//!    group has ended, it leases a region of its own.
 //! 3. If the region is full, too small or gone, the turn asks the pool for one for the rest of the
 //!    group. If the pool has none, or the group has written its size already, the file leases a
 //!    region as any file does, and may wait. The group goes on in that region.
@@ -67,7 +67,7 @@ impl Group {
     }
 
     /// The right to write the next file; `None` while another file has it, or after the end.
-    fn turn(self: &Arc<Self>) -> Option<Turn> {
+    fn turn(self: &Arc<Self>) -> Option<GroupTurn> {
         let mut state = self.state.lock();
         let State::Idle(_) = &*state else { return None };
         let State::Idle(rest) = std::mem::replace(&mut *state, State::Taken) else {
@@ -77,7 +77,7 @@ impl Group {
         if let Some(region) = &rest.region {
             region.set_idle(false);
         }
-        Some(Turn { group: Arc::clone(self), rest })
+        Some(GroupTurn { group: Arc::clone(self), rest })
     }
 }
 
@@ -93,7 +93,7 @@ impl Rest {
 /// A file's part in a group, or in none.
 pub(crate) struct Member {
     group: Option<Arc<Group>>,
-    turn: Option<Turn>,
+    turn: Option<GroupTurn>,
 }
 
 impl Member {
@@ -141,12 +141,12 @@ impl Member {
 }
 
 /// One file's right to write to the group's region, from its first block to its last.
-struct Turn {
+struct GroupTurn {
     group: Arc<Group>,
     rest: Rest,
 }
 
-impl Turn {
+impl GroupTurn {
     /// The group's region, or the next one if less than `least` blocks are left of it. `None` if
     /// the pool has none without a wait.
     fn region(&mut self, least: u32) -> Option<Arc<Region>> {
@@ -162,7 +162,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for GroupTurn {
     fn drop(&mut self) {
         let mut rest = Rest { region: self.rest.region.take(), bytes: self.rest.bytes };
         // Before another file can take the turn.

@@ -85,7 +85,7 @@ impl Volume {
         self.note_size();
         let marks = self.marks();
         let mut moved = Vec::new();
-        let mut turn = None;
+        let mut place = None;
         let result = self.journal.commit_with(flush, |catalog| {
             let made = make(catalog)?;
             let mut records = fresh(catalog, &marks);
@@ -95,27 +95,20 @@ impl Volume {
                     moved.extend_from_slice(new);
                 }
             }
-            let mut turns = self.turns.lock();
-            turn = Some(turns.given);
-            turns.given += 1;
+            place = Some(self.effects.take_place());
             Ok(records)
         });
         if let Err(error @ StoreError::Stopped(_)) = &result {
             // Before anything is freed that this transaction names.
             self.pools.stop(error);
         }
-        let Some(turn) = turn else { return result.map(drop) };
-        let mut turns = self.turns.lock();
-        self.media.tables().waits.during(WaitCause::Journal, || {
-            self.turned.wait_while(&mut turns, |turns| turns.done != turn);
-        });
-        drop(turns);
+        let Some(place) = place else { return result.map(drop) };
+        self.media.tables().waits.during(WaitCause::Journal, || place.await_turn());
         if let Ok(effects) = &result {
             self.pools.turn(&moved, Share::Unsealed, Share::Live);
             self.carry_out(effects, sealed);
         }
-        self.turns.lock().done += 1;
-        self.turned.notify_all();
+        drop(place);
         result.map(drop)
     }
 

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`Volume`] | `shared`: devices, space, journal, and the registry of open files |
 //! | `commit` | takes a transaction through the three steps |
+//! | `effect_order` | whose turn the third step is |
 //! | `effects` | the third step: blocks come free, files are sealed or gone |
 //! | `close` | tells the journal how far logs are durable, and where they end |
 //!
@@ -19,10 +20,12 @@
 //!
 //! # Threads
 //! Any thread may call. Locks are taken in the order registry, journal, file, space, and none is
-//! held over a device call or a commit. The lock of the turns is taken under the journal's.
+//! held over a device call or a commit. That of the order of effects is taken under the
+//! journal's.
 
 mod close;
 mod commit;
+mod effect_order;
 mod effects;
 mod shared;
 

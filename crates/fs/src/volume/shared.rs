@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileInfo, FileKind, StoreError};
-use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
 use terrace_env::{Cause, FileId, Uuid};
 use terrace_zone::{Device, DeviceError};
 
+use super::effect_order::EffectOrder;
 use crate::BLOCK;
 use crate::cache::FileCache;
 use crate::catalog::{Extent, FileRecord};
@@ -46,8 +47,7 @@ pub(crate) struct Volume {
     pub(crate) journal: Journal,
     pub(crate) cache: FileCache,
     pub(super) files: Mutex<Registry>,
-    pub(super) turns: Mutex<Turns>,
-    pub(super) turned: Condvar,
+    pub(super) effects: EffectOrder,
     /// Bytes of a snapshot for which the journal's reserve was last set.
     noted: AtomicU64,
     /// Blocks of a large write.
@@ -63,13 +63,6 @@ pub(super) struct Registry {
     pub(super) sealed: BTreeMap<FileId, Weak<OpenFile>>,
 }
 
-/// Whose effects are to be carried out.
-#[derive(Default)]
-pub(super) struct Turns {
-    pub(super) given: u64,
-    pub(super) done: u64,
-}
-
 impl Volume {
     /// A store of these parts, with its unsealed files.
     pub(crate) fn new(
@@ -81,7 +74,7 @@ impl Volume {
     ) -> Self {
         let unsealed = unsealed.into_iter().map(|file| (file.id, file)).collect();
         let files = Mutex::new(Registry { unsealed, sealed: BTreeMap::new() });
-        let (turns, turned) = (Mutex::default(), Condvar::new());
+        let effects = EffectOrder::default();
         let noted = AtomicU64::new(u64::MAX);
         let write_blocks = AtomicU32::new(WRITE_BLOCKS);
         let log_frame_bytes = AtomicUsize::new(PAYLOAD_MAX);
@@ -93,8 +86,7 @@ impl Volume {
             journal,
             cache,
             files,
-            turns,
-            turned,
+            effects,
             noted,
             write_blocks,
             log_frame_bytes,

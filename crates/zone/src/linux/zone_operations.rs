@@ -121,14 +121,14 @@ impl BlockDevice {
     }
 
     /// Waits until no request to a zone is under way that was submitted before.
-    fn take_turn(&self, zone: ZoneId) -> Result<Turn<'_>, DeviceError> {
+    fn take_turn(&self, zone: ZoneId) -> Result<ZoneTurn<'_>, DeviceError> {
         let mut state = self.state.lock();
         state.table.check_zone(zone)?;
         let id = state.new_id();
         let (start, size) = (self.geometry.zone_start(zone), self.geometry.zone_size(zone));
         state.order.add(id, zone, start, size, Effect::MovesPointer);
         drop(state);
-        let turn = Turn { device: self, zone, id };
+        let turn = ZoneTurn { device: self, zone, id };
         self.wait_until(id, |state| state.order.may_begin(id, zone).then_some(()));
         Ok(turn)
     }
@@ -202,13 +202,13 @@ impl BlockDevice {
 }
 
 /// The turn of a zone operation, until it is dropped.
-struct Turn<'a> {
+struct ZoneTurn<'a> {
     device: &'a BlockDevice,
     zone: ZoneId,
     id: u64,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ZoneTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.device.state.lock();
         state.changes += 1;

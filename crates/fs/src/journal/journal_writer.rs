@@ -1,12 +1,12 @@
-//! [`Leader`]: the writing part of a group commit. It flushes the devices if a transaction asks for
-//! it, then appends the group to the journal. It also carries out the steps of a roll.
+//! [`JournalWriter`]: the writing part of a group commit. It flushes the devices if a transaction
+//! asks for it, then appends the group to the journal. It also carries out the steps of a roll.
 //!
 //! The last step of a roll writes the superblock, and then releases the zones that lie wholly
-//! before the new head. The leader also writes a superblock when the store is closed (`vouch`), and
+//! before the new head. The writer also writes a superblock when the store is closed (`vouch`), and
 //! when the store gives up its other devices (`forget_others`).
 //!
 //! # Threads
-//! One actor at a time has the leader, and must hold no lock: its calls wait for the device. After
+//! One actor at a time has the writer, and must hold no lock: its calls wait for the device. After
 //! a write, a flush or a step that failed, nothing more may be written.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::canary::{self, Rule};
 use crate::superblock::{Features, MountMark, Superblock, SuperblockArea, write_twice};
 
 /// Everything that writes, in the hands of one actor at a time.
-pub(super) struct Leader {
+pub(super) struct JournalWriter {
     pub(super) device: Arc<dyn Device>,
     /// The devices of the store that the journal is not on.
     pub(super) others: Vec<Arc<dyn Device>>,
@@ -34,7 +34,7 @@ pub(super) struct Leader {
     pub(super) snapshot: u64,
 }
 
-impl Leader {
+impl JournalWriter {
     /// Writes a group of transactions; durable when this returns.
     pub(super) fn write(&mut self, group: &[u8], flush: bool) -> Result<(), StoreError> {
         if flush && !canary::is_broken(Rule::JournalDurableBeforeAck) {
