@@ -62,7 +62,7 @@ impl TerraceCode {
             ErrorKind::Corruption => Self::Corruption,
             ErrorKind::Unsupported => Self::Unsupported,
             ErrorKind::UnknownSystem => Self::UnknownSystem,
-            ErrorKind::Option => Self::Option,
+            ErrorKind::Option | ErrorKind::MergeOperator => Self::Option,
             ErrorKind::TooLarge => Self::TooLarge,
             ErrorKind::OutOfOrder => Self::OutOfOrder,
             ErrorKind::Conflict => Self::Conflict,

@@ -49,6 +49,7 @@ pub(crate) fn raised(py: Python<'_>, error: &terrace::Error) -> PyErr {
         ErrorKind::Closed => ClosedError::new_err(message),
         ErrorKind::Conflict => ConflictError::new_err(message),
         ErrorKind::Option
+        | ErrorKind::MergeOperator
         | ErrorKind::TooLarge
         | ErrorKind::Invalid
         | ErrorKind::OtherStore

@@ -120,6 +120,37 @@ pub enum Error {
     /// has expired. Nothing of the write takes effect.
     #[error(transparent)]
     Conflict(Box<Conflict>),
+    /// A key has operands, or an operand was to be written, and the store was opened without the
+    /// operator that combines them.
+    #[error(
+        "operands: expected the store to be opened with {}, found no merge operator",
+        .name.as_ref().map_or("a merge operator".into(), |name| format!("the operator {name:?}"))
+    )]
+    NoMergeOperator {
+        /// The name of the operator of the store's operands; `None`: it has never had any.
+        name: Option<String>,
+    },
+    /// The store was to be opened with another operator than that of its operands.
+    #[error(
+        "the operands of the store: expected the merge operator {expected:?}, by which they were \
+         written, found {got:?}"
+    )]
+    OtherMergeOperator {
+        /// The name that the store remembers.
+        expected: String,
+        /// The name of the operator that was given.
+        got: String,
+    },
+    /// The operator refuses to combine the operands of a key, which cannot be read therefore.
+    #[error("the key {key}: the merge operator {name:?} refuses to combine its operands: {reason}")]
+    MergeRefused {
+        /// The operator's name.
+        name: String,
+        /// The user key, escaped, and its key space.
+        key: String,
+        /// The operator's reason.
+        reason: String,
+    },
     /// Open transactions hold as much memory as they may.
     #[error(
         "open transactions: expected to hold at most {max} of reads and writes together, found \

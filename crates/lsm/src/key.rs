@@ -60,6 +60,8 @@ pub enum Kind {
     /// The value is under the key until a date, which stands in front of the value; afterwards
     /// there is nothing.
     PutWithExpiry = 3,
+    /// The value under the key is the older one, if there is one, combined with this operand.
+    Operand = 6,
 }
 
 impl Kind {
@@ -71,6 +73,7 @@ impl Kind {
             1 => Some(Self::Put),
             2 => Some(Self::RangeDelete),
             3 => Some(Self::PutWithExpiry),
+            6 => Some(Self::Operand),
             _ => None,
         }
     }
@@ -86,6 +89,7 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
         3 => "put with expiry",
         4 => "indirect value",
         5 => "single delete",
+        6 => "operand",
         _ => return None,
     })
 }
@@ -93,9 +97,9 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
 /// Words for the number of a kind that no entry may have.
 pub(crate) fn kind_defect(number: u8) -> &'static str {
     match number {
-        4 => "a kind of 0 to 3, for 4, indirect value, is reserved; use a newer Terrace",
-        5 => "a kind of 0 to 3, for 5, single delete, is reserved; use a newer Terrace",
-        _ => "a kind of 0 to 3",
+        4 => "a kind of 0 to 3, or 6, for 4, indirect value, is reserved; use a newer Terrace",
+        5 => "a kind of 0 to 3, or 6, for 5, single delete, is reserved; use a newer Terrace",
+        _ => "a kind of 0 to 3, or 6",
     }
 }
 
@@ -131,6 +135,11 @@ impl Trailer {
 
     pub(crate) fn kind(self) -> Option<Kind> {
         Kind::of(self.kind_number())
+    }
+
+    /// Whether the entry is an operand.
+    pub(crate) fn is_operand(self) -> bool {
+        self.kind_number() == Kind::Operand as u8
     }
 
     pub(crate) fn to_bytes(self) -> [u8; TRAILER_BYTES] {
@@ -229,7 +238,7 @@ pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     }
     let (_, trailer) = split(internal_key);
     match trailer.kind() {
-        Some(Kind::Put | Kind::PutWithExpiry | Kind::Delete) => Ok(()),
+        Some(Kind::Put | Kind::PutWithExpiry | Kind::Operand | Kind::Delete) => Ok(()),
         Some(Kind::RangeDelete) | None => Err(KeyDefect::Kind(trailer.kind_number())),
     }
 }
@@ -302,9 +311,9 @@ mod tests {
             assert!(text.contains(name) && text.contains("newer Terrace"), "{text}");
             assert!(kind_defect(number).contains(name));
         }
-        let trailer = Trailer::with_number(SeqNo(7), 6);
+        let trailer = Trailer::with_number(SeqNo(7), 7);
         let defect = check(&internal_key(&full_key(KeySpaceId(0), b"key"), trailer));
-        assert_eq!(defect.unwrap_err().to_string(), "an entry of kind 6");
+        assert_eq!(defect.unwrap_err().to_string(), "an entry of kind 7");
     }
 
     #[test]
@@ -339,6 +348,7 @@ mod tests {
     #[test]
     fn a_trailer_gives_back_its_parts() {
         for sequence in [0, 1, 255, 256, SeqNo::MAX.0] {
+            assert!(Trailer::new(SeqNo(sequence), Kind::Operand).is_operand());
             let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
             assert_eq!((trailer.sequence(), trailer.kind()), (SeqNo(sequence), Some(Kind::Put)));
         }

@@ -25,6 +25,7 @@
 //! | what is a key, and a range of keys | `key`, `bounds` |
 //! | which entries of a table do only snapshots keep | `old_versions` |
 //! | when does an entry expire, and which tables have such entries | `expiry`, `expiries` |
+//! | how are operands combined to a value | `operands` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
 //! | which jobs are running, and how far are they | `running` |
 //! | what is counted, and told | `counters`, `stats`, `lifetime`, `lifetime_sums`, `event` |
@@ -58,7 +59,7 @@
 //! 15. `lifecycle`, `running`
 //! 16. `event`, `memory`, `lifetime_sums`
 //! 17. `counters`, `options`, `bounds`
-//! 18. `error`, `expiry`, `key`
+//! 18. `error`, `expiry`, `key`, `operands`
 //! 19. `readers`, `lifetime`, `compression`, `limits`, `old_versions`, `expiries`,
 //!     `cost`, `canary`
 //!
@@ -95,6 +96,7 @@ mod memtable;
 mod merge;
 mod old_versions;
 mod opening;
+mod operands;
 mod options;
 #[cfg(test)]
 mod planless;
@@ -120,6 +122,7 @@ pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use lifetime::{LevelWork, Written, WrittenBytes};
 pub use memory::MemoryStats;
 pub use opening::{is_unfinished_copy, mark_of_unfinished_copy, remembered_system};
+pub use operands::{Append, Counter, MergeKey, MergeOperator, MergeRefused, Operator};
 pub use options::{
     CompactionFilters, Durability, EngineOptions, ReadOptions, TableOptions, TableShape,
 };

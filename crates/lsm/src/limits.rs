@@ -36,6 +36,14 @@ pub const GATHER_TIME: Limit<u64> = Limit {
     reason: "0 writes at once, and what nobody writes for an hour is as good as not written",
 };
 
+/// Limits of the length of a merge operator's name, in bytes.
+pub const OPERATOR_NAME_BYTES: Limit<u64> = Limit {
+    option: "merge_operator (bytes of its name)",
+    least: 1,
+    most: 255,
+    reason: "the store remembers the name, and tells it when it is opened with another one",
+};
+
 /// Limits of the size of a table.
 pub const TABLE_SIZE: Limit<ByteCount> = Limit {
     option: "table_size",

@@ -41,6 +41,9 @@ pub enum ErrorKind {
     /// it again. [`EngineError::Conflict`], by [`Error::get_ref`](crate::Error::get_ref), has the
     /// key or the range.
     Conflict,
+    /// The store was opened without the merge operator of its operands, or with another one; or the
+    /// operator refuses to combine the operands of a key.
+    MergeOperator,
     /// A key of an ingest is not behind the one before.
     OutOfOrder,
     /// There is no such key space, or not any more.
@@ -106,6 +109,9 @@ impl Kinds {
             | EngineError::TransactionsOverMemory { .. }
             | EngineError::TooManyScans { .. } => ErrorKind::TooLarge,
             EngineError::Conflict(_) => ErrorKind::Conflict,
+            EngineError::NoMergeOperator { .. }
+            | EngineError::OtherMergeOperator { .. }
+            | EngineError::MergeRefused { .. } => ErrorKind::MergeOperator,
             EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
             EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
             EngineError::UnfinishedCopy => ErrorKind::UnfinishedCopy,

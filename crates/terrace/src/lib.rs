@@ -134,6 +134,11 @@
 //! An entry can have a date from which on it is unseen: [`Db::put_with_ttl`],
 //! [`Db::put_with_expiry`], and the same of key spaces, batches, transactions and conditional puts.
 //!
+//! # Merge operators
+//! [`Db::merge`] writes an operand, which the store combines with the value of the key by
+//! the [operator](Options::merge_operator()) of its options, without a read. [`Counter`] adds
+//! numbers, [`Append`] joins byte strings, and a [`MergeOperator`] does as its user likes.
+//!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
 //! sparse file. [`fs`] is the file system between the device and the store.
@@ -157,6 +162,7 @@ mod ingest;
 mod key_space;
 pub mod limits;
 pub mod live;
+mod merging;
 mod name_turns;
 mod named_annotation;
 mod named_files;
@@ -191,11 +197,12 @@ pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, Date, FileId, OutOfRange, ParseByteCountError, Store};
 pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
-    BATCH_BYTES_MAX, Bounds, Checkpointed, CompactionFilters, Compression, Conflict, Durability,
-    Error as EngineError, Event, Ingested, Job, JobStats, KEY_BYTES_MAX, KeySpaceId, LeftOut,
-    LevelCompression, LevelStats, LevelWork, Listener, LostRange, MemoryStats,
-    ParseCompressionError, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats, Swap,
-    TableOptions, TableShape, VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
+    Append, BATCH_BYTES_MAX, Bounds, Checkpointed, CompactionFilters, Compression, Conflict,
+    Counter, Durability, Error as EngineError, Event, Ingested, Job, JobStats, KEY_BYTES_MAX,
+    KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork, Listener, LostRange, MemoryStats,
+    MergeKey, MergeOperator, MergeRefused, Operator, ParseCompressionError, ReadOptions,
+    ReaderKind, ReaderStats, SpaceHolders, Stats, Swap, TableOptions, TableShape, VALUE_BYTES_MAX,
+    Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
     GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParameterText, ParseSystemError, Row,

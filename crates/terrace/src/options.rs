@@ -2,13 +2,16 @@
 //!
 //! Setting an option checks nothing. An opening checks those that have a range, and
 //! [`Options::check_device`] does so before a device is formatted. Options hold for one opening; a
-//! store remembers the system, and those that shape tables. A plain value.
+//! store remembers the system, those that shape tables, and the name of the merge operator. A plain
+//! value.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use terrace_env::ByteCount;
-use terrace_lsm::{CompactionFilters, Durability, EngineOptions, LevelCompression, TableOptions};
+use terrace_lsm::{
+    CompactionFilters, Durability, EngineOptions, LevelCompression, Operator, TableOptions,
+};
 use terrace_policy::{StoreShape, System};
 use terrace_zone::Device;
 
@@ -143,6 +146,14 @@ pub struct Options {
     /// Which values compactions keep, by key space: set by
     /// [`compaction_filter`](Self::compaction_filter). Default: all.
     pub compaction_filters: CompactionFilters,
+    /// How operands are combined with values: set by
+    /// [`merge_operator`](Self::merge_operator()).
+    /// Default: none, and an operand is refused.
+    pub merge_operator: Option<Operator>,
+    /// Whether a store with operands of [`Counter`](crate::Counter) or [`Append`](crate::Append) is
+    /// opened with that operator if `merge_operator` is none, as a program does that opens stores
+    /// of others. Default: `false`.
+    pub shipped_merge_operators: bool,
     /// Size of the file system's cache of table blocks, besides `memory`: compactions then read
     /// blocks that were written a while ago from memory. It pays where the medium is what
     /// compactions wait for - disks - and covers the levels from the top down, so that the first
@@ -173,6 +184,8 @@ impl Default for Options {
             compact_at_rest: true,
             compaction_rate: engine.compaction_rate,
             compaction_filters: engine.compaction_filters,
+            merge_operator: None,
+            shipped_merge_operators: false,
             file_cache: ByteCount(0),
         }
     }
@@ -266,6 +279,8 @@ impl Options {
             compact_at_rest: self.compact_at_rest,
             compaction_rate: self.compaction_rate,
             compaction_filters: self.compaction_filters.clone(),
+            merge_operator: self.merge_operator.clone(),
+            shipped_operators: self.shipped_merge_operators,
             reclaim_first: system.collector_first,
             system: system.to_string(),
         }

@@ -338,7 +338,7 @@ impl Target {
         access: Access,
     ) -> Result<Db, Failure> {
         let fitting = Options::fitting(drive.geometry().capacity());
-        let options = fitting.read_only(access == Access::ReadOnly);
+        let options = fitting.read_only(access == Access::ReadOnly).shipped_merge_operators(true);
         Ok(Db::open_without_offload(drive, options)?)
     }
 
@@ -362,7 +362,7 @@ impl Target {
         let of = |fitting: Options| {
             let options = fitting.live(&self.image).read_only(access == Access::ReadOnly);
             let rate = under.compaction_rate.unwrap_or(options.compaction_rate);
-            options.system(under.system).compaction_rate(rate)
+            options.system(under.system).compaction_rate(rate).shipped_merge_operators(true)
         };
         if self.is_directory()? {
             let store = self.store(access)?;

@@ -34,11 +34,12 @@ const ENTRY_HEAD_MAX: usize = 32;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
-/// The version of a batch without range deletes, of one with some, and of one with entries that
-/// expire.
+/// The version of a batch without range deletes, of one with some, of one with entries that expire,
+/// and of one with operands; each may have the entries of those before.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
 const VERSION_EXPIRY: u8 = 4;
+const VERSION_OPERANDS: u8 = 5;
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
 /// counts.
@@ -48,6 +49,7 @@ pub struct Batch {
     count: u32,
     has_puts: bool,
     has_expiries: bool,
+    has_operands: bool,
     ranges: u32,
     /// The key spaces written to: the first, and the others, growing.
     space_first: KeySpaceId,
@@ -67,6 +69,7 @@ impl Batch {
             count: 0,
             has_puts: false,
             has_expiries: false,
+            has_operands: false,
             ranges: 0,
             space_first,
             spaces_other,
@@ -78,15 +81,28 @@ impl Batch {
     /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
     /// written.
     pub fn put(&mut self, space: KeySpaceId, key: &[u8], value: &[u8]) -> &mut Self {
-        if self.accepts(key, value) {
+        self.put_value(Kind::Put, space, key, value);
+        self
+    }
+
+    /// Combines what is under `key` with an operand, by the store's merge operator, when it is
+    /// read. The limit of an operand's length is that of a value.
+    pub fn merge(&mut self, space: KeySpaceId, key: &[u8], operand: &[u8]) -> &mut Self {
+        self.has_operands |= self.put_value(Kind::Operand, space, key, operand);
+        self
+    }
+
+    fn put_value(&mut self, kind: Kind, space: KeySpaceId, key: &[u8], value: &[u8]) -> bool {
+        let is_taken = self.accepts(key, value);
+        if is_taken {
             self.bytes.reserve(key.len() + value.len() + 16);
-            self.put_key(Kind::Put, space, key);
+            self.put_key(kind, space, key);
             self.bytes.put_varint(value.len() as u64);
             self.bytes.put(value);
             self.payload += (key.len() + value.len()) as u64;
             self.has_puts = true;
         }
-        self
+        is_taken
     }
 
     /// Writes `value` under `key` until a date. From then on it is unseen, as if the key had been
@@ -169,7 +185,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
         (self.count, self.ranges) = (0, 0);
-        (self.has_puts, self.has_expiries) = (false, false);
+        (self.has_puts, self.has_expiries, self.has_operands) = (false, false, false);
         self.spaces_other.clear();
         (self.payload, self.defect) = (0, None);
     }
@@ -233,6 +249,11 @@ impl Batch {
         self.has_expiries
     }
 
+    /// Whether there is an operand.
+    pub(crate) fn has_operands(&self) -> bool {
+        self.has_operands
+    }
+
     /// The number of range deletes.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges as usize
@@ -260,10 +281,11 @@ impl Batch {
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
         self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
-        self.bytes[16] = match (self.has_expiries(), self.has_ranges()) {
-            (true, _) => VERSION_EXPIRY,
-            (false, true) => VERSION_RANGES,
-            (false, false) => VERSION,
+        self.bytes[16] = match (self.has_operands, self.has_expiries, self.has_ranges()) {
+            (true, ..) => VERSION_OPERANDS,
+            (false, true, _) => VERSION_EXPIRY,
+            (false, false, true) => VERSION_RANGES,
+            (false, false, false) => VERSION,
         };
     }
 
@@ -326,8 +348,8 @@ impl FrozenBatch {
             return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
         }
         let version = reader.u8("batch version")?;
-        if !(VERSION..=VERSION_EXPIRY).contains(&version) {
-            return Err(reader.wrong("batch version", 1, "1 to 4", u64::from(version)));
+        if !(VERSION..=VERSION_OPERANDS).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 to 5", u64::from(version)));
         }
         let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
         if zero != 0 {
@@ -343,8 +365,12 @@ impl FrozenBatch {
                 let (expected, got) = ("no range delete in version 1", entry.kind as u64);
                 return Err(reader.wrong("entry kind", 0, expected, got));
             }
-            if entry.kind == Kind::PutWithExpiry && version != VERSION_EXPIRY {
-                let (expected, got) = ("an expiry in version 4 alone", entry.kind as u64);
+            if entry.kind == Kind::PutWithExpiry && version < VERSION_EXPIRY {
+                let (expected, got) = ("an expiry in versions 4 and 5 alone", entry.kind as u64);
+                return Err(reader.wrong("entry kind", 0, expected, got));
+            }
+            if entry.kind == Kind::Operand && version != VERSION_OPERANDS {
+                let (expected, got) = ("an operand in version 5 alone", entry.kind as u64);
                 return Err(reader.wrong("entry kind", 0, expected, got));
             }
         }
@@ -402,7 +428,9 @@ fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
     }
     let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
     let value = match kind {
-        Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+        Kind::Put | Kind::Operand => {
+            read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?
+        }
         Kind::PutWithExpiry => read_expiring(reader)?,
         Kind::Delete | Kind::RangeDelete => key.end..key.end,
     };

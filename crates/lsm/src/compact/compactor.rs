@@ -25,6 +25,7 @@ use crate::Error;
 use crate::counters::Counters;
 use crate::lifecycle::{Lifecycle, PanicGuard};
 use crate::memory::Memory;
+use crate::operands::Operands;
 use crate::options::EngineOptions;
 use crate::running::RunningJobs;
 use crate::space::{Retry, Space};
@@ -38,6 +39,7 @@ pub(crate) struct Compactor {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) decider: Arc<dyn Compaction>,
     pub(crate) options: EngineOptions,
+    pub(crate) operands: Operands,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) load: Arc<LoadMeter>,

@@ -30,6 +30,7 @@ use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause, Time, runner};
 use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 
+use super::combining::Combining;
 use super::compactor::Compactor;
 use super::inputs;
 use super::rewrite::{Rewrite, Rewritten};
@@ -309,7 +310,9 @@ impl Compactor {
         job.progress.begin_part(load.entries);
         let filter = self.value_filter(&snapshots);
         let rewrite = Rewrite::new(merge, snapshots, ranges, elision, routes, source);
-        let rewrite = rewrite.filtered_by(filter).paced_by(Arc::clone(&self.pacer));
+        let combining = Combining::of(&self.operands, &self.tree, &self.memory);
+        let rewrite = rewrite.filtered_by(filter).combined_by(combining);
+        let rewrite = rewrite.paced_by(Arc::clone(&self.pacer));
         Ok((rewrite.counted_by(Arc::clone(&job.progress)), short))
     }
 

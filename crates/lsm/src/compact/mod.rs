@@ -17,6 +17,7 @@
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which values do users want to go | `value_filter` |
+//! | how do operands of a key become one entry | `combining` |
 //! | is a plan legal, and where must its outputs end | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
 //! | which tables lie on an offload device, and how do they leave it | `offload` |
@@ -43,6 +44,7 @@
 //! One or more actors compact, and there may be workers for the parts of merges.
 
 mod board;
+mod combining;
 mod compaction;
 mod compactor;
 mod delete_only;
@@ -70,6 +72,7 @@ pub(crate) mod worker;
 mod worst_case;
 
 pub(crate) use board::{Admitted, Board, Signals};
+pub(crate) use combining::Combining;
 pub(crate) use compactor::Compactor;
 pub(crate) use load::LoadMeter;
 pub(crate) use notifier::Notifier;

@@ -3,14 +3,17 @@
 //!
 //! The snapshots divide the sequence numbers into stripes: each stripe but the newest ends with the
 //! sequence of a snapshot, which still belongs to it.
-//! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped.
+//! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped. If
+//!   the newest is an operand, the operands below it are kept, too, and the first other entry: the
+//!   caller combines them, as far as it can.
 //! - If the newest of the oldest stripe is a delete, it is dropped too, unless an older entry of
 //!   its key may lie below the job's inputs.
 //!
 //! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
 //!
 //! Of an entry that is kept for snapshots alone, the [`Verdict`] says for which ([`HeldBy`]):
-//! - A newer entry, or a range tombstone, has replaced it. The snapshots see it and not that.
+//! - A newer entry that is no operand, or a range tombstone, has replaced it. The snapshots see it
+//!   and not that.
 //! - It is a delete that hides nothing below the inputs. It may hide an older entry that is kept
 //!   for snapshots.
 //!
@@ -30,18 +33,22 @@ pub(crate) struct Retention {
     full_key: Vec<u8>,
     /// The stripe of the key's last entry; `None` before the first entry of all.
     stripe: Option<usize>,
-    /// The sequence of the key's last entry.
-    newer: SeqNo,
+    /// Whether that stripe of the key has had an entry which is no operand.
+    is_closed: bool,
+    /// The sequence of the key's last entry which is no operand.
+    newer: Option<SeqNo>,
 }
 
 /// Fate of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// `first`: it is the first entry of its key, not another one of the same key. `held_by`: the
-    /// snapshots that it is kept for, if nothing else keeps it.
+    /// snapshots that it is kept for, if nothing else keeps it. `joins`: the entry of its key
+    /// before it is an operand that the same readers see.
     Keep {
         first: bool,
         held_by: Option<HeldBy>,
+        joins: bool,
     },
     Drop,
 }
@@ -50,7 +57,12 @@ impl Retention {
     /// `snapshots`: the sequences that readers hold, growing.
     pub(crate) fn new(snapshots: Vec<SeqNo>) -> Self {
         debug_assert!(snapshots.is_sorted(), "snapshots in order");
-        Self { snapshots, full_key: Vec::new(), stripe: None, newer: SeqNo(0) }
+        Self { snapshots, full_key: Vec::new(), stripe: None, is_closed: false, newer: None }
+    }
+
+    /// Whether a reader holds any.
+    pub(crate) fn has_snapshots(&self) -> bool {
+        !self.snapshots.is_empty()
     }
 
     /// Judges the next entry. `cover`: the oldest range tombstone over it that is newer.
@@ -64,16 +76,21 @@ impl Retention {
     ) -> Verdict {
         let stripe = self.snapshots.partition_point(|&snapshot| snapshot < trailer.sequence());
         let same = self.stripe.is_some() && self.full_key == full_key;
-        let newer = same.then_some(self.newer);
-        self.newer = trailer.sequence();
-        if same && self.stripe == Some(stripe) {
+        let newer = self.newer.filter(|_| same);
+        let joins = same && self.stripe == Some(stripe);
+        if !trailer.is_operand() {
+            self.newer = Some(trailer.sequence());
+        }
+        if joins && self.is_closed {
             return Verdict::Drop;
         }
         if !same {
             self.full_key.clear();
             self.full_key.extend_from_slice(full_key);
+            self.newer = self.newer.filter(|_| !trailer.is_operand());
         }
         self.stripe = Some(stripe);
+        self.is_closed = !trailer.is_operand();
         let hides_nothing = trailer.kind() == Some(Kind::Delete) && !older_below(full_key);
         if hides_nothing && stripe == 0 {
             return Verdict::Drop;
@@ -84,7 +101,7 @@ impl Retention {
             None if hides_nothing => HeldBy::before(&self.snapshots, sequence),
             None => None,
         };
-        Verdict::Keep { first: !same, held_by }
+        Verdict::Keep { first: !same, held_by, joins }
     }
 }
 
@@ -126,6 +143,35 @@ mod tests {
         assert_eq!(kept(&[6], false, &entries), [9, 5]);
         assert_eq!(kept(&[12], false, &entries), []);
         assert_eq!(kept(&[3], false, &[(9, false), (5, true), (3, true)]), [9]);
+    }
+
+    #[test]
+    fn operands_are_kept_with_the_entry_below_them_that_the_same_readers_see() {
+        use Kind::{Delete, Operand, Put};
+        let fates = |snapshots: &[u64], older_below: bool, entries: &[(u64, Kind)]| {
+            let mut retention = Retention::new(snapshots.iter().copied().map(SeqNo).collect());
+            let mut judge = |&(sequence, kind): &(u64, Kind)| {
+                let trailer = Trailer::new(SeqNo(sequence), kind);
+                match retention.judge(b"key", trailer, None, |_| older_below) {
+                    Verdict::Keep { joins, held_by, .. } => Some((joins, held_by.is_some())),
+                    Verdict::Drop => None,
+                }
+            };
+            entries.iter().map(&mut judge).collect::<Vec<_>>()
+        };
+        let (alone, joins) = (Some((false, false)), Some((true, false)));
+        let all = [(9, Operand), (8, Operand), (7, Put), (6, Operand), (5, Put)];
+        assert_eq!(fates(&[], true, &all), [alone, joins, joins, None, None]);
+        let held = Some((false, true));
+        assert_eq!(fates(&[6], true, &all), [alone, joins, joins, held, Some((true, true))]);
+        let apart = [(9, Operand), (5, Operand), (3, Put)];
+        assert_eq!(fates(&[4, 6], true, &apart), [alone; 3], "needed below the operands");
+        let deleted = [(9, Operand), (5, Delete), (3, Put)];
+        assert_eq!(fates(&[], true, &deleted), [alone, joins, None]);
+        assert_eq!(fates(&[], false, &deleted), [alone, None, None]);
+        assert_eq!(fates(&[6], false, &deleted), [alone, None, None]);
+        let replaced = [(9, Put), (5, Operand), (3, Put)];
+        assert_eq!(fates(&[4, 6], true, &replaced), [alone, held, held]);
     }
 
     #[test]

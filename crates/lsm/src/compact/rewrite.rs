@@ -5,6 +5,7 @@
 //! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
 //!   nothing of it is left.
 //! - An entry that had expired when the job began is a delete to the job.
+//! - Operands of a key that the same readers see are combined ([`Combining`]).
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
 //!   it earlier. The entries of one full key (key space and user key) lie in one table.
 //! - A job that has written as much as its budget allows ends at the next full key that it would
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use terrace_env::{ByteCount, Date, SeqNo, runner};
 use terrace_policy::{Key, Route};
 
+use super::combining::Combining;
 use super::destinations::Destinations;
 use super::outputs::Outputs;
 use super::pacer::Pacer;
@@ -76,6 +78,7 @@ pub(crate) struct Rewrite {
     hidden: u32,
     elision: TombstoneElision,
     filter: ValueFilter,
+    combining: Combining,
     routes: Vec<Route>,
     route: usize,
     /// How many of the route's cuts and grandparents have been passed.
@@ -122,6 +125,7 @@ impl Rewrite {
             hidden: 0,
             elision,
             filter: ValueFilter::default(),
+            combining: Combining::default(),
             tables: Destinations::new(&routes, source),
             routes,
             route: 0,
@@ -147,6 +151,11 @@ impl Rewrite {
         Self { filter, ..self }
     }
 
+    /// The same job, which combines operands.
+    pub(crate) fn combined_by(self, combining: Combining) -> Self {
+        Self { combining, ..self }
+    }
+
     /// The same job, held back as far as this is.
     pub(crate) fn paced_by(self, pacer: Arc<Pacer>) -> Self {
         Self { pacer: Some(pacer), ..self }
@@ -161,6 +170,9 @@ impl Rewrite {
         let (mut bytes, mut entries) = (0, 0);
         while bytes < STEP_BYTES {
             self.merge.ready()?;
+            if self.combining.is_begun() && self.end_key()? {
+                continue;
+            }
             let Some(found) = self.merge.key() else {
                 self.end_all()?;
                 self.count(entries, bytes);
@@ -194,10 +206,15 @@ impl Rewrite {
                     self.count(entries, bytes);
                     return Ok(Progress::Done);
                 }
-                Verdict::Keep { first, held_by } => {
+                Verdict::Keep { first, held_by, joins } => {
                     self.hidden = 0;
-                    let deleted = is_filtered || expired.is_some();
-                    self.write(first, held_by, deleted.then_some(trailer))?;
+                    let is_operand = trailer.is_operand();
+                    if is_operand && self.combining.is_on() {
+                        self.push_operand((first, joins), held_by)?;
+                    } else if !(self.combining.is_begun() && self.joins_operands(joins, trailer)?) {
+                        let deleted = is_filtered || expired.is_some();
+                        self.write(first, held_by, deleted.then_some(trailer))?;
+                    }
                 }
                 Verdict::Drop => self.counts.dropped += 1,
             }
@@ -272,10 +289,7 @@ impl Rewrite {
         held_by: Option<HeldBy>,
         delete: Option<Trailer>,
     ) -> Result<(), Error> {
-        if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
-            self.follow_route()?;
-            self.pass_cuts()?;
-        }
+        self.begin_entry(first_of_key)?;
         let key = self.merge.key().expect("a merge that stands on an entry");
         let route = (self.route, &self.routes[self.route]);
         if let Some(trailer) = delete {
@@ -283,6 +297,15 @@ impl Rewrite {
             return self.tables.add(route, (&key, &[]), held_by);
         }
         self.tables.add(route, (key, self.merge.value_slice()), held_by)
+    }
+
+    /// Comes to the place in the routes of an entry that is to be written.
+    fn begin_entry(&mut self, first_of_key: bool) -> Result<(), Error> {
+        if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
+            self.follow_route()?;
+            self.pass_cuts()?;
+        }
+        Ok(())
     }
 
     /// The full key that the merge stands on; `None` where no range tombstone needs it.
@@ -423,3 +446,5 @@ impl Rewrite {
         self.tables.add_ranges((self.route, &self.routes[self.route]), fragments, held)
     }
 }
+
+mod operands;

@@ -2,10 +2,13 @@
 //! keeps. A value that is not kept becomes a delete of its key, with the sequence of the value.
 //!
 //! A function is asked about an entry if all of this is so:
-//! - It is a put in a key space that has a filter.
+//! - It is a put in a key space that has a filter, or operands that the job has combined to one.
 //! - It is newer than every snapshot that was alive when the subcompaction began.
 //! - It is the newest entry of its key in the inputs, and no range tombstone in the inputs hides
-//!   it. The tree may hold newer entries of the key in tables that are no inputs.
+//!   it. The tree may hold newer entries of the key in tables that are no inputs. Of operands, this
+//!   is the newest.
+//!
+//! Operands that stay operands are not asked about.
 //!
 //! The delete goes at once if nothing older of its key may lie below the inputs and no snapshot is
 //! alive. Otherwise it stays, and hides the older entries, until a later compaction drops it.
@@ -93,6 +96,17 @@ impl ValueFilter {
             && self.snapshot.is_none_or(|snapshot| trailer.sequence() > snapshot)
             && value.is_some_and(|value| !keep(&full_key[SPACE_BYTES..], value))
     }
+
+    /// The same for the value of operands that the job has combined, of which the newest has this
+    /// trailer and is the newest entry of its key.
+    pub(super) fn drops_combined(&self, full_key: &[u8], trailer: Trailer, value: &[u8]) -> bool {
+        let space = key::space_of(full_key);
+        let filter = self.filters.iter().find(|(id, _)| *id == space);
+        filter.is_some_and(|(_, keep)| {
+            self.snapshot.is_none_or(|snapshot| trailer.sequence() > snapshot)
+                && !keep(&full_key[SPACE_BYTES..], value)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -118,8 +132,14 @@ mod tests {
         assert!(!drops(space, b"c", 5, Kind::Put, b"doomed"), "a snapshot sees it");
         assert!(!drops(space, b"d", 9, Kind::Put, b"kept"));
         assert!(drops(space, b"doomed", 6, Kind::Put, b"kept"));
+        assert!(!drops(space, b"operand", 9, Kind::Operand, b"doomed"), "no value");
         let stored = [&expiry::encode(Date(1))[..], b"doomed"].concat();
         assert!(drops(space, b"e", 9, Kind::PutWithExpiry, &stored), "without its expiry");
+        let combined = |sequence, value: &[u8]| {
+            let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
+            filter.drops_combined(&key::full_key(space, b"f"), trailer, value)
+        };
+        assert!(combined(6, b"doomed") && !combined(6, b"kept") && !combined(5, b"doomed"));
         assert!(!ValueFilter::default().drops(b"", Trailer::NEWEST, b""), "no filter");
     }
 }

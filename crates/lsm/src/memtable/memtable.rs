@@ -32,32 +32,44 @@ pub(crate) enum Found<V = Bytes> {
     Value(V),
     /// A value that is unseen from a date on.
     Expiring(Date, V),
+    /// An operand of this sequence. Older entries decide with it.
+    Operand(SeqNo, V),
     Deleted,
 }
 
 impl<V> Found<V> {
+    /// The answer that shows a value.
+    pub(crate) fn of(Shown { value, expiry }: Shown<V>) -> Self {
+        match expiry {
+            Some(expiry) => Self::Expiring(expiry, value),
+            None => Self::Value(value),
+        }
+    }
+
     /// The same answer with something else for the value.
     pub(crate) fn map<T>(self, of: impl FnOnce(V) -> T) -> Found<T> {
         match self {
             Self::Value(value) => Found::Value(of(value)),
             Self::Expiring(expiry, value) => Found::Expiring(expiry, of(value)),
+            Self::Operand(sequence, operand) => Found::Operand(sequence, of(operand)),
             Self::Deleted => Found::Deleted,
         }
     }
 
-    /// The value that is there now.
+    /// The value that is there now. An operand is taken for the value: the caller asks for that
+    /// alone, or has combined it.
     pub(crate) fn shown(self) -> Option<Shown<V>> {
         match self {
-            Self::Value(value) => Some(Shown { value, expiry: None }),
+            Self::Value(value) | Self::Operand(_, value) => Some(Shown { value, expiry: None }),
             Self::Expiring(expiry, value) => Shown { value, expiry: Some(expiry) }.now(),
             Self::Deleted => None,
         }
     }
 
-    /// The value that is there at a date.
+    /// The value that is there at a date; for an operand as [`shown`](Self::shown).
     pub(crate) fn value_at(self, date: Date) -> Option<V> {
         match self {
-            Self::Value(value) => Some(value),
+            Self::Value(value) | Self::Operand(_, value) => Some(value),
             Self::Expiring(expiry, _) if expiry::has_expired(expiry, date) => None,
             Self::Expiring(_, value) => Some(value),
             Self::Deleted => None,
@@ -227,6 +239,7 @@ impl Memtable {
                 let (expiry, value) = expiry::split(value).expect("a batch that was checked");
                 Found::Expiring(expiry, value)
             }
+            Some(Kind::Operand) => Found::Operand(trailer.sequence(), value),
             Some(Kind::Delete | Kind::RangeDelete) | None => Found::Deleted,
         })
     }

@@ -26,6 +26,7 @@ use crate::lifetime::Written;
 use crate::lifetime_sums::LifetimeSums;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
+use crate::operands::Operands;
 use crate::options::EngineOptions;
 use crate::tree::{Closed, LostRange, Spaces, Tree, View, check_room};
 
@@ -71,6 +72,9 @@ impl Parts {
         let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
         let mut options = options.fitted();
         let (mut record, is_new) = own_record(&*store)?;
+        let remembered = record.merge_operator.as_ref();
+        let (given, ships) = (options.merge_operator.as_ref(), options.shipped_operators);
+        let operands = Operands::new(given, ships, remembered)?;
         let changed = remember_tables(&mut record, &options)? | is_new;
         options.tables = record.tables;
         let memory = Memory::new(&options);
@@ -90,7 +94,7 @@ impl Parts {
         let view = View { active, immutable, version, spaces, closed };
         let tree = Arc::new(Tree::new(view, SeqNo(next.0 - 1), record, list));
         let base = Base { store, decider, options, memory, counters, sums: Arc::new(sums), tree };
-        let owners = Owners::new(&base, rule);
+        let owners = Owners::new(&base, rule, &operands);
         let replay = Replay {
             store: &*base.store,
             memory: &base.memory,

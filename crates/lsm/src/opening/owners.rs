@@ -20,6 +20,7 @@ use crate::lifecycle::Lifecycle;
 use crate::lifetime_sums::LifetimeSums;
 use crate::memory::Memory;
 use crate::memtable::FlushQueue;
+use crate::operands::Operands;
 use crate::options::EngineOptions;
 use crate::ranges::EmptyRanges;
 use crate::read::Reader;
@@ -60,7 +61,8 @@ pub(super) struct Owners {
 
 impl Owners {
     /// The owners of an engine. `rule`: how writers are let in, as the tree stands.
-    pub(super) fn new(base: &Base, rule: WriteRule) -> Self {
+    /// `operands`: the merge operator.
+    pub(super) fn new(base: &Base, rule: WriteRule, operands: &Operands) -> Self {
         let Base { store, decider, options, memory, counters, tree, .. } = base;
         let listeners = Arc::new(Listeners::default());
         let lifecycle = Arc::new(Lifecycle::new(Arc::clone(&listeners)));
@@ -98,6 +100,7 @@ impl Owners {
             store: Arc::clone(store),
             decider: Arc::clone(decider),
             options: options.clone(),
+            operands: operands.clone(),
             memory: Arc::clone(memory),
             counters: Arc::clone(counters),
             load: Arc::clone(&load),
@@ -122,6 +125,7 @@ impl Owners {
         let flusher = Arc::new(Flusher {
             store: Arc::clone(store),
             decider: Arc::clone(decider),
+            operands: operands.clone(),
             memory: Arc::clone(memory),
             counters: Arc::clone(counters),
             load,
@@ -164,6 +168,7 @@ impl Owners {
         };
         let writer = Arc::new(Writer {
             read_only: options.read_only,
+            operands: operands.clone(),
             memory: Arc::clone(memory),
             counters: Arc::clone(counters),
             listeners: Arc::clone(&listeners),
@@ -182,6 +187,7 @@ impl Owners {
         });
         let reader = Arc::new(Reader {
             tree: Arc::clone(tree),
+            operands: operands.clone(),
             memory: Arc::clone(memory),
             counters: Arc::clone(counters),
             readers: Readers::default(),

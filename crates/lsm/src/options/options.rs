@@ -1,6 +1,7 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
-//! The options belong to one opening of a store; the store remembers `system` and `tables` alone.
+//! The options belong to one opening of a store; the store remembers `system` and `tables`, and the
+//! name of `merge_operator`.
 //! [`EngineOptions::check`] checks numbers against [`limits`], and that memtables of the smallest
 //! size fit the memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size`
 //! smaller if the budget is too small for them. Plain values; any thread.
@@ -15,6 +16,7 @@ use super::filters::CompactionFilters;
 use super::shares::{MEMTABLE_SIZE_MIN, Shares};
 use super::table_options::{TableOptions, TableShape};
 use crate::limits;
+use crate::operands::Operator;
 
 /// Durability of a write: the event that the write survives once it has returned. Each survives
 /// what the one before it does.
@@ -106,6 +108,12 @@ pub struct EngineOptions {
     pub compaction_rate: ByteCount,
     /// Which values compactions keep.
     pub compaction_filters: CompactionFilters,
+    /// The operator that combines operands with values. The store remembers its name once there is
+    /// an operand.
+    pub merge_operator: Option<Operator>,
+    /// Whether a store that remembers the name of a shipped operator is opened with that one, where
+    /// `merge_operator` is none.
+    pub shipped_operators: bool,
     /// Whether a compaction waits until the store's own reclaim rests before it begins, as where
     /// one thread does both. Otherwise they share the medium.
     pub reclaim_first: bool,
@@ -130,6 +138,9 @@ impl EngineOptions {
         limits::WORKERS.check(self.workers as u64)?;
         limits::JOBS.check(self.jobs as u64)?;
         limits::SYSTEM_BYTES.check(self.system.len() as u64)?;
+        if let Some(operator) = &self.merge_operator {
+            limits::OPERATOR_NAME_BYTES.check(operator.name().len() as u64)?;
+        }
         let most = self.memory.0 / MEMTABLE_SIZE_MIN - 1;
         if self.memtables_max as u64 > most {
             return Err(OutOfRange {
@@ -186,6 +197,8 @@ impl Default for EngineOptions {
             compact_at_rest: false,
             compaction_rate: ByteCount(0),
             compaction_filters: CompactionFilters::default(),
+            merge_operator: None,
+            shipped_operators: false,
             reclaim_first: false,
             system: String::new(),
         }

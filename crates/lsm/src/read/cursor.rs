@@ -7,6 +7,7 @@
 //!   the next move begins with a search.
 //! - Of each key the newest visible version decides. The key is not shown if that version is a
 //!   delete, if a range tombstone hides it, or if it had expired when the cursor was made.
+//! - If that version is an operand, its value is combined with those below it (`chains`).
 //! - To change direction, the merge seeks to the key from the other side.
 //! - How it finds a visible key is in `finding`; how it gives memory back, in `origin`.
 //! - A cursor of a client skips ranges that are known to be empty, and remembers those that it
@@ -31,6 +32,7 @@ use crate::bounds::Bounds;
 use crate::expiry::EXPIRY_BYTES;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
 use crate::merge::Merge;
+use crate::operands::Combiner;
 use crate::readers::Reading;
 use crate::tree::{Closed, Run, View};
 
@@ -57,13 +59,17 @@ pub struct Cursor {
     /// Sees entries up to this.
     sequence: SeqNo,
     space: KeySpaceId,
+    /// Combines operands.
+    combiner: Combiner,
+    /// Whether a key is left out if nothing is found below its operands.
+    is_partial: bool,
     /// The first full key that it may stand on, and the first behind the last (`None`: no key is).
     start: Vec<u8>,
     end: Option<Vec<u8>>,
     standing: Standing,
     /// The full key that it stands on.
     full_key: Vec<u8>,
-    /// The value, when it went backward.
+    /// The value, when it went backward or was combined.
     value: Bytes,
     /// The date at which it began, and that at which the entry expires that it stands on.
     date: Date,
@@ -83,6 +89,8 @@ enum Standing {
     Forward,
     /// On a key behind the merge's entry.
     Backward,
+    /// On a key before the merge's entry, or with older entries there: its operands are combined.
+    Combined,
     /// On a key whose value it has, without a merge.
     Detached,
 }
@@ -93,8 +101,8 @@ impl Cursor {
         reader: &Arc<Reader>,
         view: &Arc<View>,
         sequence: SeqNo,
-        space: KeySpaceId,
-        bounds: &Bounds,
+        keys: (KeySpaceId, &Bounds),
+        combiner: Combiner,
     ) -> Self {
         let (reader, view) = (Arc::clone(reader), Arc::clone(view));
         let stretch = Some(Stretch::new(&reader, sequence));
@@ -106,7 +114,7 @@ impl Cursor {
             stretch,
             origin,
             is_open,
-            ..Self::with(merge, None, closed, sequence, space, bounds)
+            ..Self::with(merge, None, closed, sequence, keys, combiner)
         }
     }
 
@@ -115,12 +123,12 @@ impl Cursor {
         view: &'a View,
         runs: impl Fn() -> R,
         sequence: SeqNo,
-        space: KeySpaceId,
-        bounds: &Bounds,
+        keys: (KeySpaceId, &Bounds),
+        combiner: Combiner,
     ) -> Self {
         let merge = merge_of(view, runs());
         let coverage = Coverage::of(view.memtables(), runs(), sequence);
-        Self::with(merge, coverage, view.closed.clone(), sequence, space, bounds)
+        Self::with(merge, coverage, view.closed.clone(), sequence, keys, combiner)
     }
 
     fn with(
@@ -128,8 +136,8 @@ impl Cursor {
         coverage: Option<Box<Coverage>>,
         closed: Closed,
         sequence: SeqNo,
-        space: KeySpaceId,
-        bounds: &Bounds,
+        (space, bounds): (KeySpaceId, &Bounds),
+        combiner: Combiner,
     ) -> Self {
         let (start, end) = bounds.full_keys(space);
         Self {
@@ -143,6 +151,8 @@ impl Cursor {
             closed,
             sequence,
             space,
+            combiner,
+            is_partial: false,
             start,
             end,
             standing: Standing::Nowhere,
@@ -159,6 +169,12 @@ impl Cursor {
     /// The same, which takes these samples of what it comes by.
     pub(super) fn sampled(self, samples: Option<Samples>) -> Self {
         Self { samples, ..self }
+    }
+
+    /// The same, which leaves out keys whose operands may have something below that is not in its
+    /// runs.
+    pub(super) fn without_unknown_bases(self) -> Self {
+        Self { is_partial: true, ..self }
     }
 
     /// The same, which began at another date.
@@ -210,6 +226,10 @@ impl Cursor {
                 cursor.merge.next()?;
                 cursor.find_forward(true)
             }
+            Standing::Combined => {
+                cursor.standing = Standing::Nowhere;
+                cursor.find_forward(true)
+            }
         })
     }
 
@@ -217,7 +237,7 @@ impl Cursor {
     pub fn prev(&mut self) -> Result<bool, Error> {
         self.moved(|cursor| match cursor.standing {
             Standing::Nowhere => cursor.start_backward(cursor.end.clone()),
-            Standing::Forward | Standing::Detached => {
+            Standing::Forward | Standing::Combined | Standing::Detached => {
                 cursor.start_backward(Some(cursor.full_key.clone()))
             }
             Standing::Backward => {
@@ -255,7 +275,7 @@ impl Cursor {
                 stored.advance(self.expiry.map_or(0, |_| EXPIRY_BYTES.min(stored.len())));
                 stored
             }
-            Standing::Backward | Standing::Detached => self.value.clone(),
+            Standing::Backward | Standing::Combined | Standing::Detached => self.value.clone(),
             Standing::Nowhere => panic!("the cursor stands on no key"),
         }
     }
@@ -316,5 +336,6 @@ impl std::fmt::Debug for Cursor {
     }
 }
 
+mod chains;
 mod finding;
 mod origin;

@@ -6,6 +6,7 @@
 //! | how is one moment kept for reads | `snapshot` |
 //! | which tables did a point read search | `search` |
 //! | how are several keys read at once | `multi_get` |
+//! | how is a key with operands read | `operands`, `cursor/chains` |
 //! | how is a range read, from either end | `scan` |
 //! | how does a reader walk in both directions | `cursor` |
 //! | which entries do range tombstones hide from a cursor | `coverage` |
@@ -17,7 +18,8 @@
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
 //! immutable memtables, then the runs level by level. It ends at the first place that knows
-//! anything of the key which the reader sees: a value, a delete, or a range tombstone over it. If
+//! anything of the key which the reader sees: a value, a delete, or a range tombstone over it. An
+//! operand is the only answer after which older places are asked, down to the next other one. If
 //! the key range or the filter of a table excludes the key, none of its data blocks is read.
 //!
 //! # Range reads
@@ -49,6 +51,7 @@
 mod coverage;
 mod cursor;
 mod multi_get;
+mod operands;
 mod range_facts;
 mod reader;
 mod salvage;

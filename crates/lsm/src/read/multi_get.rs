@@ -9,6 +9,8 @@
 //! 3. The keys of the group are looked up in run after run, from the newest to the oldest, until a
 //!    run knows the key.
 //!
+//! Keys with operands come last, one by one.
+//!
 //! Some reads are not submitted ahead: for example of an index that is not in memory, or of a
 //! further run if a filter was wrong. These are waited for one by one.
 //!
@@ -22,6 +24,7 @@ use super::reader::Reader;
 use super::search::Search;
 use crate::cost;
 use crate::key::{self, KeySpaceId};
+use crate::memtable::Found;
 use crate::table::PointReads;
 use crate::tree::{Sought, View};
 use crate::{Error, ReadOptions};
@@ -57,10 +60,13 @@ impl Reader {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_by_key(|&at| keys[at]);
         let (mut found, mut left) = (vec![None; keys.len()], Vec::new());
+        // Keys with operands are read one by one in the end.
+        let mut chained = Vec::new();
         for at in order {
             cost::charge_get();
             let seek_key = &seek_keys[at];
             match view.memtables().find_map(|memtable| memtable.get(seek_key)) {
+                Some(Found::Operand(..)) => chained.push(at),
                 Some(known) => found[at] = known.value_at(date),
                 None => {
                     let (sought, search) = (Sought::new(seek_key), Search::new(self));
@@ -68,8 +74,12 @@ impl Reader {
                 }
             }
         }
-        let searched = search_runs(&view, left, &mut found, (options, date));
+        let searched = search_runs(&view, left, &mut found, &mut chained, (options, date));
         searched.map_err(|error| view.closed.explain(error))?;
+        for at in chained {
+            let combined = self.combined(&view, (space, keys[at]), sequence, (options, date))?;
+            found[at] = Found::of(combined).value_at(date);
+        }
         Ok(found)
     }
 }
@@ -79,6 +89,7 @@ fn search_runs(
     view: &View,
     mut left: Vec<Left<'_>>,
     found: &mut [Option<Bytes>],
+    chained: &mut Vec<usize>,
     (options, date): (ReadOptions, Date),
 ) -> Result<(), Error> {
     let mut reads = PointReads::several(options);
@@ -95,7 +106,10 @@ fn search_runs(
                 let searched = |table: &_| key.search.searched(place.level, table);
                 let known = run.get(&mut key.sought, &mut reads, searched)?;
                 if let Some(known) = known {
-                    found[key.at] = known.value_at(date);
+                    match known {
+                        Found::Operand(..) => chained.push(key.at),
+                        known => found[key.at] = known.value_at(date),
+                    }
                     key.is_known = true;
                 }
             }

@@ -126,7 +126,7 @@ fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo, date: Dat
         if trailer.sequence() <= sequence && full_key != &passed[..] {
             let cover = memtable.ranges().cover(full_key, sequence);
             let is_there = match trailer.kind() {
-                Some(Kind::Put) => true,
+                Some(Kind::Put | Kind::Operand) => true,
                 Some(Kind::PutWithExpiry) => expiry::split(cursor.value_slice())
                     .is_some_and(|(expiry, _)| !expiry::has_expired(expiry, date)),
                 Some(Kind::Delete | Kind::RangeDelete) | None => false,

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::SeqNo;
+use terrace_env::{SeqNo, runner};
 
 use super::cursor::Cursor;
 use super::scan::Scan;
@@ -31,16 +31,18 @@ use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId};
 use crate::memory::Memory;
 use crate::memtable::{Found, Memtable};
+use crate::operands::Operands;
 use crate::ranges::EmptyRanges;
 use crate::readers::{READING_BYTES, ReaderKind, Readers};
 use crate::table::PointReads;
-use crate::tree::Tree;
+use crate::tree::{Tree, View};
 use crate::write::WriteLane;
 use crate::{Error, ReadOptions};
 
 /// See the [module](self).
 pub(crate) struct Reader {
     pub(crate) tree: Arc<Tree>,
+    pub(crate) operands: Operands,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
     /// Readers that hold views for long.
@@ -79,7 +81,13 @@ impl Reader {
         at: Option<SeqNo>,
         options: ReadOptions,
     ) -> Result<Option<Shown>, Error> {
-        let found = self.look_up(space, user_key, at, options, Memtable::get, |found| found)?;
+        let combine = |view: &View, sequence| {
+            let shown =
+                self.combined(view, (space, user_key), sequence, (options, runner::date()))?;
+            Ok(Found::of(shown))
+        };
+        let found =
+            self.look_up(space, user_key, at, options, Memtable::get, |found| found, combine)?;
         Ok(found.and_then(Found::shown))
     }
 
@@ -103,21 +111,26 @@ impl Reader {
         options: ReadOptions,
     ) -> Result<Option<Shown<()>>, Error> {
         let there = |found: Found| found.map(|_| ());
-        let found = self.look_up(space, user_key, at, options, Memtable::contains, there)?;
+        // Whatever lies below an operand, there is a value.
+        let combined = |_: &View, _| Ok(Found::Value(()));
+        let found =
+            self.look_up(space, user_key, at, options, Memtable::contains, there, combined)?;
         Ok(found.and_then(Found::shown))
     }
 
     /// Answer of the newest place that knows the key: a memtable answers by `memory`, a table by
-    /// `table`.
+    /// `table`. If it is an operand, `combine` answers, of the view and the sequence of the read.
+    #[expect(clippy::too_many_arguments, reason = "a read, and the three ways to answer it")]
     fn look_up<T>(
         &self,
         space: KeySpaceId,
         user_key: &[u8],
         at: Option<SeqNo>,
         options: ReadOptions,
-        memory: impl Fn(&Memtable, &[u8]) -> Option<T>,
-        table: impl FnOnce(Found) -> T,
-    ) -> Result<Option<T>, Error> {
+        memory: impl Fn(&Memtable, &[u8]) -> Option<Found<T>>,
+        table: impl FnOnce(Found) -> Found<T>,
+        combine: impl FnOnce(&View, SeqNo) -> Result<Found<T>, Error>,
+    ) -> Result<Option<Found<T>>, Error> {
         let at = at.or_else(|| self.early_sequence());
         let view = self.tree.glance();
         view.closed.check()?;
@@ -128,13 +141,19 @@ impl Reader {
         let seek_key = key::seek_key(space, user_key, sequence);
         for memtable in view.memtables() {
             if let Some(found) = memory(memtable, &seek_key) {
-                return Ok(Some(found));
+                return match found {
+                    Found::Operand(..) => combine(&view, sequence).map(Some),
+                    found => Ok(Some(found)),
+                };
             }
         }
         let (mut reads, mut search) = (PointReads::one(options), Search::new(self));
         let searched = |level, table: &_| search.searched(level, table);
         let found = view.version.get(&seek_key, &mut reads, searched);
-        Ok(found.map_err(|error| view.closed.explain(error))?.map(table))
+        match found.map_err(|error| view.closed.explain(error))?.map(table) {
+            Some(Found::Operand(..)) => combine(&view, sequence).map(Some),
+            found => Ok(found),
+        }
     }
 
     /// A scan or a cursor begins.
@@ -157,7 +176,8 @@ impl Reader {
         let memory = self.memory.begin_position(Scan::BYTES, || self.readers.walks())?;
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         let samples = Samples::new(self, &view.version);
-        let scan = Scan::new(self, view, reading, sequence, space, bounds, samples);
+        let combiner = self.combiner(space);
+        let scan = Scan::new(self, view, reading, sequence, (space, bounds, combiner), samples);
         Ok(scan.counted(memory))
     }
 
@@ -175,7 +195,8 @@ impl Reader {
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
         memory.resize(READING_BYTES);
         let reading = reading.counted(memory);
-        let cursor = Cursor::of_client(self, &view, sequence, space, bounds);
+        let combiner = self.combiner(space);
+        let cursor = Cursor::of_client(self, &view, sequence, (space, bounds), combiner);
         Ok(cursor.sampled(Samples::new(self, &view.version)).listed(reading))
     }
 

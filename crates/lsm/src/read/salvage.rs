@@ -6,8 +6,9 @@
 //!    looked up in newer runs and in memtables alone: what is found there hides whatever was in the
 //!    block.
 //! 3. The other keys of that range are left out, even if older runs have versions of them, and the
-//!    range is listed. So nothing stale is shown, unless tables were lost with their device before
-//!    the opening ([`LostRange`](crate::LostRange)).
+//!    range is listed. So are keys of which only operands are found. So nothing stale is shown,
+//!    unless tables were lost with their device before the opening
+//!    ([`LostRange`](crate::LostRange)).
 //!
 //! A failed read counts as damage, also one that would succeed later; if the engine is closed
 //! meanwhile, the call is an error. If a read fails after step 1, the salvage returns the error and
@@ -28,6 +29,7 @@ use super::reader::Reader;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
+use crate::operands::Combiner;
 use crate::readers::{ReaderKind, Reading};
 use crate::table::Damage;
 use crate::tree::View;
@@ -113,7 +115,7 @@ impl Reader {
             return Ok(Salvage { cursors, left_out, _reading: reading });
         }
         let gaps = survey(&view, &range)?;
-        let cursors = cursors(&view, sequence, space, &range, &gaps);
+        let cursors = cursors(&view, sequence, (space, &self.combiner(space)), &range, &gaps);
         let left_out = gaps.iter().map(|gap| gap.left_out(space)).collect();
         Ok(Salvage { cursors, left_out, _reading: reading })
     }
@@ -146,7 +148,7 @@ fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
 fn cursors(
     view: &View,
     sequence: SeqNo,
-    space: KeySpaceId,
+    (space, combiner): (KeySpaceId, &Combiner),
     range: &Span,
     gaps: &[Gap],
 ) -> VecDeque<Cursor> {
@@ -159,12 +161,15 @@ fn cursors(
     };
     let pieces = ends.windows(2).map(|ends| {
         let piece = Span::new(&ends[0][..], &ends[1][..]);
-        let runs = view.version.places().take(newest_damaged(&piece.start));
+        let newest_damaged = newest_damaged(&piece.start);
+        let runs = view.version.places().take(newest_damaged);
         let runs: Vec<_> = runs.filter_map(|(_, run)| clip(run, &piece)).collect();
         let (start, end) = user_keys(&piece, space);
         let bounds = Bounds::starting_at(&start);
         let bounds = end.map_or(bounds.clone(), |end| bounds.until(&end));
-        Cursor::over(view, || runs.iter(), sequence, space, &bounds)
+        let keys = (space, &bounds);
+        let cursor = Cursor::over(view, || runs.iter(), sequence, keys, combiner.clone());
+        if newest_damaged == usize::MAX { cursor } else { cursor.without_unknown_bases() }
     });
     pieces.collect()
 }

@@ -24,6 +24,7 @@ use super::search::Samples;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::key::KeySpaceId;
+use crate::operands::Combiner;
 use crate::readers::{READING_BYTES, Reading};
 use crate::tree::View;
 
@@ -42,6 +43,7 @@ pub struct Scan {
     sequence: SeqNo,
     space: KeySpaceId,
     bounds: Bounds,
+    combiner: Combiner,
     front: Option<Box<Cursor>>,
     back: Option<Box<Cursor>>,
     last: Last,
@@ -74,13 +76,25 @@ impl Scan {
         view: Arc<View>,
         reading: Reading,
         sequence: SeqNo,
-        space: KeySpaceId,
-        bounds: &Bounds,
+        (space, bounds, combiner): (KeySpaceId, &Bounds, Combiner),
         samples: Option<Samples>,
     ) -> Self {
         let (front, back, last, date) = (None, None, Last::Opened, runner::date());
         let (bounds, reader, _reading) = (bounds.clone(), Arc::clone(reader), reading);
-        Self { view, sequence, space, bounds, front, back, last, date, samples, reader, _reading }
+        Self {
+            view,
+            sequence,
+            space,
+            bounds,
+            combiner,
+            front,
+            back,
+            last,
+            date,
+            samples,
+            reader,
+            _reading,
+        }
     }
 
     /// The same, counted by a lease.
@@ -164,7 +178,8 @@ impl Scan {
 
     fn open(&self) -> Box<Cursor> {
         let (reader, view) = (&self.reader, &self.view);
-        let cursor = Cursor::of_client(reader, view, self.sequence, self.space, &self.bounds);
+        let (keys, combiner) = ((self.space, &self.bounds), self.combiner.clone());
+        let cursor = Cursor::of_client(reader, view, self.sequence, keys, combiner);
         Box::new(cursor.sampled(self.samples.clone()).dated(self.date))
     }
 

@@ -169,6 +169,7 @@ impl Table {
                     let split = expiry::split_bytes(cursor.value());
                     split.map_or(Found::Deleted, |(expiry, value)| Found::Expiring(expiry, value))
                 }
+                Kind::Operand => Found::Operand(trailer.sequence(), cursor.value()),
                 Kind::Delete | Kind::RangeDelete => Found::Deleted,
             };
             return Ok(Lookup::Searched(Some(found)));

@@ -21,7 +21,8 @@
 //!
 //! # Not done here
 //! No locks on keys: a transaction finds out at its commit that it has come too late, and its
-//! client begins anew. Two writes of one key do not conflict unless one of them has read it. No
+//! client begins anew. Two writes of one key do not conflict unless one of them has read it; so
+//! operands do not. No
 //! savepoints.
 //!
 //! # Threads

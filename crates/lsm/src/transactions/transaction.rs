@@ -21,7 +21,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{Date, MemoryLease};
 
 use super::transaction_scan::TransactionScan;
-use super::write_buffer::{self, WriteBuffer};
+use super::write_buffer::{self, WriteBuffer, Writes};
 use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId, check_sizes};
 use crate::read::{Reader, Snapshot};
@@ -104,12 +104,20 @@ impl Transaction {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<Option<Bytes>, Error> {
-        if let Some(own) = self.note_key(space, user_key)? {
-            return Ok(own);
+        let own = self.note_key(space, user_key, |own| own.base.is_some())?;
+        if let Some(Writes { base: Some(base), operands }) = &own
+            && operands.is_empty()
+        {
+            return Ok(base.clone().map(|base| base.value));
         }
-        let found = self.snapshot.get_shown(space, user_key, options)?;
-        self.note_expiry(space, user_key, found.as_ref().and_then(|found| found.expiry));
-        Ok(found.map(|found| found.value))
+        let below = match &own {
+            Some(Writes { base: Some(_), .. }) => None,
+            _ => self.snapshot.get_shown(space, user_key, options)?,
+        };
+        self.note_expiry(space, user_key, below.as_ref().and_then(|found| found.expiry));
+        let Some(own) = own else { return Ok(below.map(|found| found.value)) };
+        let combined = self.reader.combiner(space).combine(user_key, own.chain(below))?;
+        Ok(Some(combined.value))
     }
 
     /// Whether something is under the key, as the transaction sees it.
@@ -119,8 +127,9 @@ impl Transaction {
         user_key: &[u8],
         options: ReadOptions,
     ) -> Result<bool, Error> {
-        if let Some(own) = self.note_key(space, user_key)? {
-            return Ok(own.is_some());
+        let is_known = |own: &Writes| own.base.is_some() || !own.operands.is_empty();
+        if let Some(own) = self.note_key(space, user_key, is_known)? {
+            return Ok(!own.operands.is_empty() || own.base.flatten().is_some());
         }
         let found = self.snapshot.contains_shown(space, user_key, options)?;
         self.note_expiry(space, user_key, found.as_ref().and_then(|found| found.expiry));
@@ -133,17 +142,23 @@ impl Transaction {
         }
     }
 
-    /// The transaction's own write of a key; otherwise remembers that the key is read.
-    fn note_key(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Option<Bytes>>, Error> {
+    /// The transaction's own writes of a key, if there are any. Unless they are `enough` for the
+    /// read, remembers that the key is read.
+    fn note_key(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        enough: impl FnOnce(&Writes) -> bool,
+    ) -> Result<Option<Writes>, Error> {
         let full_key = key::full_key(space, user_key);
         let mut state = self.state.lock();
-        if let Some(own) = state.writes.get(&full_key) {
-            return Ok(Some(own.map(|own| own.value)));
+        let own = state.writes.get(&full_key);
+        if !own.as_ref().is_some_and(enough) {
+            self.writer.memory.check_transactions(full_key.len() + ReadSet::KEY_BYTES)?;
+            state.reads.add_key(full_key);
+            state.count();
         }
-        self.writer.memory.check_transactions(full_key.len() + ReadSet::KEY_BYTES)?;
-        state.reads.add_key(full_key);
-        state.count();
-        Ok(None)
+        Ok(own)
     }
 
     /// Entries of the range, in order, as the transaction sees them: with its own writes, also with
@@ -155,7 +170,8 @@ impl Transaction {
         self.check_range(&range.0, &range.1)?;
         let below = self.snapshot.scan(space, bounds)?;
         let id = self.state.lock().begin_scan(range.clone());
-        Ok(TransactionScan::new(space, range, below, Arc::clone(&self.state), id))
+        let (keys, state) = ((space, self.reader.combiner(space)), Arc::clone(&self.state));
+        Ok(TransactionScan::new(keys, range, below, state, id))
     }
 
     fn check_range(&self, start: &[u8], end: &[u8]) -> Result<(), Error> {
@@ -182,6 +198,19 @@ impl Transaction {
     /// Removes what is under `key`, at the commit.
     pub fn delete(&self, space: KeySpaceId, user_key: &[u8]) -> Result<(), Error> {
         self.write(space, user_key, None)
+    }
+
+    /// Combines what is under `key` with an operand, at the commit. The key does not count as read.
+    pub fn merge(&self, space: KeySpaceId, user_key: &[u8], operand: &[u8]) -> Result<(), Error> {
+        check_sizes(user_key, operand)?;
+        self.writer.operands.operator()?;
+        let full_key = key::full_key(space, user_key);
+        let mut state = self.state.lock();
+        let bytes = write_buffer::operand_bytes(&full_key, operand);
+        self.writer.memory.check_transactions(bytes)?;
+        state.writes.merge(full_key, Bytes::copy_from_slice(operand));
+        state.count();
+        Ok(())
     }
 
     fn write(

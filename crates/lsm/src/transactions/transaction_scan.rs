@@ -19,13 +19,17 @@ use super::transaction::State;
 use crate::Error;
 use crate::expiry::Shown;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
+use crate::operands::{Chain, Combiner};
 use crate::read::Scan;
 
 type Entry = (Bytes, Bytes);
+/// A full key, and the value that is seen under it.
+type Chosen = (Vec<u8>, Option<Bytes>);
 
 /// An ordered scan by a transaction, from both ends. Ends after the first error.
 pub struct TransactionScan {
     space: KeySpaceId,
+    combiner: Combiner,
     /// Full keys: the first of the range, and the first behind it.
     range: (Vec<u8>, Vec<u8>),
     below: Scan,
@@ -40,6 +44,14 @@ pub struct TransactionScan {
     id: u64,
 }
 
+/// Under a key, as the transaction sees it.
+enum Seen {
+    /// A value, or nothing.
+    Value(Option<Bytes>),
+    /// Operands, with what lies below them.
+    Operands(Chain),
+}
+
 /// An end of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
@@ -49,14 +61,14 @@ enum End {
 
 impl TransactionScan {
     pub(super) fn new(
-        space: KeySpaceId,
+        (space, combiner): (KeySpaceId, Combiner),
         range: (Vec<u8>, Vec<u8>),
         below: Scan,
         state: Arc<Mutex<State>>,
         id: u64,
     ) -> Self {
         let (front, back, first, last, ended) = (None, None, None, None, false);
-        Self { space, range, below, front, back, first, last, ended, state, id }
+        Self { space, combiner, range, below, front, back, first, last, ended, state, id }
     }
 
     /// The next entry of the snapshot at an end, which stays there until it is taken.
@@ -87,7 +99,18 @@ impl TransactionScan {
 
     /// The next key at an end, which the end passes with this: its value, or `None` if the
     /// transaction sees nothing under it.
-    fn choose(&mut self, end: End) -> Option<(Vec<u8>, Option<Bytes>)> {
+    fn choose(&mut self, end: End) -> Result<Option<Chosen>, Error> {
+        let Some((full_key, seen)) = self.take(end) else { return Ok(None) };
+        let value = match seen {
+            Seen::Value(value) => value,
+            Seen::Operands(chain) => {
+                Some(self.combiner.combine(&full_key[SPACE_BYTES..], chain)?.value)
+            }
+        };
+        Ok(Some((full_key, value)))
+    }
+
+    fn take(&mut self, end: End) -> Option<(Vec<u8>, Seen)> {
         let (start, behind) = (&self.range.0[..], &self.range.1[..]);
         let from = self.first.as_deref().map_or(Bound::Included(start), Bound::Excluded);
         let to = Bound::Excluded(self.last.as_deref().unwrap_or(behind));
@@ -103,23 +126,28 @@ impl TransactionScan {
             (own, _) => own.is_some(),
         };
         if own_is_next {
-            let (full_key, write) = own?;
-            if found.is_some_and(|found| found == full_key) {
-                *below = None;
+            let full_key = own?.0.to_vec();
+            let is_both = found.is_some_and(|found| found == full_key);
+            let below = if is_both { below.take() } else { None };
+            let own = state.writes.get(&full_key)?;
+            if own.operands.is_empty() {
+                let base = own.base.flatten();
+                return Some((full_key, Seen::Value(base.map(|base| base.value))));
             }
-            let write = write.clone().and_then(Shown::now);
-            return Some((full_key.to_vec(), write.map(|write| write.value)));
+            // The expiry of the value below has been noted.
+            let below = below.map(|(_, value)| Shown { value, expiry: None });
+            return Some((full_key, Seen::Operands(own.chain(below))));
         }
         let (full_key, (_, value)) = (found?, below.take()?);
         let hidden = state.writes.hides(&full_key);
-        Some((full_key, (!hidden).then_some(value)))
+        Some((full_key, Seen::Value((!hidden).then_some(value))))
     }
 
     /// The next entry at an end.
     fn step(&mut self, end: End) -> Result<Option<Entry>, Error> {
         loop {
             self.fill(end)?;
-            let Some((full_key, value)) = self.choose(end) else { return Ok(None) };
+            let Some((full_key, value)) = self.choose(end)? else { return Ok(None) };
             let user_key = Bytes::copy_from_slice(&full_key[SPACE_BYTES..]);
             match end {
                 End::Front => self.first = Some(full_key),

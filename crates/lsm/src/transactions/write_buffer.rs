@@ -1,7 +1,8 @@
 //! [`WriteBuffer`]: the writes of a transaction that is open, as its reads see them.
 //!
-//! - Of each key, the last write is kept. A range delete removes the writes of its range that came
-//!   before it, and hides what the store holds there; later writes of the range are kept beside it.
+//! - Of each key, the last write is kept, and the operands after it. A range delete removes the
+//!   writes of its range that came before it, and hides what the store holds there; later writes of
+//!   the range are kept beside it.
 //! - The batch has the range deletes first, so it leaves what the writes leave in their order.
 //!
 //! A plain value, without locks or I/O.
@@ -9,22 +10,57 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use bytes::Bytes;
+use terrace_env::Date;
+
 use crate::expiry::Shown;
 use crate::key::{self, SPACE_BYTES};
+use crate::operands::Chain;
 use crate::write::KeyRanges;
 use crate::{Batch, Bounds};
 
 /// Memory of a write of one key, besides its key and its value.
 const WRITE_BYTES: usize = 96;
 
+/// Memory of an operand, besides its bytes.
+const OPERAND_BYTES: usize = 32;
+
 /// A write of one key: the value, with its expiry if it has one, or `None` for a delete.
 pub(super) type Write = Option<Shown>;
+
+/// Writes of one key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Writes {
+    /// The last that is no operand; `None`: the operands count on top of what is in the store.
+    pub(super) base: Option<Write>,
+    /// From the oldest to the newest.
+    pub(super) operands: Vec<Bytes>,
+}
+
+impl Writes {
+    /// The memory that they take, besides their key.
+    fn bytes(&self) -> usize {
+        let base = self.base.iter().flatten().map(|base| base.value.len());
+        base.chain(self.operands.iter().map(|operand| operand.len() + OPERAND_BYTES)).sum()
+    }
+
+    /// The entries that make the value of the key with operands. `below`: what the store holds.
+    pub(super) fn chain(self, below: Option<Shown>) -> Chain {
+        let mut chain = Chain::default();
+        self.operands.into_iter().rev().for_each(|operand| chain.push(operand));
+        match self.base.unwrap_or(below).and_then(Shown::now) {
+            Some(base) => chain.end_with(base, Date(0)),
+            None => chain.end_deleted(),
+        }
+        chain
+    }
+}
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct WriteBuffer {
     /// By full key.
-    writes: BTreeMap<Vec<u8>, Write>,
+    writes: BTreeMap<Vec<u8>, Writes>,
     bytes: usize,
     /// Ranges of full keys that are deleted, before the writes.
     deleted: KeyRanges,
@@ -35,19 +71,36 @@ pub(super) fn write_bytes(full_key: &[u8], value: Option<&[u8]>) -> usize {
     full_key.len() + value.map_or(0, <[u8]>::len) + WRITE_BYTES
 }
 
-fn bytes_of(full_key: &[u8], write: &Write) -> usize {
-    write_bytes(full_key, write.as_ref().map(|write| &write.value[..]))
+/// The memory of an operand, if it is the first write of its key.
+pub(super) fn operand_bytes(full_key: &[u8], operand: &[u8]) -> usize {
+    write_bytes(full_key, Some(operand)) + OPERAND_BYTES
+}
+
+fn bytes_of(full_key: &[u8], writes: &Writes) -> usize {
+    write_bytes(full_key, None) + writes.bytes()
 }
 
 impl WriteBuffer {
     /// Writes a value, or a delete.
     pub(super) fn write(&mut self, full_key: Vec<u8>, write: Write) {
         let key_bytes = full_key.len() + WRITE_BYTES;
-        let bytes = bytes_of(&full_key, &write);
-        if let Some(before) = self.writes.insert(full_key, write) {
-            self.bytes -= key_bytes + before.map_or(0, |before| before.value.len());
+        let writes = Writes { base: Some(write), operands: Vec::new() };
+        let bytes = bytes_of(&full_key, &writes);
+        if let Some(before) = self.writes.insert(full_key, writes) {
+            self.bytes -= key_bytes + before.bytes();
         }
         self.bytes += bytes;
+    }
+
+    /// Writes an operand.
+    pub(super) fn merge(&mut self, full_key: Vec<u8>, operand: Bytes) {
+        let key_bytes = full_key.len() + WRITE_BYTES;
+        self.bytes += operand.len() + OPERAND_BYTES;
+        let writes = self.writes.entry(full_key).or_insert_with(|| {
+            self.bytes += key_bytes;
+            Writes::default()
+        });
+        writes.operands.push(operand);
     }
 
     /// Deletes the full keys from `start` up to, and without, `end`, all of one key space.
@@ -63,12 +116,16 @@ impl WriteBuffer {
         self.deleted.insert(start, end);
     }
 
-    /// The transaction's own answer for a key: its last write, or `None` if it has not written
-    /// there. A value that has expired counts as a delete.
-    pub(super) fn get(&self, full_key: &[u8]) -> Option<Write> {
+    /// The transaction's own writes of a key, with a delete for their base if a range delete came
+    /// before them; `None` if it has not written there. A value that has expired counts as a
+    /// delete.
+    pub(super) fn get(&self, full_key: &[u8]) -> Option<Writes> {
         let deleted = || self.deleted.contains(full_key).then_some(None);
-        let write = self.writes.get(full_key).cloned();
-        write.map(|write| write.and_then(Shown::now)).or_else(deleted)
+        let Some(writes) = self.writes.get(full_key).cloned() else {
+            return deleted().map(|base| Writes { base: Some(base), operands: Vec::new() });
+        };
+        let base = writes.base.map(|write| write.and_then(Shown::now)).or_else(deleted);
+        Some(Writes { base, ..writes })
     }
 
     /// Whether what the store holds under a key is hidden by a range delete.
@@ -77,12 +134,12 @@ impl WriteBuffer {
     }
 
     /// The first write of a key within the bounds.
-    pub(super) fn first(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<(&[u8], &Write)> {
+    pub(super) fn first(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<(&[u8], &Writes)> {
         self.within(from, to).next()
     }
 
     /// The last write of a key within the bounds.
-    pub(super) fn last(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<(&[u8], &Write)> {
+    pub(super) fn last(&self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<(&[u8], &Writes)> {
         self.within(from, to).next_back()
     }
 
@@ -90,7 +147,7 @@ impl WriteBuffer {
         &self,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> impl DoubleEndedIterator<Item = (&[u8], &Write)> {
+    ) -> impl DoubleEndedIterator<Item = (&[u8], &Writes)> {
         let is_empty = match (from, to) {
             (Bound::Included(from), Bound::Included(to)) => from > to,
             (Bound::Included(from) | Bound::Excluded(from), Bound::Excluded(to))
@@ -120,15 +177,19 @@ impl WriteBuffer {
             let bounds = if inner { bounds.until(&end[SPACE_BYTES..]) } else { bounds };
             batch.delete_range(space, &bounds);
         }
-        for (full_key, write) in &self.writes {
+        for (full_key, writes) in &self.writes {
             let (space, user_key) = (key::space_of(full_key), &full_key[SPACE_BYTES..]);
-            match write {
-                Some(Shown { value, expiry: None }) => batch.put(space, user_key, value),
-                Some(Shown { value, expiry: Some(expiry) }) => {
+            match &writes.base {
+                Some(Some(Shown { value, expiry: None })) => batch.put(space, user_key, value),
+                Some(Some(Shown { value, expiry: Some(expiry) })) => {
                     batch.put_with_expiry(space, user_key, value, *expiry)
                 }
-                None => batch.delete(space, user_key),
+                Some(None) => batch.delete(space, user_key),
+                None => &mut batch,
             };
+            for operand in &writes.operands {
+                batch.merge(space, user_key, operand);
+            }
         }
         batch
     }
@@ -155,9 +216,10 @@ mod tests {
         buffer.write(full("a"), None);
         buffer.delete_range(full("b"), full("d"));
         put(&mut buffer, "c");
-        assert_eq!(buffer.get(&full("a")), Some(None));
-        assert_eq!(buffer.get(&full("b")), Some(None));
-        assert_eq!(buffer.get(&full("c")), Some(Some(value(b"v"))));
+        let only = |write: Write| Some(Writes { base: Some(write), operands: Vec::new() });
+        assert_eq!(buffer.get(&full("a")), only(None));
+        assert_eq!(buffer.get(&full("b")), only(None));
+        assert_eq!(buffer.get(&full("c")), only(Some(value(b"v"))));
         assert_eq!(buffer.get(&full("d")), None);
         assert!(buffer.hides(&full("c")) && !buffer.hides(&full("a")));
         assert_eq!(buffer.batch().len(), 3, "a range, a delete and a put");
@@ -165,6 +227,26 @@ mod tests {
         let last = buffer.last(Bound::Included(&from), Bound::Excluded(&to));
         assert_eq!(last.map(|(key, _)| key.to_vec()), Some(full("a")));
         assert!(buffer.first(Bound::Excluded(&to), Bound::Excluded(&to)).is_none());
+    }
+
+    #[test]
+    fn operands_come_after_the_last_write_of_their_key_and_go_with_the_next() {
+        let (mut buffer, operand) = (WriteBuffer::default(), |text: &'static str| text.into());
+        buffer.merge(full("a"), operand("1"));
+        buffer.merge(full("a"), operand("2"));
+        let operands = vec![operand("1"), operand("2")];
+        assert_eq!(buffer.get(&full("a")), Some(Writes { base: None, operands: operands.clone() }));
+        buffer.write(full("a"), Some(value(b"v")));
+        assert_eq!(buffer.bytes(), write_bytes(&full("a"), Some(b"v")), "they are gone");
+        buffer.merge(full("a"), operand("1"));
+        buffer.delete_range(full("b"), full("c"));
+        buffer.merge(full("b"), operand("2"));
+        let found = buffer.get(&full("b")).unwrap();
+        assert_eq!(found.base, Some(None), "the range delete came before");
+        assert_eq!(buffer.batch().len(), 4, "a range, a put and two operands");
+        buffer.delete_range(full("a"), full("c"));
+        assert_eq!(buffer.batch().len(), 1);
+        assert_eq!(buffer.bytes(), buffer.deleted.bytes());
     }
 
     #[test]

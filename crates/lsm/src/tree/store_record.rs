@@ -1,7 +1,8 @@
 //! Codec of the store's own annotation: its features, the id that the next key space gets, key
 //! spaces and the dropped ones, the decider (compaction policy) with its state, counts of what was
 //! written in the store's life, the number of [pages](super::space_page) that list further key
-//! spaces, and the options that shape tables. The layout is `docs/format/annotation.md`.
+//! spaces, the options that shape tables, and the name of the merge operator. The layout is
+//! `docs/format/annotation.md`.
 //!
 //! - A version, kind or feature that is not known is [`Error::Unsupported`]. A store that is marked
 //!   as an unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
@@ -17,6 +18,8 @@
 //!
 //! No locks and no I/O.
 
+use std::sync::Arc;
+
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::Annotation;
@@ -25,7 +28,7 @@ use super::annotation::{KIND_STORE, decode};
 use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
-use crate::limits::SYSTEM_BYTES;
+use crate::limits::{OPERATOR_NAME_BYTES, SYSTEM_BYTES};
 use crate::options::TableOptions;
 
 const VERSION: u8 = 4;
@@ -44,8 +47,12 @@ const FEATURE_PAGES: u32 = 1 << 4;
 const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
 /// Feature bit of a store: these options have whether indexes have first keys. Set by the encoder.
 const FEATURE_FIRST_KEYS: u32 = 1 << 6;
+/// Feature bit of a store: its logs and tables may hold operands, and it remembers the name of
+/// their merge operator. Set by the encoder.
+const FEATURE_OPERANDS: u32 = 1 << 7;
 /// Feature bits that follow from other fields.
-const FEATURES_DERIVED: u32 = FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS;
+const FEATURES_DERIVED: u32 =
+    FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS | FEATURE_OPERANDS;
 const FEATURES: u32 =
     FEATURE_RANGE_DELETES | FEATURE_EXPIRY | FEATURE_UNFINISHED_COPY | FEATURES_DERIVED;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
@@ -54,6 +61,8 @@ const FEATURES_RESERVED: [(u32, &str); 1] = [(1 << 2, "indirect values")];
 /// The longest name of a key space.
 pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
 const NAME_TEXT: (usize, &str) = (SPACE_NAME_BYTES_MAX, "at most 255 bytes of UTF-8");
+const OPERATOR_TEXT: (usize, &str) =
+    (OPERATOR_NAME_BYTES.most as usize, "at most 255 bytes of UTF-8");
 const SYSTEM_TEXT: (usize, &str) = (SYSTEM_BYTES.most as usize, "at most 1024 bytes of UTF-8");
 
 /// The store's own annotation.
@@ -74,6 +83,8 @@ pub(crate) struct StoreRecord {
     pub(crate) pages: u32,
     /// Options that shape tables, as far as they were ever stated.
     pub(crate) tables: TableOptions,
+    /// The name of the merge operator, from the first operand on.
+    pub(crate) merge_operator: Option<Arc<str>>,
 }
 
 impl StoreRecord {
@@ -92,6 +103,7 @@ impl StoreRecord {
             lifetime,
             pages,
             tables,
+            merge_operator: None,
         }
     }
 
@@ -111,7 +123,8 @@ impl StoreRecord {
         let pages = if self.pages > 0 { FEATURE_PAGES } else { 0 };
         let tables = if self.tables.is_none() { 0 } else { FEATURE_TABLE_OPTIONS };
         let first_keys = if self.tables.first_keys.is_some() { FEATURE_FIRST_KEYS } else { 0 };
-        opaque.put_u32(self.features | pages | tables | first_keys);
+        let operands = if self.merge_operator.is_some() { FEATURE_OPERANDS } else { 0 };
+        opaque.put_u32(self.features | pages | tables | first_keys | operands);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -128,6 +141,9 @@ impl StoreRecord {
         }
         if !self.tables.is_none() {
             self.tables.encode(&mut opaque);
+        }
+        if let Some(name) = &self.merge_operator {
+            opaque.put_prefixed(name.as_bytes());
         }
         Annotation { opaque, ..Annotation::default() }
     }
@@ -197,9 +213,31 @@ impl StoreRecord {
             let expected = "bit 6 exactly with first keys among the options";
             return Err(reader.wrong("features", 4, expected, u64::from(features)));
         }
-        let features = features & !FEATURES_DERIVED;
-        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime, pages, tables })
+        let merge_operator = match features & FEATURE_OPERANDS {
+            0 => None,
+            _ => Some(read_operator_name(reader)?),
+        };
+        Ok(Self {
+            features: features & !FEATURES_DERIVED,
+            next_space,
+            spaces,
+            decider,
+            state,
+            dropped,
+            lifetime,
+            pages,
+            tables,
+            merge_operator,
+        })
     }
+}
+
+fn read_operator_name(reader: &mut Reader<'_>) -> Result<Arc<str>, DecodeError> {
+    let name = read_text(reader, "merge operator", OPERATOR_TEXT)?;
+    if name.is_empty() {
+        return Err(reader.wrong("merge operator", 0, "a name", 0));
+    }
+    Ok(name.into())
 }
 
 pub(super) fn read_space_name(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
@@ -268,6 +306,11 @@ mod tests {
         let expiring = StoreRecord { features, ..store() };
         let bytes = specimen("annotation-store-expiry.bin", &expiring.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), expiring);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let merge_operator = Some("terrace.counter".into());
+        let merging = StoreRecord { merge_operator, ..expiring };
+        let bytes = specimen("annotation-store-operands.bin", &merging.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), merging);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };
         let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);

@@ -21,7 +21,7 @@ use super::intake::Intake;
 use super::preallocated_log::PreallocatedLogs;
 use crate::Error;
 use crate::compact::{
-    Board, LoadMeter, Notifier, Rewrite, TableSource, TombstoneElision, offloads,
+    Board, Combining, LoadMeter, Notifier, Rewrite, TableSource, TombstoneElision, offloads,
     worst_case_of_memtable,
 };
 use crate::counters::Counters;
@@ -30,6 +30,7 @@ use crate::lifecycle::{Lifecycle, PanicGuard};
 use crate::memory::Memory;
 use crate::memtable::{FlushQueue, ImmutableMemtable, MemoryCursor, Memtable};
 use crate::merge::{Merge, Source};
+use crate::operands::Operands;
 use crate::ranges::JobRanges;
 use crate::running::{JobProgress, RunningJobs};
 use crate::space::{Retry, Space};
@@ -39,6 +40,7 @@ use crate::tree::{Committer, Edit, Tree};
 pub(crate) struct Flusher {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) decider: Arc<dyn Compaction>,
+    pub(crate) operands: Operands,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) load: Arc<LoadMeter>,
@@ -96,7 +98,8 @@ impl Flusher {
         let job = Rewrite::new(merge, snapshots, ranges, TombstoneElision::Unknown, routes, source);
         progress.add_parts(1);
         progress.begin_part(memtable.len() as u64);
-        let job = job.counted_by(Arc::clone(progress));
+        let combining = Combining::of(&self.operands, &self.tree, &self.memory);
+        let job = job.counted_by(Arc::clone(progress)).combined_by(combining);
         let Some(done) = job.carry_out(&self.lifecycle)? else { return Ok(None) };
         let mut edit = Edit::default();
         done.outputs.put_into(&mut edit);

@@ -168,7 +168,7 @@ impl GroupWriter {
     fn note_puts(&self, batch: &FrozenBatch, puts: bool) {
         let bytes = batch.bytes();
         let entries = puts.then(|| batch.entries()).into_iter().flatten();
-        let is_put = |kind| matches!(kind, Kind::Put | Kind::PutWithExpiry);
+        let is_put = |kind| matches!(kind, Kind::Put | Kind::PutWithExpiry | Kind::Operand);
         let puts = entries.filter(|(_, entry)| is_put(entry.kind));
         let key = |entry: &Entry| key::full_key(entry.space, &bytes[entry.key.clone()]);
         self.empty_ranges

@@ -3,7 +3,8 @@
 //!
 //! - A batch whose range deletes would take more memory than all memtables may is refused.
 //! - Before the first range delete of a store is queued, a commit records in the store that it has
-//!   range deletes. The same goes for the first entry that expires.
+//!   range deletes. The same goes for the first entry that expires, and for the first operand: then
+//!   the store remembers the name of its merge operator, too.
 //! - A batch with a [guard](super::guard) is only written if the guard holds.
 //!
 //! Threads: any thread writes, and holds no lock: a write may wait for the device, for jobs and for
@@ -29,6 +30,7 @@ use crate::event::{Event, Listeners};
 use crate::lifecycle::Lifecycle;
 use crate::memory::Memory;
 use crate::memtable::FlushQueue;
+use crate::operands::Operands;
 use crate::ranges::{EmptyRanges, MemoryRanges};
 use crate::space::Space;
 use crate::tree::{Committer, FEATURE_EXPIRY, FEATURE_RANGE_DELETES, Tree};
@@ -37,6 +39,7 @@ use crate::{Durability, Error};
 /// See the [module](self).
 pub(crate) struct Writer {
     pub(crate) read_only: bool,
+    pub(crate) operands: Operands,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) listeners: Arc<Listeners>,
@@ -89,6 +92,9 @@ impl Writer {
         }
         if batch.has_expiries() {
             self.announce(FEATURE_EXPIRY)?;
+        }
+        if batch.has_operands() {
+            self.announce_operator()?;
         }
         if batch.is_empty() && durability <= Durability::Gathered {
             return Ok(());
@@ -168,6 +174,15 @@ impl Writer {
             return Ok(());
         }
         self.committer.commit_record(|record| record.features |= feature)
+    }
+
+    /// Records the name of the merge operator in the store, durably.
+    fn announce_operator(&self) -> Result<(), Error> {
+        let name = self.operands.operator()?.name();
+        if self.tree.with_record(|record| record.merge_operator.is_some()) {
+            return Ok(());
+        }
+        self.committer.commit_record(|record| record.merge_operator = Some(name.into()))
     }
 
     /// Hands the active memtable over to the flush, if there is anything in it.

@@ -50,6 +50,7 @@ mod merges;
 mod model;
 #[cfg(debug_assertions)]
 mod moments;
+mod operands;
 mod operations;
 mod plans;
 mod queues;

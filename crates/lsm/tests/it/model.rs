@@ -14,8 +14,8 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{Latency, MemoryStore, Store};
 use terrace_env::{ByteCount, Date, runner};
 use terrace_lsm::{
-    Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
-    TableOptions,
+    Append, Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
+    Operator, TableOptions,
 };
 use terrace_policy::{Compaction, Leveled, LeveledOptions};
 
@@ -30,6 +30,8 @@ pub(crate) enum Change {
     /// A delete of a range: its key space, its first key, and the first behind it, or `None` for
     /// all the rest.
     Range(KeySpaceId, Vec<u8>, Option<Vec<u8>>),
+    /// An operand, which is appended to the value.
+    Merge(KeySpaceId, Vec<u8>, Vec<u8>),
 }
 
 impl From<Write> for Change {
@@ -70,9 +72,26 @@ pub(crate) fn expiry_of(value: &[u8]) -> Option<Date> {
     Some(Date(u64::from_le_bytes(*millis)))
 }
 
-/// Takes out what has expired.
+/// Begin of an operand. No other value has it inside.
+const OPERAND: &[u8] = b"+operand ";
+
+/// An operand by chance.
+pub(crate) fn operand(random: &mut Random) -> Vec<u8> {
+    let mut operand = [OPERAND, &random.random_range(0..1000_u32).to_le_bytes()].concat();
+    operand.resize(OPERAND.len() + 4 + random.random_range(0..30), b'o');
+    operand
+}
+
+/// Takes out what has expired: of a value with operands, all but these.
 pub(crate) fn expire(contents: &mut Contents) {
-    contents.retain(|_, value| expiry_of(value).is_none_or(|expiry| runner::date() < expiry));
+    contents.retain(|_, value| {
+        if expiry_of(value).is_none_or(|expiry| runner::date() < expiry) {
+            return true;
+        }
+        let operands = value.windows(OPERAND.len()).position(|window| window == OPERAND);
+        *value = operands.map_or_else(Vec::new, |at| value.split_off(at));
+        !value.is_empty()
+    });
 }
 
 /// The contents of all key spaces.
@@ -97,6 +116,9 @@ fn apply(contents: &mut Contents, changes: &[Change]) {
             }
             Change::Key((space, key, None)) => {
                 contents.remove(&(*space, key.clone()));
+            }
+            Change::Merge(space, key, operand) => {
+                contents.entry((*space, key.clone())).or_default().extend_from_slice(operand);
             }
             Change::Range(space, start, end) => contents.retain(|(of, key), _| {
                 of != space || key < start || end.as_ref().is_some_and(|end| key >= end)
@@ -126,7 +148,9 @@ impl Model {
         self.durable.retain(|(of, _), _| *of != space);
         for changes in &mut self.unsynced {
             changes.retain(|change| match change {
-                Change::Key((of, ..)) | Change::Range(of, ..) => *of != space,
+                Change::Key((of, ..)) | Change::Range(of, ..) | Change::Merge(of, ..) => {
+                    *of != space
+                }
             });
         }
     }
@@ -181,6 +205,7 @@ pub(crate) fn batch<W: Clone + Into<Change>>(writes: &[W]) -> Batch {
                 None => batch.put(space, &key, &value),
             },
             Change::Key((space, key, None)) => batch.delete(space, &key),
+            Change::Merge(space, key, operand) => batch.merge(space, &key, &operand),
             Change::Range(space, start, Some(end)) => {
                 batch.delete_range(space, &Bounds::from(start..end))
             }
@@ -219,6 +244,7 @@ pub(crate) fn options() -> EngineOptions {
             ..TableOptions::default()
         },
         memory: ByteCount::mib(2),
+        merge_operator: Some(Operator::new(Append::new(b""))),
         ..EngineOptions::default()
     }
 }

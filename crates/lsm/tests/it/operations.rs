@@ -1,7 +1,8 @@
 //! Random operations of every kind against the model: batches of puts, deletes and range deletes,
-//! puts that expire, compare and swap, transactions, reads, scans, cursors and snapshots, flushes
-//! and compactions, key spaces that come and go, days that pass, power cuts and new openings. One
-//! client; the jobs run at the same time. Keys are few, so that most of them are overwritten often.
+//! puts that expire, operands, compare and swap, transactions, reads, scans, cursors and snapshots,
+//! flushes and compactions, key spaces that come and go, days that pass, power cuts and new
+//! openings. One client; the jobs run at the same time. Keys are few, so that most of them are
+//! overwritten often.
 //!
 //! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
 //! to no log and ingests are not among the operations.
@@ -35,6 +36,8 @@ pub(crate) struct Run {
     ranges: f64,
     /// The share of values that expire among the puts.
     expiring: f64,
+    /// The share of operands among the writes.
+    pub(crate) merging: f64,
     spaces: Vec<KeySpaceId>,
     snapshots: Vec<(Snapshot, Contents)>,
     /// Cursors that live on while everything changes.
@@ -55,6 +58,7 @@ impl Run {
         let mut random = Random::seeded(seed);
         let ranges = [0.0, 0.002, 0.02, 0.1, 0.4][random.random_range(0..5)];
         let expiring = [0.0, 0.05, 0.3, 0.9][random.random_range(0..4)];
+        let merging = [0.0, 0.05, 0.3, 0.9][random.random_range(0..4)];
         if runner::is_simulated() {
             model::begin_dates();
         }
@@ -65,6 +69,7 @@ impl Run {
             random,
             ranges,
             expiring,
+            merging,
             spaces,
             snapshots: Vec::new(),
             walks: Vec::new(),
@@ -79,6 +84,10 @@ impl Run {
     }
 
     fn change(&mut self) -> Change {
+        if self.random.random_bool(self.merging) {
+            let (space, key) = self.key();
+            return Change::Merge(space, key, model::operand(&mut self.random));
+        }
         if !self.random.random_bool(self.ranges) {
             return Change::Key(self.write());
         }
@@ -158,6 +167,7 @@ impl Run {
     /// A transaction, with no other write beside it.
     fn transact(&mut self) {
         let (transaction, mut changes) = (self.engine.transaction().unwrap(), Vec::new());
+        let mut own = self.model.clone();
         for _ in 0..self.random.random_range(0..6) {
             let (space, key) = self.key();
             let there = self.model.now.get(&(space, key.clone()));
@@ -170,6 +180,7 @@ impl Run {
                     None => transaction.put(*space, key, value),
                 },
                 Change::Key((space, key, None)) => transaction.delete(*space, key),
+                Change::Merge(space, key, operand) => transaction.merge(*space, key, operand),
                 Change::Range(space, start, end) => {
                     let bounds = Bounds::starting_at(start);
                     let bounds = end.iter().fold(bounds, |bounds, end| bounds.until(end));
@@ -177,8 +188,19 @@ impl Run {
                 }
             }
             .unwrap();
+            own.write(vec![change.clone()]);
             changes.push(change);
-            transaction.get(space, &key, ReadOptions::default()).unwrap();
+            let found = transaction.get(space, &key, ReadOptions::default()).unwrap();
+            let expected = own.now.get(&(space, key.clone()));
+            assert_eq!(found.as_deref(), expected.map(|value| &value[..]));
+            let there = transaction.contains(space, &key, ReadOptions::default()).unwrap();
+            assert_eq!(there, expected.is_some());
+            if self.random.random_bool(0.2) {
+                let (space, bounds, held) = self.range(Some(&own.now));
+                let scan = transaction.scan(space, &bounds).unwrap().map(Result::unwrap);
+                let found: Held = scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+                assert_eq!(found, held);
+            }
         }
         if self.random.random_bool(0.9) {
             transaction.commit(Durability::Gathered).unwrap();
@@ -401,7 +423,7 @@ fn random_operations_agree_with_an_ordered_map() {
 #[test]
 fn writes_reach_every_part_of_the_tree() {
     runner::simulate(1, || {
-        let mut run = Run { ranges: 0.001, expiring: 0.0, ..Run::new(1) };
+        let mut run = Run { ranges: 0.001, expiring: 0.0, merging: 0.0, ..Run::new(1) };
         let mut deepest = 0;
         for _ in 0..4000 {
             run.write_some();

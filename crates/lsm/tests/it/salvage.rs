@@ -20,7 +20,7 @@ use terrace_policy::{
     Urgency,
 };
 
-use crate::model::{Change, Model, batch, contents, decider, options};
+use crate::model::{self, Change, Model, batch, contents, decider, options};
 use crate::routed;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
@@ -153,6 +153,10 @@ fn fill(engine: &Engine, random: &mut Random) -> Held {
         } else if number % 10 == 0 {
             held.remove(&key);
             Change::Key((SPACE, key, None))
+        } else if number % 5 == 1 {
+            let operand = model::operand(random);
+            held.entry(key.clone()).or_default().extend_from_slice(&operand);
+            Change::Merge(SPACE, key, operand)
         } else {
             // Values that do not compress: no table holds most keys.
             let mut value = vec![0; 60];

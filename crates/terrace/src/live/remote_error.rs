@@ -18,7 +18,7 @@ struct Sent {
 }
 
 /// All kinds. One that is missing here is sent as [`ErrorKind::Io`].
-const KINDS: [ErrorKind; 20] = [
+const KINDS: [ErrorKind; 21] = [
     ErrorKind::NoSpace,
     ErrorKind::HostFull,
     ErrorKind::Corruption,
@@ -26,6 +26,7 @@ const KINDS: [ErrorKind; 20] = [
     ErrorKind::UnknownSystem,
     ErrorKind::Option,
     ErrorKind::TooLarge,
+    ErrorKind::MergeOperator,
     ErrorKind::OutOfOrder,
     ErrorKind::UnknownKeySpace,
     ErrorKind::OtherStore,

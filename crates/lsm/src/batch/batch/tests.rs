@@ -137,6 +137,44 @@ fn a_batch_with_expiries_is_of_a_version_of_its_own_and_no_damage_makes_it_panic
     assert!(!batch.has_expiries());
 }
 
+fn merging() -> FrozenBatch {
+    let mut batch = Batch::new();
+    batch
+        .merge(KeySpaceId(0), b"apple", b"+1")
+        .put(KeySpaceId(0), b"b", b"")
+        .merge(KeySpaceId(7), b"", b"")
+        .put_with_expiry(KeySpaceId(0), b"c", b"red", Date(1))
+        .delete_range(KeySpaceId(0), &Bounds::from(b"c"..b"d"));
+    batch.freeze(SeqNo(1000))
+}
+
+#[test]
+fn a_batch_with_operands_is_of_a_version_of_its_own_and_no_damage_makes_it_panic() {
+    let whole = specimen("batch-operands.bin", merging().bytes());
+    let frozen = FrozenBatch::decode(whole.clone().into()).unwrap();
+    let read: Vec<_> = frozen.entries().map(|(_, entry)| entry).collect();
+    let kinds: Vec<Kind> = read.iter().map(|entry| entry.kind).collect();
+    let put = Kind::PutWithExpiry;
+    assert_eq!(kinds, [Kind::Operand, Kind::Put, Kind::Operand, put, Kind::RangeDelete]);
+    assert_eq!(&frozen.bytes()[read[0].value.clone()], b"+1");
+    for (what, bytes) in damaged(&whole) {
+        if FrozenBatch::decode(bytes.into()).is_ok() {
+            assert!(what.starts_with("bit"), "{what}");
+        }
+    }
+    for older in [1, 2, 4] {
+        let mut bytes = whole.clone();
+        bytes[16] = older;
+        assert!(FrozenBatch::decode(bytes.into()).is_err());
+    }
+    let mut batch = Batch::new();
+    batch.merge(KeySpaceId(0), b"k", b"v");
+    assert!(batch.has_operands() && !batch.only_deletes());
+    assert_eq!(batch.payload(), ByteCount(2));
+    batch.clear();
+    assert!(!batch.has_operands());
+}
+
 #[test]
 fn sizes_beyond_the_limits_are_told_when_the_batch_is_written() {
     let mut batch = Batch::new();

@@ -78,10 +78,17 @@ impl Cursor {
                     Some(coverage) => coverage.hides(full_key, trailer.sequence())?,
                     None => false,
                 };
+                if !hidden && trailer.is_operand() {
+                    if self.combine()? {
+                        self.hidden = 0;
+                        return Ok(self.arrive_forward(Standing::Combined));
+                    }
+                    continue;
+                }
                 if !hidden && self.is_shown(trailer)? {
                     self.hidden = 0;
                     self.merge.ready()?;
-                    return Ok(self.arrive_forward());
+                    return Ok(self.arrive_forward(Standing::Forward));
                 }
                 if hidden && self.leap_forward()? {
                     continue;
@@ -132,6 +139,12 @@ impl Cursor {
                 Some(coverage) if visible => coverage.hides(full_key, trailer.sequence())?,
                 _ => false,
             };
+            if visible && !hidden && trailer.is_operand() {
+                // It may be the newest: what it is combined with has been passed already.
+                self.hidden = 0;
+                newest = self.find_newest()?;
+                continue;
+            }
             if visible && !hidden {
                 self.hidden = 0;
                 if newest.is_none() {
@@ -158,7 +171,7 @@ impl Cursor {
                 self.expiry = expiry::split(self.merge.value_slice()).map(|(expiry, _)| expiry);
                 Ok(self.expiry.is_some_and(|expiry| !expiry::has_expired(expiry, self.date)))
             }
-            Some(Kind::Delete | Kind::RangeDelete) | None => Ok(false),
+            Some(Kind::Operand | Kind::Delete | Kind::RangeDelete) | None => Ok(false),
         }
     }
 
@@ -225,9 +238,13 @@ impl Cursor {
         {
             newest = None;
         }
-        let newest = newest.map(|trailer| self.take_shown(trailer)).transpose()?;
-        self.merge.seek_before(&key::internal_key(&full_key, Trailer::NEWEST))?;
         self.full_key = full_key;
+        let newest = match newest {
+            Some(trailer) if trailer.is_operand() => Some(self.combine()?),
+            Some(trailer) => Some(self.take_shown(trailer)?),
+            None => None,
+        };
+        self.merge.seek_before(&key::internal_key(&self.full_key, Trailer::NEWEST))?;
         Ok(newest)
     }
 
@@ -257,11 +274,11 @@ impl Cursor {
     }
 
     /// Stands on the key in `full_key`.
-    pub(super) fn arrive_forward(&mut self) -> bool {
+    pub(super) fn arrive_forward(&mut self, standing: Standing) -> bool {
         if let Some(stretch) = &mut self.stretch {
             stretch.end_forward(&self.full_key);
         }
-        self.arrive(Standing::Forward)
+        self.arrive(standing)
     }
 
     /// There is no key any more.
@@ -287,7 +304,7 @@ impl Cursor {
 
     pub(super) fn arrive(&mut self, standing: Standing) -> bool {
         self.standing = standing;
-        if standing != Standing::Backward {
+        if !matches!(standing, Standing::Backward | Standing::Combined) {
             self.value = Bytes::new();
         }
         if standing == Standing::Nowhere || self.uncharged >= CHARGE_ENTRIES {

@@ -52,7 +52,8 @@ impl Cursor {
     pub(super) fn memory(&self) -> usize {
         let keys = self.start.capacity() + self.full_key.capacity();
         let end = self.end.as_ref().map_or(0, Vec::capacity);
-        let value = if self.standing == Standing::Detached { self.value.len() } else { 0 };
+        let is_own = matches!(self.standing, Standing::Detached | Standing::Combined);
+        let value = if is_own { self.value.len() } else { 0 };
         let open = if self.is_open { self.merge.memory() } else { 0 };
         size_of::<Self>() + keys + end + value + open
     }

@@ -1,0 +1,92 @@
+//! How a [`Rewrite`] combines the operands of a key: it holds them back, in
+//! [`Combining`](super::Combining), until it meets the entry below them, or one of another key.
+//!
+//! - The first operand that is kept of a key decides where the key goes, as any first entry does.
+//! - The entry below is a put, a delete or an expired entry that the same readers see. It and the
+//!   operands become a put.
+//! - A put with an expiry stays as it is: the operands count without it once it has expired.
+//! - If the job has no older entry of the key, and none may lie below its inputs, nothing counts
+//!   below the operands.
+//!
+//! One actor carries out a job.
+
+use super::Rewrite;
+use crate::Error;
+use crate::compact::combining::{Base, Combined, Ended};
+use crate::key::{self, Kind, Trailer};
+use crate::old_versions::HeldBy;
+
+impl Rewrite {
+    /// Takes the operand that the merge stands on. `first`: of its key; `joins`: the operands
+    /// before.
+    pub(super) fn push_operand(
+        &mut self,
+        (first, joins): (bool, bool),
+        held_by: Option<HeldBy>,
+    ) -> Result<(), Error> {
+        if self.combining.is_begun() && !joins {
+            self.end_operands(Base::Unknown)?;
+        }
+        self.begin_entry(first)?;
+        let (full_key, trailer) = key::split(self.merge.key().expect("a merge on an entry"));
+        let operand = Combined { trailer, value: self.merge.value_slice().to_vec(), held_by };
+        if self.combining.push(full_key, first, operand) {
+            self.end_operands(Base::Unknown)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the operands above the entry that the merge stands on, which is none and to the job has
+    /// this trailer. Returns whether they contain it. `joins`: the same readers see it.
+    pub(super) fn joins_operands(&mut self, joins: bool, trailer: Trailer) -> Result<bool, Error> {
+        let base = match trailer.kind() {
+            Some(Kind::Put) if joins => Base::Value(self.merge.value_slice()),
+            Some(Kind::Delete) if joins => Base::Nothing,
+            _ => Base::Unknown,
+        };
+        let ended = self.combining.end(base);
+        let is_put = ended.is_put;
+        // What a put counts as dropped is its base; a delete is one entry more.
+        self.counts.dropped += u64::from(is_put && base == Base::Nothing);
+        self.write_ended(ended)?;
+        Ok(is_put)
+    }
+
+    /// Ends the operands if the merge stands on no entry of their key any more, and returns whether
+    /// it did.
+    pub(super) fn end_key(&mut self) -> Result<bool, Error> {
+        let here = self.merge.key().map(|found| key::split(found).0);
+        let Some(full_key) = self.combining.full_key().filter(|of| here != Some(*of)) else {
+            return Ok(false);
+        };
+        let base = if self.elision.may_hold(full_key) { Base::Unknown } else { Base::Nothing };
+        self.end_operands(base)?;
+        Ok(true)
+    }
+
+    fn end_operands(&mut self, base: Base<'_>) -> Result<(), Error> {
+        let ended = self.combining.end(base);
+        self.write_ended(ended)
+    }
+
+    /// Writes what has come of operands, where the last first entry of a key went.
+    fn write_ended(&mut self, ended: Ended) -> Result<(), Error> {
+        let Ended { full_key, entries, dropped, is_put, is_first } = ended;
+        self.counts.dropped += dropped;
+        for Combined { mut trailer, mut value, held_by } in entries {
+            if is_put && is_first && self.filter.drops_combined(&full_key, trailer, &value) {
+                self.counts.filtered += 1;
+                if !self.retention.has_snapshots() && !self.elision.may_hold(&full_key) {
+                    self.counts.dropped += 1;
+                    continue;
+                }
+                trailer = Trailer::new(trailer.sequence(), Kind::Delete);
+                value.clear();
+            }
+            let route = (self.route, &self.routes[self.route]);
+            let internal_key = key::internal_key(&full_key, trailer);
+            self.tables.add(route, (&internal_key, &value), held_by)?;
+        }
+        Ok(())
+    }
+}
