@@ -70,7 +70,7 @@ struct Source {
     memory: Option<MemoryLease>,
 }
 
-/// What comes of the operands of a key.
+/// Entries that replace the operands of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) full_key: Vec<u8>,
@@ -248,7 +248,7 @@ mod tests {
         Combined { trailer, value: value.into(), held_by: None }
     }
 
-    /// What comes of operands, given from the newest to the oldest.
+    /// Outcome for operands, given from the newest to the oldest.
     fn ended(space: u32, operands: &[(u64, &str)], base: Base<'_>) -> (Vec<String>, u64, bool) {
         let (mut combining, full_key) = (combining(), key::full_key(KeySpaceId(space), b"key"));
         assert!(combining.is_on() && !combining.is_begun());
