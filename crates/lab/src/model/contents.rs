@@ -13,6 +13,8 @@ use super::operation::{Change, KeyRange};
 
 /// Begin of a value that expires, before its day.
 const EXPIRES: &[u8] = b"expires on day ";
+/// Begin of an operand. No other value has it inside.
+const OPERAND: &[u8] = b"; operand ";
 
 /// Contents of a key space.
 pub(super) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -134,7 +136,12 @@ pub(super) fn expiring_value(size: u32, tag: u32, day: u8) -> Vec<u8> {
     [EXPIRES, &[day], &value(size, tag)].concat()
 }
 
-/// Takes out entries that have expired on this day.
+/// An operand, which is appended to a value.
+pub(super) fn operand(size: u32, tag: u32) -> Vec<u8> {
+    [OPERAND, &value(size, tag)].concat()
+}
+
+/// Takes out entries that are unseen from this day on: of a value with operands, all but these.
 pub(super) fn expire(spaces: &mut Spaces, today: u8) {
     let is_gone = |value: &Vec<u8>| {
         let day = value.strip_prefix(EXPIRES).and_then(<[u8]>::first);
@@ -142,7 +149,14 @@ pub(super) fn expire(spaces: &mut Spaces, today: u8) {
     };
     for held in spaces {
         if held.values().any(is_gone) {
-            Arc::make_mut(held).retain(|_, value| !is_gone(value));
+            Arc::make_mut(held).retain(|_, value| {
+                if is_gone(value) {
+                    let operands = value.windows(OPERAND.len()).position(|part| part == OPERAND);
+                    *value = operands.map_or_else(Vec::new, |at| value.split_off(at));
+                    return !value.is_empty();
+                }
+                true
+            });
         }
     }
 }
@@ -158,6 +172,11 @@ fn apply(spaces: &mut Spaces, changes: &[Change]) {
                 let at = usize::from(space) % spaces.len();
                 let value = expiring_value(size, tag, day);
                 Arc::make_mut(&mut spaces[at]).insert(key.bytes(), value);
+            }
+            Change::Merge { space, key, size, tag } => {
+                let at = usize::from(space) % spaces.len();
+                let value = Arc::make_mut(&mut spaces[at]).entry(key.bytes()).or_default();
+                value.extend_from_slice(&operand(size, tag));
             }
             Change::Delete { space, key } => {
                 let at = usize::from(space) % spaces.len();
@@ -200,6 +219,21 @@ mod tests {
             assert_eq!(contents.clone().recovered(found).is_ok(), good, "{changes:?}");
         }
         assert!(contents.recovered(vec![Arc::default()]).is_err(), "a lost durable write");
+    }
+
+    #[test]
+    fn a_value_that_expires_leaves_its_operands() {
+        let (space, key) = (0, KeyNumber(1));
+        let merge = |tag| Change::Merge { space, key, size: 3, tag };
+        let expiring = Change::PutExpiring { space, key, size: 5, tag: 1, day: 2 };
+        let mut contents = Contents::new();
+        contents.write(&[merge(1), expiring, merge(2), merge(3)]);
+        let all = [expiring_value(5, 1, 2), operand(3, 2), operand(3, 3)].concat();
+        assert_eq!(contents.now[0][&key.bytes()], all);
+        contents.next_day();
+        assert_eq!(contents.now[0][&key.bytes()], all);
+        contents.next_day();
+        assert_eq!(contents.now[0][&key.bytes()], [operand(3, 2), operand(3, 3)].concat());
     }
 
     #[test]

@@ -92,6 +92,17 @@ pub enum Change {
         /// The day of the script from which on it is unseen, the first one being 0.
         day: u8,
     },
+    /// Appends an operand to the value of a key.
+    Merge {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+        /// The operand's size, beside its mark.
+        size: u32,
+        /// As of a put.
+        tag: u32,
+    },
     /// Deletes a key.
     Delete {
         /// The key space.
@@ -113,6 +124,7 @@ impl Change {
     pub(super) fn in_one_of(mut self, spaces: u8) -> Self {
         let (Self::Put { space, .. }
         | Self::PutExpiring { space, .. }
+        | Self::Merge { space, .. }
         | Self::Delete { space, .. }
         | Self::DeleteRange { space, .. }) = &mut self;
         *space %= spaces;

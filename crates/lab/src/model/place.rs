@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use terrace::{Db, FormatOptions, Fs, Options, TableOptions};
+use terrace::{Append, Db, FormatOptions, Fs, Options, TableOptions};
 use terrace_env::random::{Random, RngCore};
 use terrace_zone::emulator::Drives;
 use terrace_zone::{Device, PowerCut};
@@ -41,6 +41,7 @@ impl Place {
     pub(super) fn open(&self, options: Options) -> Result<Db, String> {
         let (tables, changes) = (options.tables(), !options.read_only);
         let options = options.with_tables(TableOptions::default());
+        let options = options.merge_operator(Append::new(b""));
         let opened = match self {
             Self::Drives(drives) => Db::open_device(drives, options),
             Self::Device(device) => Db::open_device(Arc::clone(device), options),

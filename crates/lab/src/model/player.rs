@@ -25,7 +25,7 @@ use terrace_env::random::Random;
 use terrace_env::{Date, runner};
 use terrace_zone::{Device, PowerCut};
 
-use super::contents::{self, Contents, Held, Spaces, expiring_value, value, within};
+use super::contents::{self, Contents, Held, Spaces, within};
 use super::operation::{Change, KeyRange, Operation, Step};
 use super::place::Place;
 use super::setting::Setting;
@@ -324,24 +324,7 @@ impl<'a> Player<'a> {
     fn write(&mut self, changes: &[Change], synced: bool) -> Result<(), String> {
         let mut batch = Batch::new();
         for change in changes {
-            match *change {
-                Change::Put { space, key, size, tag } => {
-                    let space = &self.spaces[self.contents.space(space)];
-                    batch.key_space(space).put(&key.bytes(), &value(size, tag));
-                }
-                Change::PutExpiring { space, key, size, tag, day } => {
-                    let space = &self.spaces[self.contents.space(space)];
-                    let (key, value) = (key.bytes(), expiring_value(size, tag, day));
-                    batch.key_space(space).put_with_expiry(&key, &value, self.expiry(day));
-                }
-                Change::Delete { space, key } => {
-                    batch.key_space(&self.spaces[self.contents.space(space)]).delete(&key.bytes());
-                }
-                Change::DeleteRange { space, range } => {
-                    let space = &self.spaces[self.contents.space(space)];
-                    batch.key_space(space).delete_range(range.bounds());
-                }
-            }
+            self.add_to(&mut batch, change);
         }
         let durability = if synced { Durability::Synced } else { Durability::Gathered };
         if unless_full(self.db().write_with(batch, durability), "write")? {
@@ -492,5 +475,6 @@ impl Walk {
     }
 }
 
+mod changes;
 mod conditional;
 mod days;

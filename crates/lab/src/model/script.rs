@@ -68,6 +68,11 @@ impl Draw {
                 let day = self.day.saturating_add(self.random.random_range(0..3));
                 return Change::PutExpiring { space, key, size, tag, day };
             }
+            70..95 => {
+                self.next_tag += 1;
+                let (size, tag) = (self.random.random_range(0..60), self.next_tag);
+                return Change::Merge { space, key, size, tag };
+            }
             _ => {}
         }
         self.next_tag += 1;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use terrace::{Batch, Bounds, ByteCount, Date, Db, Durability, Options, System};
+use terrace::{Append, Batch, Bounds, ByteCount, Date, Db, Durability, Options, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::runner;
 use terrace_zone::linux::BlockDevice;
@@ -89,6 +89,7 @@ pub(crate) fn options(read_only: bool) -> Options {
         .gather_time(GATHER_TIME)
         .memtable_size(ByteCount::kib(64))
         .memory(ByteCount::mib(32))
+        .merge_operator(Append::new(b""))
 }
 
 /// Opens the store of an image, a block device or a directory.
@@ -132,10 +133,15 @@ pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
                 batch.put_with_expiry(&key(at), b"expired", Date(number));
                 held.remove(&key(at));
             }
+            7..10 => {
+                let operand = [random.random::<u8>(); 9];
+                batch.merge(&key(at), &operand);
+                held.entry(key(at)).or_default().extend_from_slice(&operand);
+            }
             other => {
                 let value = vec![random.random::<u8>(); random.random_range(0..600)];
                 match other {
-                    7..12 => batch.put_with_expiry(&key(at), &value, Date::MAX),
+                    10..15 => batch.put_with_expiry(&key(at), &value, Date::MAX),
                     _ => batch.put(&key(at), &value),
                 };
                 held.insert(key(at), value);

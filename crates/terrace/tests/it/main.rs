@@ -25,6 +25,7 @@ mod lifetime;
 mod linux_devices;
 mod live;
 mod log_device;
+mod merging;
 mod named_files;
 mod nearly_full;
 mod offload;

@@ -5,7 +5,7 @@
 
 use terrace::{Durability, ErrorKind, Swap, Transaction};
 
-use super::super::contents::{Held, expiring_value, value, within};
+use super::super::contents::{Held, value, within};
 use super::super::operation::{Change, KeyNumber, KeyRange};
 use super::{Player, same};
 
@@ -105,27 +105,5 @@ impl Player<'_> {
             same(&found, &within(held, *range), "a scan of a transaction")?;
         }
         Ok(())
-    }
-
-    fn change_in(&self, transaction: &Transaction, change: &Change) -> Result<(), terrace::Error> {
-        match *change {
-            Change::Put { space, key, size, tag } => {
-                let space = &self.spaces[self.contents.space(space)];
-                transaction.key_space(space)?.put(&key.bytes(), &value(size, tag))
-            }
-            Change::PutExpiring { space, key, size, tag, day } => {
-                let (space, expiry) = (self.contents.space(space), self.expiry(day));
-                let (key, value) = (key.bytes(), expiring_value(size, tag, day));
-                transaction.key_space(&self.spaces[space])?.put_with_expiry(&key, &value, expiry)
-            }
-            Change::Delete { space, key } => {
-                let space = &self.spaces[self.contents.space(space)];
-                transaction.key_space(space)?.delete(&key.bytes())
-            }
-            Change::DeleteRange { space, range } => {
-                let space = &self.spaces[self.contents.space(space)];
-                transaction.key_space(space)?.delete_range(range.bounds())
-            }
-        }
     }
 }
