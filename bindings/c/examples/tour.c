@@ -50,7 +50,9 @@ static void make_drive(const char *path) {
 
 static void tour_of_the_store(const char *path) {
   TerraceStore *store = NULL;
-  must(terrace_store_open(terrace_text(path), NULL, &store), "open");
+  TerraceOptions options = {0};
+  options.counters = 1;
+  must(terrace_store_open(terrace_text(path), &options, &store), "open");
   const TerraceKeySpace *space = terrace_store_default(store);
 
   must(terrace_put(space, terrace_text("apple"), terrace_text("red"), TERRACE_DURABILITY_SYNCED),
@@ -115,6 +117,24 @@ static void tour_of_the_store(const char *path) {
   must_fail(terrace_get(colours, terrace_text("pink"), &value), TERRACE_CODE_NOT_FOUND,
             "a value that expired at the commit");
 
+  /* Counters: added to without a read. */
+  int64_t number = 0;
+  must(terrace_add(colours, terrace_text("seen"), 5, TERRACE_DURABILITY_DEFAULT), "add");
+  must(terrace_batch_new(&batch), "batch");
+  must(terrace_batch_add(batch, colours, terrace_text("seen"), -2), "add in a batch");
+  must(terrace_write(store, batch, TERRACE_DURABILITY_DEFAULT), "write");
+  terrace_batch_free(batch);
+  must(terrace_transaction_begin(store, &transaction), "transaction");
+  must(terrace_transaction_add(transaction, colours, terrace_text("seen"), 4), "add");
+  must(terrace_add(colours, terrace_text("seen"), 1, TERRACE_DURABILITY_DEFAULT), "add");
+  must(terrace_transaction_commit(transaction, TERRACE_DURABILITY_DEFAULT), "no conflict");
+  must(terrace_get(colours, terrace_text("seen"), &value), "get");
+  must(terrace_number(terrace_value_bytes(value), &number), "number");
+  check(number == 8, "all additions");
+  terrace_value_free(value);
+  must_fail(terrace_number(terrace_text("red"), &number), TERRACE_CODE_INVALID, "no number");
+  must(terrace_delete(colours, terrace_text("seen"), TERRACE_DURABILITY_DEFAULT), "delete");
+
   uint32_t exists = 9;
   uint64_t bytes = 9;
   must(terrace_range_exists(space, terrace_text("b"), terrace_text("c"), &exists), "exists");
@@ -147,7 +167,6 @@ static void tour_of_the_store(const char *path) {
   terrace_cursor_free(cursor);
   terrace_key_space_free(colours);
 
-  TerraceOptions options = {0};
   options.read_only = 1;
   must(terrace_store_open(terrace_text(path), &options, &store), "open for reading");
   space = terrace_store_default(store);

@@ -414,6 +414,11 @@ typedef struct {
    * stores only.
    */
   uint32_t live;
+  /**
+   * Not 0: the store has counters (`terrace_add`). Their operator is the store's merge operator,
+   * and its name is remembered by the store. Of stores only.
+   */
+  uint32_t counters;
 } TerraceOptions;
 
 /**
@@ -728,6 +733,38 @@ TerraceCode terrace_batch_clear(TerraceBatch *batch);
  * Frees a batch. Null is ignored.
  */
 void terrace_batch_free(TerraceBatch *batch);
+
+/**
+ * Adds to the number under a key, without reading it; a key without a value counts from 0.
+ * `TERRACE_CODE_OPTION` if the store was opened without `counters`. `durability` is a
+ * `TerraceDurability`.
+ */
+TerraceCode terrace_add(const TerraceKeySpace *space,
+                        TerraceSlice key,
+                        int64_t amount,
+                        uint32_t durability);
+
+/**
+ * Adds an addition to a batch, as by `terrace_add`.
+ */
+TerraceCode terrace_batch_add(TerraceBatch *batch,
+                              const TerraceKeySpace *space,
+                              TerraceSlice key,
+                              int64_t amount);
+
+/**
+ * Adds to the number under a key, as by `terrace_add`, when the transaction is committed. The key
+ * does not count as read.
+ */
+TerraceCode terrace_transaction_add(const TerraceTransaction *transaction,
+                                    const TerraceKeySpace *space,
+                                    TerraceSlice key,
+                                    int64_t amount);
+
+/**
+ * The number that a value is. `TERRACE_CODE_INVALID` if it is none: it has not 8 bytes.
+ */
+TerraceCode terrace_number(TerraceSlice value, int64_t *number);
 
 /**
  * Makes a cursor over the keys from `start` to `end`, which is not one of them. An end that is

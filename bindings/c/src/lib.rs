@@ -28,6 +28,7 @@
 
 pub mod batch;
 pub mod code;
+pub mod counter;
 pub mod cursor;
 pub mod expiry;
 pub mod failure;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrace::device::Access;
 use terrace::fs::{self, MountOptions};
-use terrace::{Bounds, ByteCount, Db, Durability, Fs, Options, Store};
+use terrace::{Bounds, ByteCount, Counter, Db, Durability, Fs, Options, Store};
 use terrace_policy::Lean;
 
 use crate::TerraceCode;
@@ -66,6 +66,9 @@ pub struct TerraceOptions {
     /// at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Of
     /// stores only.
     pub live: u32,
+    /// Not 0: the store has counters (`terrace_add`). Their operator is the store's merge operator,
+    /// and its name is remembered by the store. Of stores only.
+    pub counters: u32,
 }
 
 impl TerraceOptions {
@@ -142,6 +145,9 @@ pub extern "C" fn terrace_store_open(
             options.file_cache = ByteCount(given.file_cache);
             if given.live != 0 {
                 options.live = Some(path.to_owned());
+            }
+            if given.counters != 0 {
+                options = options.merge_operator(Counter);
             }
             if given.memory > 0 {
                 options.memory = ByteCount(given.memory);
