@@ -98,7 +98,7 @@ pub enum Change {
         space: u8,
         /// The key.
         key: KeyNumber,
-        /// The operand's size, beside its mark.
+        /// The operand's size, with its mark.
         size: u32,
         /// As of a put.
         tag: u32,
