@@ -55,7 +55,7 @@ impl Options {
 }
 
 impl Db {
-    /// Combines what is under `key` with an operand, by the store's
+    /// Combines the value of `key` with an operand, by the store's
     /// [operator](Options::merge_operator()), without reading it. If nothing is there, the operand
     /// alone makes the value.
     ///

@@ -85,7 +85,7 @@ impl Batch {
         self
     }
 
-    /// Combines what is under `key` with an operand, by the store's merge operator, when it is
+    /// Combines the value of `key` with an operand, by the store's merge operator, when it is
     /// read. The limit of an operand's length is that of a value.
     pub fn merge(&mut self, space: KeySpaceId, key: &[u8], operand: &[u8]) -> &mut Self {
         self.has_operands |= self.put_value(Kind::Operand, space, key, operand);

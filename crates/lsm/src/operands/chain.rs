@@ -18,7 +18,7 @@ use crate::expiry::{Shown, has_expired};
 pub(crate) struct Chain {
     /// From the newest to the oldest.
     operands: Vec<Bytes>,
-    /// Below the operands: the value of a put; `Some(None)` for an entry that hides what is older.
+    /// Below the operands: the value of a put; `Some(None)` for an entry that hides older ones.
     base: Option<Option<Shown>>,
 }
 
@@ -35,7 +35,7 @@ impl Chain {
         self.base = Some(is_seen.then_some(base));
     }
 
-    /// Ends it with an entry that hides what is older: a delete, or a range tombstone.
+    /// Ends it with an entry that hides older ones: a delete, or a range tombstone.
     pub(crate) fn end_deleted(&mut self) {
         self.base = Some(None);
     }

@@ -11,7 +11,7 @@
 //! # Meaning
 //! - An operand is an entry of its own kind ([`Kind::Operand`](crate::Kind::Operand)). Its key has
 //!   a value from then on: the combination of the older value, if there is one, with the operand.
-//! - Operands of a key count from the newest down to the first entry that hides what is older: a
+//! - Operands of a key count from the newest down to the first entry that hides older ones: a
 //!   put, a delete, a range tombstone, or a put that has expired. That entry is the *base*.
 //! - A base with an expiry counts while it has not expired. Afterwards the operands above it count
 //!   alone. So jobs combine no operand with a value that expires.

@@ -72,7 +72,7 @@ impl Reader {
     }
 }
 
-/// Adds the entries of a memtable, from the first at or behind `seek_key` on.
+/// Adds the entries of a memtable, from the first at or after `seek_key` on.
 fn walk(memtable: &Arc<Memtable>, seek_key: &[u8], date: Date, chain: &mut Chain) {
     let (full_key, at) = key::split(seek_key);
     let cover = memtable.ranges().cover(full_key, at.sequence());

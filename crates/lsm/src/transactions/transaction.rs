@@ -200,7 +200,7 @@ impl Transaction {
         self.write(space, user_key, None)
     }
 
-    /// Combines what is under `key` with an operand, at the commit. The key does not count as read.
+    /// Combines the value of `key` with an operand, at the commit. The key does not count as read.
     pub fn merge(&self, space: KeySpaceId, user_key: &[u8], operand: &[u8]) -> Result<(), Error> {
         check_sizes(user_key, operand)?;
         self.writer.operands.operator()?;

@@ -31,7 +31,7 @@ pub(super) type Write = Option<Shown>;
 /// Writes of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// The last that is no operand; `None`: the operands count on top of what is in the store.
+    /// The last that is no operand; `None`: the operands count on top of the stored value.
     pub(super) base: Option<Write>,
     /// From the oldest to the newest.
     pub(super) operands: Vec<Bytes>,

@@ -82,7 +82,7 @@ pub(crate) fn operand(random: &mut Random) -> Vec<u8> {
     operand
 }
 
-/// Takes out what has expired: of a value with operands, all but these.
+/// Takes out expired entries: of a value with operands, all but these.
 pub(crate) fn expire(contents: &mut Contents) {
     contents.retain(|_, value| {
         if expiry_of(value).is_none_or(|expiry| runner::date() < expiry) {

@@ -69,7 +69,7 @@ impl Rewrite {
         self.write_ended(ended)
     }
 
-    /// Writes what has come of operands, where the last first entry of a key went.
+    /// Writes the entries that replace operands, where the last first entry of a key went.
     fn write_ended(&mut self, ended: Ended) -> Result<(), Error> {
         let Ended { full_key, entries, dropped, is_put, is_first } = ended;
         self.counts.dropped += dropped;

@@ -16,7 +16,7 @@ use crate::operands::Chain;
 impl Cursor {
     /// Combines the operands of the key in `full_key`, at whose newest visible entry the merge
     /// stands: an operand that nothing hides. Takes the value, and the date at which it changes.
-    /// The merge goes on to the base, or behind the operands. `false`: the key is left out.
+    /// The merge goes on to the base, or past the operands. `false`: the key is left out.
     #[cold]
     pub(super) fn combine(&mut self) -> Result<bool, Error> {
         self.expiry = None;

@@ -140,7 +140,7 @@ impl Cursor {
                 _ => false,
             };
             if visible && !hidden && trailer.is_operand() {
-                // It may be the newest: what it is combined with has been passed already.
+                // It may be the newest: the entry below has been passed already.
                 self.hidden = 0;
                 newest = self.find_newest()?;
                 continue;
