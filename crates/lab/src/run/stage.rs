@@ -39,7 +39,7 @@ use crate::workload::{Arriving, Crowd, Entries, First, Sizes, World};
 /// Operations between two calls of the watch.
 const WATCH_EVERY: u64 = 1024;
 
-/// A running run; to be used inside a simulation with the plan's seed.
+/// A run in flight; to be used inside a simulation with the plan's seed.
 pub(super) struct Stage<'a> {
     plan: &'a RunPlan,
     scene: Scene,

@@ -129,7 +129,7 @@ impl Combining {
     }
 
     /// Takes the next operand, of the same key as those that it holds. `is_first`: the newest entry
-    /// of its key. Returns whether it holds so much that it is to be ended.
+    /// of its key. Returns whether it holds enough to be ended.
     pub(super) fn push(&mut self, full_key: &[u8], is_first: bool, operand: Combined) -> bool {
         let begun = self.begun.get_or_insert_with(|| {
             let full_key = full_key.to_vec();

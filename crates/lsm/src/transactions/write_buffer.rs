@@ -2,7 +2,7 @@
 //!
 //! - Of each key, the last write is kept, and the operands after it. A range delete removes the
 //!   writes of its range that came before it, and hides what the store holds there; later writes of
-//!   the range are kept beside it.
+//!   the range are kept with it.
 //! - The batch has the range deletes first, so it leaves what the writes leave in their order.
 //!
 //! A plain value, without locks or I/O.

@@ -193,7 +193,7 @@ fn commit_waiting_for(commits: &Commits, item: u32) -> Result<(), &'static str> 
         commits.lock(),
         (&WaitCounts::default(), WaitCause::Journal),
         |queue| queue.answers.remove(&item),
-        |_, _| panic!("nobody leads without a writer"),
+        |_, _| panic!("no actor leads without a writer"),
         |_, ()| {},
     )
 }
