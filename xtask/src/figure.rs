@@ -1,4 +1,4 @@
-//! `cargo xtask figure`: runs one figure of the papers in full, at scale 1/64, and compares the
+//! `cargo xtask figure`: runs one figure of the papers in full, at scale 1/128, and compares the
 //! trace hash of each run with `crates/lab/tests/golden/figure.txt`.
 //!
 //! Results that are kept in `target/lab` by the same engine are not made again. A trace hash covers
@@ -13,7 +13,7 @@ use crate::step;
 use crate::workspace::Workspace;
 
 /// The figure: the one of all systems on one small drive.
-const FIGURE: [&str; 3] = ["lifetime/writes", "--scale", "1/64"];
+const FIGURE: [&str; 3] = ["lifetime/writes", "--scale", "1/128"];
 
 /// The traces of its runs.
 const HELD: &str = "crates/lab/tests/golden/figure.txt";

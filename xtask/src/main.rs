@@ -1,12 +1,13 @@
 //! The project's chores: `cargo xtask tidy | test | rocksdb | leveldb | guest | ci | soak | bench |
-//! figure | series | dist`. This file parses the command line and calls the chore. `test` runs
-//! `rocksdb`, `leveldb` and `guest`, among others. `ci` runs `tidy` and `test`, the demonstration,
-//! `dist`, the experiments with less work, and one figure.
+//! figure | series | dist | api`. This file parses the command line and calls the chore. `test`
+//! runs `rocksdb`, `leveldb` and `guest`, among others. `ci` runs `tidy`, `api` and `test`, the
+//! demonstration, `dist`, the experiments with less work, and one figure.
 //!
 //! A chore that fails ends with exit code 1, a command line that cannot be parsed with 2. `tidy`,
 //! `test` and `ci` go on after a step that failed, and fail at the end. But if the files of the
 //! project cannot be listed or read, `tidy` and `ci` end at once.
 
+mod api;
 mod bench;
 mod built;
 mod dist;
@@ -67,12 +68,14 @@ enum Chore {
     /// Run one of the benchmarks and print its numbers
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// Carry one figure out at 1/64, and compare its traces with those held
+    /// Carry one figure out at 1/128, and compare its traces with those held
     Figure(figure::Arguments),
     /// Redraw the papers' figures at 1/16 into target/series.md; goes on where it stopped
     Series(series::Arguments),
     /// Make an archive of the program, with manual pages and completions, in target/dist
     Dist(dist::Arguments),
+    /// Compare the public API of the library with the one that its version keeps
+    Api(api::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -108,6 +111,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Ci => {
             tidy::shape(&workspace, &mut steps)?;
             tidy::compile(&workspace, &mut steps);
+            steps.run("public API", || api::run(&workspace, api::Arguments::default()));
             suite::test(&workspace, &mut steps);
             suite::demo(&workspace, &mut steps);
             dist::run(&workspace, &mut steps, dist::Arguments::default());
@@ -119,6 +123,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),
         Chore::Figure(arguments) => return figure::run(&workspace, *arguments),
+        Chore::Api(arguments) => return api::run(&workspace, *arguments),
         Chore::Series(arguments) => return series::run(&workspace, arguments),
     }
     steps.close()

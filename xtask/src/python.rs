@@ -1,7 +1,8 @@
 //! Tests of the package for Python, which is a workspace of its own in `bindings/python`.
 //!
 //! 1. maturin, pytest and mypy are installed from the package index into the target directory.
-//! 2. maturin builds the wheel, which is installed next to them.
+//! 2. maturin builds the wheel, hardly optimised, as no test measures speed. It is installed next
+//!    to them.
 //! 3. pytest runs the tests against the installed wheel, and mypy checks the stubs by a program
 //!    that uses them.
 //!
@@ -16,7 +17,8 @@ use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
 /// Tools of the tests, as the package index names them.
-const TOOLS: [&str; 4] = ["maturin>=1.7,<2", "pytest>=8", "mypy>=1.10", "typing_extensions"];
+const TOOLS: [&str; 5] =
+    ["maturin>=1.7,<2", "pytest>=8", "mypy>=1.10", "typing_extensions", "pyarrow>=17"];
 
 /// Builds the wheel and tests it.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
@@ -58,7 +60,7 @@ impl Python {
             _ => {}
         }
         let mut build = Command::new(tools.join("bin/maturin"));
-        build.args(["build", "--quiet", "--release", "--interpreter", "python3", "--out"]);
+        build.args(["build", "--quiet", "--profile", "dev", "--interpreter", "python3", "--out"]);
         build.arg(&wheels).current_dir(&self.package).env("PYTHONPATH", &tools);
         step::command(build.env("CARGO_TARGET_DIR", self.target.join("build")))?;
         let entries = std::fs::read_dir(&wheels).with_context(|| wheels.display().to_string())?;

@@ -56,7 +56,7 @@ pub(crate) fn smoke(workspace: &Workspace) -> anyhow::Result<()> {
 /// Arguments of the experiments in CI. The number of tables does not shrink with the scale, and the
 /// whole of GearDB's 80 GB in tables of 4 MiB is minutes of a processor at any; an eighth is
 /// seconds. Sweeps have many systems, which the tests of each try: here it is the first.
-const SMOKE: [&str; 5] = ["--scale", "1/64", "--share", "1/8", "--first"];
+const SMOKE: [&str; 5] = ["--scale", "1/128", "--share", "1/8", "--first"];
 
 /// Checks a result for conditions that hold whatever the metrics are.
 fn check(line: &str) -> anyhow::Result<()> {

@@ -44,8 +44,8 @@ static uint32_t number_of(TerraceSlice slice) {
   return number;
 }
 
-/* Adds one to a counter, whatever other threads do: reads it, and writes the next number if it is
- * still the one that was read. */
+/* Adds one to a counter while other threads may do the same: reads it, and writes the next number
+ * if the counter has not changed. */
 static void count(TerraceSlice key) {
   TerraceKeySpace const *space = terrace_store_default(store);
   uint32_t before = 0, next = 1, swapped = 0;
@@ -136,7 +136,7 @@ static void conflict(void) {
   check(strstr(terrace_error_message(), "conflict in the key space \"accounts\"") != NULL,
         "the message of a conflict");
 
-  /* What it removes is gone for itself, and stays if it is given up. */
+  /* A key that it removes is gone for itself, and stays if the transaction is cancelled. */
   must(terrace_transaction_begin(store, &transaction), "begin");
   must(terrace_transaction_delete_range(transaction, accounts, terrace_none(), terrace_none()),
        "delete range");
@@ -184,6 +184,12 @@ static void copies(const char *directory) {
   must(terrace_store_checkpoint(store, terrace_text(path)), "checkpoint");
   expect(terrace_store_checkpoint(store, terrace_text(path)), TERRACE_CODE_TARGET_NOT_EMPTY,
          "a checkpoint over another one");
+  expect(terrace_store_backup(store, terrace_text(path)), TERRACE_CODE_TARGET_NOT_EMPTY,
+         "a backup over a checkpoint");
+  char backup[4096];
+  snprintf(backup, sizeof backup, "%s/backup", directory);
+  must(terrace_store_backup(store, terrace_text(backup)), "the first backup");
+  must(terrace_store_backup(store, terrace_text(backup)), "the second backup, of new tables");
   TerraceStore *copy = NULL;
   must(terrace_store_open(terrace_text(path), NULL, &copy), "open the copy");
   TerraceKeySpace *space = NULL;

@@ -1,6 +1,6 @@
 /*
  * A tour of Terrace from C: an emulated zoned drive with a key-value store, and another one with
- * files. Run as `tour DIRECTORY`, where the directory is empty. It checks what it reads.
+ * files. Run as `tour DIRECTORY`, where the directory is empty. It checks its reads.
  */
 
 #include <stdio.h>

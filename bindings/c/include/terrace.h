@@ -25,7 +25,7 @@ enum TerraceCode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * The call has done its work.
+   * The call succeeded.
    */
   TERRACE_CODE_OK = 0,
   /**
@@ -37,11 +37,11 @@ enum TerraceCode
    */
   TERRACE_CODE_HOST_FULL = 2,
   /**
-   * Bytes on the medium are not what was written.
+   * Bytes on the medium differ from the written ones.
    */
   TERRACE_CODE_CORRUPTION = 3,
   /**
-   * Written by a version of Terrace that this one does not understand.
+   * A newer version of Terrace has written a form that this one does not know.
    */
   TERRACE_CODE_UNSUPPORTED = 4,
   /**
@@ -61,7 +61,7 @@ enum TerraceCode
    */
   TERRACE_CODE_OUT_OF_ORDER = 8,
   /**
-   * There is no such key space, or not any more.
+   * The key space does not exist, or was dropped.
    */
   TERRACE_CODE_UNKNOWN_KEY_SPACE = 9,
   /**
@@ -69,11 +69,11 @@ enum TerraceCode
    */
   TERRACE_CODE_OTHER_STORE = 10,
   /**
-   * The target of a copy holds something.
+   * The target of a copy is not empty.
    */
   TERRACE_CODE_TARGET_NOT_EMPTY = 11,
   /**
-   * The store was opened for reading only.
+   * The store was opened for reading.
    */
   TERRACE_CODE_READ_ONLY = 12,
   /**
@@ -85,7 +85,7 @@ enum TerraceCode
    */
   TERRACE_CODE_IN_USE = 14,
   /**
-   * There is no such key, file, image or directory.
+   * The key, file, image or directory does not exist.
    */
   TERRACE_CODE_NOT_FOUND = 15,
   /**
@@ -110,7 +110,7 @@ enum TerraceCode
    */
   TERRACE_CODE_EXISTS = 20,
   /**
-   * A transaction was not committed, because another write has changed what it has read.
+   * A transaction was not committed, because another write has changed a key that it has read.
    */
   TERRACE_CODE_CONFLICT = 21,
 };
@@ -160,7 +160,8 @@ enum TerraceDurability
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * The one of the options; there, `WRITTEN` in a directory and `GATHERED` on a drive.
+   * The durability of the options; in the options, `WRITTEN` in a directory and `GATHERED` on a
+   * drive.
    */
   TERRACE_DURABILITY_DEFAULT = 0,
   /**
@@ -189,7 +190,7 @@ typedef uint32_t TerraceDurability;
 #endif // __cplusplus
 
 /**
- * How a file is written and found again.
+ * Use of a file, which decides how it is written and recovered.
  */
 enum TerraceFileKind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -207,7 +208,7 @@ enum TerraceFileKind
   TERRACE_FILE_KIND_LOG = 1,
   /**
    * A file that is written once and then finished. A sync makes it durable on the medium, but
-   * only the finish lets it be found again after a power cut.
+   * after a power cut it is found only if it was finished.
    */
   TERRACE_FILE_KIND_TABLE = 2,
 };
@@ -220,7 +221,7 @@ typedef uint32_t TerraceFileKind;
 #endif // __cplusplus
 
 /**
- * How blocks of tables are compressed.
+ * Compression of blocks of tables.
  */
 enum TerraceCompression
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -228,19 +229,19 @@ enum TerraceCompression
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
-   * As the store remembers it.
+   * The value that the store remembers.
    */
   TERRACE_COMPRESSION_UNCHANGED = 0,
   /**
-   * Not at all.
+   * No compression.
    */
   TERRACE_COMPRESSION_NONE = 1,
   /**
-   * By LZ4.
+   * LZ4.
    */
   TERRACE_COMPRESSION_LZ4 = 2,
   /**
-   * By Zstandard: smaller, and it takes three times the processor time.
+   * Zstandard: smaller, and it takes three times the processor time.
    */
   TERRACE_COMPRESSION_ZSTD = 3,
 };
@@ -278,14 +279,80 @@ typedef uint32_t TerraceSwitch;
 #endif // __cplusplus
 
 /**
+ * The kind of an event. Later versions may add some.
+ */
+enum TerraceEventKind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * One that this version of the header has no number for; `text` has it.
+   */
+  TERRACE_EVENT_KIND_OTHER = 0,
+  /**
+   * A flush began. `bytes`: the memory of its memtable.
+   */
+  TERRACE_EVENT_KIND_FLUSH_BEGAN = 1,
+  /**
+   * A flush ended. `bytes`: the tables that it wrote; `nanos`: its time.
+   */
+  TERRACE_EVENT_KIND_FLUSH_ENDED = 2,
+  /**
+   * A compaction began. `from_level`, `to_level`: the levels of its newest input and of its
+   * oldest output.
+   */
+  TERRACE_EVENT_KIND_COMPACTION_BEGAN = 3,
+  /**
+   * A compaction ended. `bytes`, `nanos`, `from_level`, `to_level` as above.
+   */
+  TERRACE_EVENT_KIND_COMPACTION_ENDED = 4,
+  /**
+   * A flush or a compaction came to nothing, and will be begun again: it failed, found no space,
+   * or the store closes. `nanos`: its time.
+   */
+  TERRACE_EVENT_KIND_JOB_GIVEN_UP = 5,
+  /**
+   * A group of writes took a second or longer, because it had to wait. `nanos`: its time.
+   */
+  TERRACE_EVENT_KIND_STALLED = 6,
+  /**
+   * A failure has stopped all writing. `text` has the error.
+   */
+  TERRACE_EVENT_KIND_STOPPED = 7,
+  /**
+   * Writing goes on after a failure.
+   */
+  TERRACE_EVENT_KIND_RESUMED = 8,
+  /**
+   * The store has come near the point where puts are refused. `bytes`: about the bytes that
+   * stay; `room`: about the bytes that puts can still bring. A function that comes later is told
+   * when it comes.
+   */
+  TERRACE_EVENT_KIND_NEARLY_FULL = 9,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum TerraceEventKind TerraceEventKind;
+#else
+typedef uint32_t TerraceEventKind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * Writes that are applied together or not at all, in order. Each names its key space; one batch
  * may write to several of one store.
  */
 typedef struct TerraceBatch TerraceBatch;
 
 /**
- * Walks the keys of a range as they were when it was made, whatever is written meanwhile. It
- * stands on a key, or nowhere: at first, beyond either end, and after an error. Kept for long, it
+ * Filters of key spaces, for the options of `terrace_store_open`.
+ */
+typedef struct TerraceCompactionFilters TerraceCompactionFilters;
+
+/**
+ * Walks the keys of a range as they were when it was made; later writes do not change them. It
+ * stands on a key, or on none: at first, beyond either end, and after an error. Kept for long, it
  * keeps space from being freed.
  */
 typedef struct TerraceCursor TerraceCursor;
@@ -311,19 +378,29 @@ typedef struct TerraceKeySpace TerraceKeySpace;
 typedef struct TerraceListing TerraceListing;
 
 /**
+ * A merge operator, for the options of `terrace_store_open`.
+ */
+typedef struct TerraceMergeOperator TerraceMergeOperator;
+
+/**
+ * The bytes that a function of the program makes, filled by `terrace_output_append`.
+ */
+typedef struct TerraceOutput TerraceOutput;
+
+/**
  * A read that has been begun. It may outlive its reader, but not the file system. Its bytes are
- * kept in memory of its own until they are waited for.
+ * kept in separate memory until they are waited for.
  */
 typedef struct TerracePendingRead TerracePendingRead;
 
 /**
- * A handle for reading a file. It goes on reading a file that is removed meanwhile, and sees what
- * is appended to one that is not finished.
+ * A handle for reading a file. It can still read a file that is removed meanwhile, and sees bytes
+ * that are appended to an unfinished one.
  */
 typedef struct TerraceReader TerraceReader;
 
 /**
- * A store as it was at one moment, whatever is written meanwhile. Kept for long, it keeps space
+ * A store as it was at one moment; later writes do not change it. Kept for long, it keeps space
  * from being freed.
  */
 typedef struct TerraceSnapshot TerraceSnapshot;
@@ -334,14 +411,14 @@ typedef struct TerraceSnapshot TerraceSnapshot;
 typedef struct TerraceStore TerraceStore;
 
 /**
- * Reads of one moment, and writes that its commit applies together, if nothing that was read has
- * been written since. Other threads are not held up.
+ * Reads at one moment, and writes that its commit applies together, if no key that was read has
+ * been written since. Other threads do not wait for it.
  */
 typedef struct TerraceTransaction TerraceTransaction;
 
 /**
- * Walks the keys of a range from both ends, as a transaction sees them. It stands on the entry
- * that it went to last, or nowhere. Kept for long, it keeps space from being freed.
+ * Walks the keys of a range from both ends, as a transaction sees them. It stands on the last
+ * entry that it moved to, or on none. Kept for long, it keeps space from being freed.
  */
 typedef struct TerraceTransactionScan TerraceTransactionScan;
 
@@ -367,10 +444,81 @@ typedef struct {
    */
   const uint8_t *data;
   /**
-   * How many bytes there are.
+   * Number of bytes.
    */
   size_t len;
 } TerraceSlice;
+
+/**
+ * Says whether compactions keep the value of a key: 0 for a value that goes.
+ *
+ * A compaction asks about the newest value of each key in the tables that it merges, and keeps all
+ * values that a snapshot may see. The function is called from several threads at once, in no
+ * order, and may be asked about the same value again. It should give the same answer each time,
+ * and be quick. It must not call the store, nor leave by `longjmp` or an exception.
+ */
+typedef uint32_t (*TerraceKeep)(void *data, TerraceSlice key, TerraceSlice value);
+
+/**
+ * A pointer of the program for its functions, and how it is given back.
+ */
+typedef struct {
+  /**
+   * The first argument of each call of the function; may be null. Threads of the library use it
+   * at the same time.
+   */
+  void *data;
+  /**
+   * Called once with `data`, by any thread, after the last call of the function; null for
+   * nothing to do.
+   */
+  void (*destroy)(void *data);
+} TerraceUserData;
+
+/**
+ * Something that happened. A number that the kind does not name is 0.
+ */
+typedef struct {
+  /**
+   * A `TerraceEventKind`.
+   */
+  uint32_t kind;
+  /**
+   * The level of the newest input of a compaction.
+   */
+  uint32_t from_level;
+  /**
+   * The level of the oldest output of a compaction.
+   */
+  uint32_t to_level;
+  /**
+   * A reserved number, 0.
+   */
+  uint32_t reserved;
+  /**
+   * Nanoseconds that it took.
+   */
+  uint64_t nanos;
+  /**
+   * Bytes; see the kind.
+   */
+  uint64_t bytes;
+  /**
+   * Bytes that puts can still bring.
+   */
+  uint64_t room;
+  /**
+   * The event for people, in UTF-8, valid during the call.
+   */
+  TerraceSlice text;
+} TerraceEvent;
+
+/**
+ * Told of an event, by the thread to which it happened: one of the store, or one of the program in
+ * a call of the store. Several threads may call at once. It should return soon, because the job or
+ * the call waits for it. It must not call the store, nor leave by `longjmp` or an exception.
+ */
+typedef void (*TerraceNotice)(void *data, const TerraceEvent *event);
 
 /**
  * Options of a store or a file system. Set all fields to 0 first: 0 means the default everywhere.
@@ -386,39 +534,53 @@ typedef struct {
    */
   uint32_t unsynced;
   /**
-   * A `TerraceDurability`: that of writes that do not say. Of stores only.
+   * A `TerraceDurability`, for writes with the default one. Only for stores.
    */
   uint32_t durability;
   /**
-   * Below so many free zones, in percent, at most a tenth of the bytes of zones in use is to be
-   * garbage. With more, reclaim moves more bytes, and fewer are dead while it is not full.
-   * At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Of file systems
-   * only.
+   * Percentage of free zones below which reclaim keeps garbage at or below a tenth of the bytes
+   * of zones in use. Larger: reclaim moves more bytes, and fewer bytes are dead before the drive
+   * is full. At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Only for
+   * file systems.
    */
   uint32_t reclaim_below;
   /**
-   * Bytes of memory of a store; 0 for what fits its size, 320 MiB at most. Of stores only.
+   * Bytes of memory of a store; 0 for an amount that fits its size, at most 320 MiB. Only for
+   * stores.
    */
   uint64_t memory;
   /**
-   * The size of memtables in bytes; 0 for what fits the size of the store. Of stores only.
+   * Size of memtables in bytes; 0 for one that fits the size of the store. Only for stores.
    */
   uint64_t memtable_size;
   /**
-   * Bytes of memory for blocks that were written to files, where the device is a drive.
+   * Bytes of memory for blocks that were written to files, if the device is a drive.
    */
   uint64_t file_cache;
   /**
-   * Not 0: other processes can look at the store while it is open for writing, through a socket
-   * at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Of
-   * stores only.
+   * Not 0: other processes can inspect the store while it is open for writing, through a socket
+   * at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Only
+   * for stores.
    */
   uint32_t live;
   /**
    * Not 0: the store has counters (`terrace_add`). Their operator is the store's merge operator,
-   * and its name is remembered by the store. Of stores only.
+   * and the store remembers its name. Only for stores.
    */
   uint32_t counters;
+  /**
+   * Bytes of keys and values that compactions go through in a second at most, while no writer
+   * waits for them and space is not short; 0 for no limit. Of stores only.
+   */
+  uint64_t compaction_rate;
+  /**
+   * The merge operator of the store, or null. Not to be given with `counters`. Of stores only.
+   */
+  const TerraceMergeOperator *merge_operator;
+  /**
+   * The filters of values for this opening, or null. Of stores only.
+   */
+  const TerraceCompactionFilters *compaction_filters;
 } TerraceOptions;
 
 /**
@@ -430,12 +592,12 @@ typedef struct {
    */
   uint32_t kind;
   /**
-   * Expected lifetime: files of one number are placed together. 1 for the shortest, up to 200;
-   * 0 where nothing is known.
+   * Expected lifetime: files of one number are placed together. 1 for the shortest, up to 200; 0
+   * if it is not known.
    */
   uint32_t lifetime;
   /**
-   * The largest size that it can reach, where that is known; else 0.
+   * The largest size that it can reach, if that is known; else 0.
    */
   uint64_t size;
   /**
@@ -444,8 +606,9 @@ typedef struct {
   uint64_t modified;
   /**
    * On a full drive, a few zones are left to files without which no space can be freed. 0 for a
-   * file that must leave them all; 1 for one that may use some, as the output of a job that
-   * frees space; 2 for one that may use most of the rest, as what that job itself waits for.
+   * file that must leave them all; 1 for one that may use some, for example the output of a job
+   * that frees space; 2 for one that may use most of the rest, for example a file that such a
+   * job waits for.
    */
   uint32_t urgent;
   /**
@@ -455,7 +618,7 @@ typedef struct {
 } TerraceFileOptions;
 
 /**
- * Knowledge of one file.
+ * Information about one file.
  */
 typedef struct {
   /**
@@ -467,11 +630,11 @@ typedef struct {
    */
   uint64_t size;
   /**
-   * The time of modification that was given last.
+   * The last given time of modification.
    */
   uint64_t modified;
   /**
-   * How many names it has.
+   * Number of its names.
    */
   uint32_t links;
   /**
@@ -483,7 +646,7 @@ typedef struct {
    */
   uint32_t kind;
   /**
-   * Its expected lifetime; 0 if nothing is known.
+   * Its expected lifetime; 0 if it is not known.
    */
   uint32_t lifetime;
 } TerraceFileInfo;
@@ -497,7 +660,7 @@ typedef struct {
    */
   uint64_t capacity;
   /**
-   * Bytes that can be written before anything has to be reclaimed.
+   * Bytes that can be written without reclaim.
    */
   uint64_t free;
   /**
@@ -505,11 +668,11 @@ typedef struct {
    */
   uint64_t live;
   /**
-   * Bytes that nothing refers to and that come back with reclaim.
+   * Bytes that nothing refers to and that reclaim frees.
    */
   uint64_t dead;
   /**
-   * Bytes that are there for new data.
+   * Bytes available to new data.
    */
   uint64_t available;
 } TerraceSpace;
@@ -540,7 +703,7 @@ typedef struct {
    */
   uint32_t reserved;
   /**
-   * The size of a zone, or of a track, in bytes; 0 for what is usual on a drive of this size.
+   * The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
    */
   uint64_t unit_size;
   /**
@@ -550,11 +713,40 @@ typedef struct {
 } TerraceShape;
 
 /**
- * Some of a drive's zones, and what their bytes are.
+ * The key of operands that are combined.
  */
 typedef struct {
   /**
-   * How many zones.
+   * The name of its key space.
+   */
+  TerraceSlice key_space;
+  /**
+   * The key.
+   */
+  TerraceSlice key;
+} TerraceMergeKey;
+
+/**
+ * Combines an older value or operand of a key with the next newer operand. `older.data` is null if
+ * there is nothing older. The combination is appended to `result`. Returns 0, or anything else to
+ * refuse; then `result` may have the reason, as text.
+ *
+ * It must be *associative*: the library groups operands as it likes, and keeps their order. It is
+ * called from several threads at once, and more than once for the same operands. It must not call
+ * the store, nor leave by `longjmp` or an exception.
+ */
+typedef uint32_t (*TerraceMerge)(void *data,
+                                 const TerraceMergeKey *key,
+                                 TerraceSlice older,
+                                 TerraceSlice newer,
+                                 TerraceOutput *result);
+
+/**
+ * Some of a drive's zones, with the uses of their bytes.
+ */
+typedef struct {
+  /**
+   * Number of zones.
    */
   uint64_t zones;
   /**
@@ -572,12 +764,12 @@ typedef struct {
 } TerracePart;
 
 /**
- * Zones by what happens to them. Each zone is in one part, but for those of the journal and the
- * superblock, and for failed ones, which are in none. All is 0 where there are no zones.
+ * Zones by their use. Each zone is in one part, except those of the journal and the superblock,
+ * and failed ones, which are in none. All is 0 if there are no zones.
  */
 typedef struct {
   /**
-   * Zones without room that nobody writes to.
+   * Zones without room and without a writer.
    */
   TerracePart full;
   /**
@@ -585,7 +777,7 @@ typedef struct {
    */
   TerracePart writing;
   /**
-   * Zones with room that nobody writes to now.
+   * Zones with room and without a writer.
    */
   TerracePart resting;
   /**
@@ -593,7 +785,7 @@ typedef struct {
    */
   TerracePart emptying;
   /**
-   * Zones that hold nothing.
+   * Empty zones.
    */
   TerracePart free;
 } TerraceParts;
@@ -601,7 +793,7 @@ typedef struct {
 /**
  * Memory that is lent to a call, which fills it.
  *
- * `data` must point to `len` bytes that nobody else uses until the call returns.
+ * `data` must point to `len` bytes that no other code uses until the call returns.
  */
 typedef struct {
   /**
@@ -609,22 +801,22 @@ typedef struct {
    */
   uint8_t *data;
   /**
-   * How many bytes there are.
+   * Number of bytes.
    */
   size_t len;
 } TerraceBuffer;
 
 /**
- * How a store makes its tables. In a change, 0 leaves an option as it is; a store that is asked
- * has 0 in none.
+ * The options that shape a store's tables. In a change, 0 leaves an option unchanged; the options
+ * of a store have no 0.
  */
 typedef struct {
   /**
-   * A `TerraceCompression`: of all levels of tables but the last.
+   * A `TerraceCompression`, for all levels of tables except the last.
    */
   uint32_t compression;
   /**
-   * A `TerraceCompression`: of the last level, which holds most of the data. To be given if and
+   * A `TerraceCompression`, for the last level, which holds most of the data. To be given if and
    * only if `compression` is.
    */
   uint32_t compression_last;
@@ -634,7 +826,7 @@ typedef struct {
    */
   uint32_t filter_bits;
   /**
-   * Bytes of the blocks that tables are read by, at most 1 MiB.
+   * Bytes of the blocks in which tables are read, at most 1 MiB.
    */
   uint32_t block_size;
   /**
@@ -677,16 +869,16 @@ typedef struct {
    */
   uint64_t zones_finished;
   /**
-   * How often the journal was rolled into a snapshot.
+   * Number of times that the journal was replaced by a snapshot.
    */
   uint64_t journal_rolls;
   /**
-   * Bytes that reclaim has written: copies of data that was in its way.
+   * Bytes that reclaim has written: copies of data in zones that it emptied.
    */
   uint64_t reclaim_bytes;
   /**
-   * Bytes that reclaim has moved in vain: their file was deleted before as much was written as
-   * was free when they were moved.
+   * Bytes that reclaim has moved for nothing: their file was deleted before new data had filled
+   * the space that was free at the time of the move.
    */
   uint64_t reclaim_vain_bytes;
 } TerraceTraffic;
@@ -696,7 +888,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a batch that writes nothing yet. To be freed by `terrace_batch_free`.
+ * Makes an empty batch. To be freed by `terrace_batch_free`.
  */
 TerraceCode terrace_batch_new(TerraceBatch **batch);
 
@@ -716,8 +908,8 @@ TerraceCode terrace_batch_delete(TerraceBatch *batch,
                                  TerraceSlice key);
 
 /**
- * Adds the removal of all keys from `start` to `end`, which is not one of them. An end that is
- * `terrace_none()` is open.
+ * Adds the removal of all keys from `start` up to, and without, `end`. With `terrace_none()` as
+ * `end`, the range is open.
  */
 TerraceCode terrace_batch_delete_range(TerraceBatch *batch,
                                        const TerraceKeySpace *space,
@@ -735,6 +927,26 @@ TerraceCode terrace_batch_clear(TerraceBatch *batch);
 void terrace_batch_free(TerraceBatch *batch);
 
 /**
+ * Makes a set of filters, without one. To be freed by `terrace_compaction_filters_free`.
+ */
+TerraceCode terrace_compaction_filters_new(TerraceCompactionFilters **filters);
+
+/**
+ * Sets the filter of a key space, which need not be there yet, in place of the one that it had.
+ * The user data is taken over if the call succeeds, and destroyed when the filters were freed, or
+ * the key space got another one, and all stores with the filter are closed.
+ */
+TerraceCode terrace_compaction_filters_set(TerraceCompactionFilters *filters,
+                                           TerraceSlice key_space,
+                                           TerraceKeep keep,
+                                           TerraceUserData data);
+
+/**
+ * Frees a set of filters; stores that are open keep them. Null is ignored.
+ */
+void terrace_compaction_filters_free(TerraceCompactionFilters *filters);
+
+/**
  * Adds to the number under a key, without reading it; a key without a value counts from 0.
  * `TERRACE_CODE_OPTION` if the store was opened without `counters`. `durability` is a
  * `TerraceDurability`.
@@ -745,7 +957,7 @@ TerraceCode terrace_add(const TerraceKeySpace *space,
                         uint32_t durability);
 
 /**
- * Adds an addition to a batch, as by `terrace_add`.
+ * Adds an addition to a batch; see `terrace_add`.
  */
 TerraceCode terrace_batch_add(TerraceBatch *batch,
                               const TerraceKeySpace *space,
@@ -753,7 +965,7 @@ TerraceCode terrace_batch_add(TerraceBatch *batch,
                               int64_t amount);
 
 /**
- * Adds to the number under a key, as by `terrace_add`, when the transaction is committed. The key
+ * Adds to the number under a key when the transaction is committed; see `terrace_add`. The key
  * does not count as read.
  */
 TerraceCode terrace_transaction_add(const TerraceTransaction *transaction,
@@ -762,13 +974,13 @@ TerraceCode terrace_transaction_add(const TerraceTransaction *transaction,
                                     int64_t amount);
 
 /**
- * The number that a value is. `TERRACE_CODE_INVALID` if it is none: it has not 8 bytes.
+ * The number of a value. `TERRACE_CODE_INVALID` if the value does not have 8 bytes.
  */
 TerraceCode terrace_number(TerraceSlice value, int64_t *number);
 
 /**
- * Makes a cursor over the keys from `start` to `end`, which is not one of them. An end that is
- * `terrace_none()` is open. To be freed by `terrace_cursor_free`.
+ * Makes a cursor over the keys from `start` up to, and without, `end`. With `terrace_none()` as
+ * `end`, the range is open. To be freed by `terrace_cursor_free`.
  */
 TerraceCode terrace_cursor_open(const TerraceKeySpace *space,
                                 TerraceSlice start,
@@ -791,17 +1003,17 @@ TerraceCode terrace_cursor_last(TerraceCursor *cursor);
 TerraceCode terrace_cursor_seek(TerraceCursor *cursor, TerraceSlice key);
 
 /**
- * Moves to the last key of the range that is not behind `key`, if there is one.
+ * Moves to the last key of the range that is not after `key`, if there is one.
  */
 TerraceCode terrace_cursor_seek_back(TerraceCursor *cursor, TerraceSlice key);
 
 /**
- * Moves to the next key; from nowhere, to the first.
+ * Moves to the next key; from no key, to the first.
  */
 TerraceCode terrace_cursor_next(TerraceCursor *cursor);
 
 /**
- * Moves to the key before; from nowhere, to the last.
+ * Moves to the key before; from no key, to the last.
  */
 TerraceCode terrace_cursor_prev(TerraceCursor *cursor);
 
@@ -811,14 +1023,13 @@ TerraceCode terrace_cursor_prev(TerraceCursor *cursor);
 uint32_t terrace_cursor_on_key(const TerraceCursor *cursor);
 
 /**
- * The key that the cursor stands on, valid until it moves or is freed; no slice if it stands
- * nowhere.
+ * The key that the cursor stands on, valid until it moves or is freed; no slice if it stands on
+ * none.
  */
 TerraceSlice terrace_cursor_key(const TerraceCursor *cursor);
 
 /**
- * The value that the cursor stands on, valid until it moves or is freed; no slice if it stands
- * nowhere.
+ * The value of the cursor's key, valid until it moves or is freed; no slice if it stands on none.
  */
 TerraceSlice terrace_cursor_value(const TerraceCursor *cursor);
 
@@ -828,8 +1039,17 @@ TerraceSlice terrace_cursor_value(const TerraceCursor *cursor);
 void terrace_cursor_free(TerraceCursor *cursor);
 
 /**
- * The date after so many milliseconds from now, in milliseconds since the beginning of 1970
- * (UTC), by the clock of the machine: the expiry of an entry that is to live for that time.
+ * From now on calls a function with each event of a store, until the store is closed. The user
+ * data is taken over if the call succeeds, and destroyed when the store is closed and its last
+ * handle is freed.
+ */
+TerraceCode terrace_store_listen(const TerraceStore *store,
+                                 TerraceNotice notice,
+                                 TerraceUserData data);
+
+/**
+ * The date `milliseconds` from now, in milliseconds since the beginning of 1970 (UTC), by the
+ * clock of the machine: the expiry of an entry that is to live for that time.
  */
 uint64_t terrace_date_after(uint64_t milliseconds);
 
@@ -844,7 +1064,7 @@ TerraceCode terrace_put_with_expiry(const TerraceKeySpace *space,
                                     uint32_t durability);
 
 /**
- * Adds a write of a value that expires, as by `terrace_put_with_expiry`.
+ * Adds a write of a value that expires; see `terrace_put_with_expiry`.
  */
 TerraceCode terrace_batch_put_with_expiry(TerraceBatch *batch,
                                           const TerraceKeySpace *space,
@@ -853,8 +1073,7 @@ TerraceCode terrace_batch_put_with_expiry(TerraceBatch *batch,
                                           uint64_t expiry);
 
 /**
- * Writes a value that expires, as by `terrace_put_with_expiry`, when the transaction is
- * committed.
+ * Writes a value that expires when the transaction is committed; see `terrace_put_with_expiry`.
  */
 TerraceCode terrace_transaction_put_with_expiry(const TerraceTransaction *transaction,
                                                 const TerraceKeySpace *space,
@@ -863,9 +1082,9 @@ TerraceCode terrace_transaction_put_with_expiry(const TerraceTransaction *transa
                                                 uint64_t expiry);
 
 /**
- * The message of the last call of this thread that failed, in UTF-8 and ended by a zero byte. It
- * says what was expected, what was found and where. Empty if none has failed. Valid until the next
- * call of this thread that fails, and not to be freed.
+ * The message of the last failed call of this thread, in UTF-8 and ended by a zero byte. It has
+ * the value expected, the value found, and the place. Empty if no call has failed. Valid until the
+ * next failed call of this thread, and not to be freed.
  */
 const char *terrace_error_message(void);
 
@@ -877,14 +1096,14 @@ TerraceCode terrace_fs_open(TerraceSlice path, const TerraceOptions *options, Te
 
 /**
  * Unmounts the file system and frees the handle. Everything that was synced or finished is
- * durable. Writers and readers that are left fail from then on, and are still to be freed. Null is
+ * durable. Remaining writers and readers fail from then on, and are still to be freed. Null is
  * ignored.
  */
 TerraceCode terrace_fs_close(TerraceFs *fs);
 
 /**
- * Makes an empty file of this name, durably, in the place of a file that has the name. `options`
- * may be null. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
+ * Makes an empty file of this name, durably, and replaces a file that has the name. `options` may
+ * be null. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
  */
 TerraceCode terrace_fs_create(const TerraceFs *fs,
                               TerraceSlice name,
@@ -892,45 +1111,44 @@ TerraceCode terrace_fs_create(const TerraceFs *fs,
                               TerraceWriter **writer);
 
 /**
- * Opens a file for further appends, after what it has. A file that is not finished goes on as it
- * is. Of one that is finished a copy is made, which takes all its names, when the first bytes are
- * appended. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
+ * Opens a file for further appends, at its end. An unfinished file goes on. A finished one is
+ * copied when the first bytes are appended, and the copy takes all its names. To be freed by
+ * `terrace_writer_finish` or `terrace_writer_close`.
  */
 TerraceCode terrace_fs_append_to(const TerraceFs *fs, TerraceSlice name, TerraceWriter **writer);
 
 /**
  * Cuts a file without a writer to its first `size` bytes, durably, under all its names. It is
- * finished then. Nothing is copied. Whole blocks of the rest come free; those of a log do so with
- * its last name.
+ * finished then. Nothing is copied. Whole blocks after the cut are freed; those of a log are freed
+ * with its last name.
  */
 TerraceCode terrace_fs_truncate(const TerraceFs *fs, TerraceSlice name, uint64_t size);
 
 /**
- * Tells what is known of a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info`
- * may be null.
+ * Information about a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info` may be
+ * null.
  */
 TerraceCode terrace_fs_stat(const TerraceFs *fs, TerraceSlice name, TerraceFileInfo *info);
 
 /**
- * Says anew how long a file is expected to live, durably. Its bytes stay where they are.
+ * Changes the expected lifetime of a file, durably. Its bytes stay in place.
  */
 TerraceCode terrace_fs_set_lifetime(const TerraceFs *fs, TerraceSlice name, uint32_t lifetime);
 
 /**
- * Tells in `*bytes` how long all logs and clients' files of a lifetime are together. Each file
- * counts once, however many names it has; tables do not count.
+ * Stores in `*bytes` the size of all logs and clients' files of a lifetime together. Each file
+ * counts once, with any number of names; tables do not count.
  */
 TerraceCode terrace_fs_bytes_of_lifetime(const TerraceFs *fs, uint32_t lifetime, uint64_t *bytes);
 
 /**
- * Gives the file of name `from` the name `to` instead, durably. A file that had that name loses
- * it.
+ * Renames a file, durably. A file that has the name `to` loses it.
  */
 TerraceCode terrace_fs_rename(const TerraceFs *fs, TerraceSlice from, TerraceSlice to);
 
 /**
- * Gives all names that begin with `from` the beginning `to` instead, durably and all at once, as
- * the rename of a directory does. Nothing happens if there are none.
+ * Renames all files whose names begin with `from`: `to` replaces that prefix, durably and all at
+ * once, like the rename of a directory. No effect if there are none.
  */
 TerraceCode terrace_fs_rename_all(const TerraceFs *fs, TerraceSlice from, TerraceSlice to);
 
@@ -940,17 +1158,17 @@ TerraceCode terrace_fs_rename_all(const TerraceFs *fs, TerraceSlice from, Terrac
 TerraceCode terrace_fs_link(const TerraceFs *fs, TerraceSlice name, TerraceSlice further);
 
 /**
- * Takes a name away, durably. The file goes with its last name; readers that are open go on.
+ * Removes a name, durably. The file is deleted with its last name; open readers go on.
  */
 TerraceCode terrace_fs_remove(const TerraceFs *fs, TerraceSlice name);
 
 /**
- * Tells how the space is used.
+ * Use of the space.
  */
 TerraceCode terrace_fs_space(const TerraceFs *fs, TerraceSpace *space);
 
 /**
- * Makes the image of an empty drive in a sparse file of this name, which must not be there yet.
+ * Makes the image of an empty drive in a sparse file of this name, which must not exist yet.
  */
 TerraceCode terrace_image_create(TerraceSlice path, const TerraceShape *shape);
 
@@ -965,9 +1183,8 @@ TerraceCode terrace_format(TerraceSlice path);
 TerraceCode terrace_ingest_begin(const TerraceStore *store, TerraceIngest **ingest);
 
 /**
- * Adds a key, which must lie behind all others of its key space, and its key space must not have
- * been made before that of the last one. `TERRACE_CODE_OUT_OF_ORDER` leaves this key out and
- * nothing else.
+ * Adds a key, which must come after all others of its key space; its key space must not be older
+ * than that of the last key. `TERRACE_CODE_OUT_OF_ORDER` leaves out only this key.
  */
 TerraceCode terrace_ingest_put(TerraceIngest *ingest,
                                const TerraceKeySpace *space,
@@ -981,18 +1198,27 @@ TerraceCode terrace_ingest_put(TerraceIngest *ingest,
 TerraceCode terrace_ingest_finish(TerraceIngest *ingest);
 
 /**
- * Gives an ingest up; nothing of it is there. Null is ignored.
+ * Cancels an ingest, which leaves no trace. Null is ignored.
  */
 void terrace_ingest_free(TerraceIngest *ingest);
 
 /**
- * Copies everything that is in a store now into a directory that is empty or not there, while
- * writes go on. The copy is a store of its own.
+ * Copies the current state of a store into a directory that is empty or does not exist, while
+ * writes go on. The copy is an independent store.
  */
 TerraceCode terrace_store_checkpoint(const TerraceStore *store, TerraceSlice directory);
 
 /**
- * Opens the key space of this name. `create`: not 0 to make it if there is none. To be freed by
+ * Makes a directory a backup of a store, while writes go on. The directory is empty or does not
+ * exist, or it has an earlier backup of this store: then only new tables are copied, and the new
+ * backup replaces the earlier one at the end. After an error before that, the earlier backup is as
+ * it was. A backup that was opened for writing is an ordinary store, which is refused with
+ * `TARGET_NOT_EMPTY`, as is every other store that is not empty.
+ */
+TerraceCode terrace_store_backup(const TerraceStore *store, TerraceSlice directory);
+
+/**
+ * Opens the key space of this name. `create`: not 0 to create it if there is none. To be freed by
  * `terrace_key_space_free`.
  */
 TerraceCode terrace_key_space_open(const TerraceStore *store,
@@ -1001,7 +1227,7 @@ TerraceCode terrace_key_space_open(const TerraceStore *store,
                                    TerraceKeySpace **space);
 
 /**
- * Drops the key space of this name and everything in it.
+ * Drops the key space of this name and all its entries.
  */
 TerraceCode terrace_key_space_drop(const TerraceStore *store, TerraceSlice name);
 
@@ -1016,13 +1242,13 @@ void terrace_key_space_free(TerraceKeySpace *space);
 TerraceCode terrace_fs_list(const TerraceFs *fs, TerraceSlice prefix, TerraceListing **listing);
 
 /**
- * How many files are listed; 0 for null.
+ * Number of listed files; 0 for null.
  */
 size_t terrace_listing_len(const TerraceListing *listing);
 
 /**
- * The name of a file of the list, valid until the list is freed; no slice beyond its end. What is
- * known of the file is written to `*info`, which may be null.
+ * The name of a file of the list, valid until the list is freed; no slice beyond its end.
+ * Information about the file is written to `*info`, which may be null.
  */
 TerraceSlice terrace_listing_at(const TerraceListing *listing, size_t index, TerraceFileInfo *info);
 
@@ -1032,13 +1258,61 @@ TerraceSlice terrace_listing_at(const TerraceListing *listing, size_t index, Ter
 void terrace_listing_free(TerraceListing *listing);
 
 /**
- * Tells what the zones are used for. Takes as long as there are many of them.
+ * Makes a merge operator of a function. `name`: 1 to 255 bytes of UTF-8, which a store remembers
+ * from the first operand on; an operator that combines in another way needs another name. The user
+ * data is taken over if the call succeeds, and destroyed when the operator was freed and all
+ * stores with it are closed. To be freed by `terrace_merge_operator_free`.
+ */
+TerraceCode terrace_merge_operator_new(TerraceSlice name,
+                                       TerraceMerge merge,
+                                       TerraceUserData data,
+                                       TerraceMergeOperator **merge_operator);
+
+/**
+ * Frees the handle of a merge operator; stores that are open keep the operator. Null is ignored.
+ */
+void terrace_merge_operator_free(TerraceMergeOperator *merge_operator);
+
+/**
+ * Appends bytes to the output of a function of the program.
+ */
+TerraceCode terrace_output_append(TerraceOutput *output, TerraceSlice bytes);
+
+/**
+ * Writes an operand under a key, without reading it: reads combine it with the value by the
+ * store's merge operator. `TERRACE_CODE_OPTION` if the store was opened without one. `durability`
+ * is a `TerraceDurability`.
+ */
+TerraceCode terrace_merge(const TerraceKeySpace *space,
+                          TerraceSlice key,
+                          TerraceSlice operand,
+                          uint32_t durability);
+
+/**
+ * Adds an operand to a batch, as by `terrace_merge`.
+ */
+TerraceCode terrace_batch_merge(TerraceBatch *batch,
+                                const TerraceKeySpace *space,
+                                TerraceSlice key,
+                                TerraceSlice operand);
+
+/**
+ * Writes an operand under a key, as by `terrace_merge`, when the transaction is committed. The key
+ * does not count as read.
+ */
+TerraceCode terrace_transaction_merge(const TerraceTransaction *transaction,
+                                      const TerraceKeySpace *space,
+                                      TerraceSlice key,
+                                      TerraceSlice operand);
+
+/**
+ * Reads the uses of the zones. The time grows with their number.
  */
 TerraceCode terrace_fs_parts(const TerraceFs *fs, TerraceParts *parts);
 
 /**
- * Begins to read at most `len` bytes from `offset` on, fewer at the end of the file, and returns
- * before they are there, if the device has a queue. A failure of the read is told by the wait. To
+ * Begins to read at most `len` bytes from `offset` on, fewer at the end of the file. If the device
+ * has a queue, the call returns before they are read. The wait returns a failure of the read. To
  * be freed by `terrace_pending_read_wait` or `terrace_pending_read_drop`.
  */
 TerraceCode terrace_reader_submit(const TerraceReader *reader,
@@ -1047,13 +1321,13 @@ TerraceCode terrace_reader_submit(const TerraceReader *reader,
                                   TerracePendingRead **read);
 
 /**
- * Waits for a read, copies its bytes to the start of `into`, says in `*count` how many there were,
- * and frees the handle, be it with an error. `into` must have room for them.
+ * Waits for a read, copies its bytes to the start of `into`, stores their number in `*count`, and
+ * frees the handle, also after an error. `into` must have room for them.
  */
 TerraceCode terrace_pending_read_wait(TerracePendingRead *read, TerraceBuffer into, size_t *count);
 
 /**
- * Frees a read whose bytes nobody needs. It may wait for the device. Null is ignored.
+ * Frees a read whose bytes are not needed. It may wait for the device. Null is ignored.
  */
 void terrace_pending_read_drop(TerracePendingRead *read);
 
@@ -1063,8 +1337,8 @@ void terrace_pending_read_drop(TerracePendingRead *read);
 TerraceCode terrace_fs_read(const TerraceFs *fs, TerraceSlice name, TerraceReader **reader);
 
 /**
- * Reads bytes from `offset` on, until the buffer is full or the file ends, and says in `*read` how
- * many there were: 0 at the end of the file and beyond.
+ * Reads bytes from `offset` on, until the buffer is full or the file ends, and stores their number
+ * in `*read`: 0 at the end of the file and beyond.
  */
 TerraceCode terrace_reader_read_at(const TerraceReader *reader,
                                    uint64_t offset,
@@ -1072,7 +1346,7 @@ TerraceCode terrace_reader_read_at(const TerraceReader *reader,
                                    size_t *read);
 
 /**
- * How many bytes the file has now; 0 for null.
+ * Current size of the file in bytes; 0 for null.
  */
 uint64_t terrace_reader_size(const TerraceReader *reader);
 
@@ -1096,8 +1370,8 @@ TerraceCode terrace_snapshot_get(const TerraceSnapshot *snapshot,
                                  TerraceValue **value);
 
 /**
- * Makes a cursor over the keys from `start` to `end`, which is not one of them, as they were. An
- * end that is `terrace_none()` is open. To be freed by `terrace_cursor_free`.
+ * Makes a cursor over the keys from `start` up to, and without, `end`, at that moment. With
+ * `terrace_none()` as `end`, the range is open. To be freed by `terrace_cursor_free`.
  */
 TerraceCode terrace_snapshot_cursor(const TerraceSnapshot *snapshot,
                                     const TerraceKeySpace *space,
@@ -1120,9 +1394,8 @@ TerraceCode terrace_store_open(TerraceSlice path,
                                TerraceStore **store);
 
 /**
- * Makes everything durable, closes the store and frees the handle, be it with an error. Cursors
- * and key spaces that are left return `TERRACE_CODE_CLOSED`, and are still to be freed. Null is
- * ignored.
+ * Makes everything durable, closes the store and frees the handle, also after an error. Remaining
+ * cursors and key spaces return `TERRACE_CODE_CLOSED`, and are still to be freed. Null is ignored.
  */
 TerraceCode terrace_store_close(TerraceStore *store);
 
@@ -1140,13 +1413,13 @@ TerraceCode terrace_put(const TerraceKeySpace *space,
                         uint32_t durability);
 
 /**
- * Removes the value under a key; nothing happens if there is none.
+ * Removes a key; no effect if it has no value.
  */
 TerraceCode terrace_delete(const TerraceKeySpace *space, TerraceSlice key, uint32_t durability);
 
 /**
- * Removes all keys from `start` to `end`, which is not one of them, by one write. An end that is
- * `terrace_none()` is open.
+ * Removes all keys from `start` up to, and without, `end`, by one write. With `terrace_none()` as
+ * `end`, the range is open.
  */
 TerraceCode terrace_delete_range(const TerraceKeySpace *space,
                                  TerraceSlice start,
@@ -1160,8 +1433,8 @@ TerraceCode terrace_delete_range(const TerraceKeySpace *space,
 TerraceCode terrace_get(const TerraceKeySpace *space, TerraceSlice key, TerraceValue **value);
 
 /**
- * Says whether anything is under the keys from `start` to `end`, which is not one of them:
- * `*exists` is 1 or 0. An end that is `terrace_none()` is open. Mostly known without reading data.
+ * Stores in `*exists` whether there is a key from `start` up to, and without, `end`: 1 or 0. With
+ * `terrace_none()` as `end`, the range is open. Mostly known without reading data.
  */
 TerraceCode terrace_range_exists(const TerraceKeySpace *space,
                                  TerraceSlice start,
@@ -1169,9 +1442,9 @@ TerraceCode terrace_range_exists(const TerraceKeySpace *space,
                                  uint32_t *exists);
 
 /**
- * Tells about how many bytes tables hold for the keys from `start` to `end`, which is not one of
- * them, as they are stored. An end that is `terrace_none()` is open. Entries that are only in
- * memory and log do not count.
+ * The approximate bytes of tables, as stored, for the keys from `start` up to, and without, `end`.
+ * With `terrace_none()` as `end`, the range is open. Entries that are only in memory and log do
+ * not count.
  */
 TerraceCode terrace_range_size(const TerraceKeySpace *space,
                                TerraceSlice start,
@@ -1179,47 +1452,53 @@ TerraceCode terrace_range_size(const TerraceKeySpace *space,
                                uint64_t *bytes);
 
 /**
- * Applies the writes of a batch together or not at all. The batch stays as it is.
+ * Applies the writes of a batch together or not at all. The batch does not change.
  */
 TerraceCode terrace_write(const TerraceStore *store,
                           const TerraceBatch *batch,
                           uint32_t durability);
 
 /**
- * Makes everything that was written so far durable.
+ * Makes all earlier writes durable.
  */
 TerraceCode terrace_store_sync(const TerraceStore *store);
 
 /**
- * Writes everything that is only in memory and log into tables, and waits for it.
+ * Writes all entries that are only in memory and log into tables, and waits for it.
  */
 TerraceCode terrace_store_flush(const TerraceStore *store);
 
 /**
- * Tells how the store makes its tables: the remembered values, and the defaults of those that were
- * never stated.
+ * Merges the tables with keys from `start` to `end`, which is not one of them, until no key is in
+ * several runs, and waits for it. An end that is `terrace_none()` is open.
+ */
+TerraceCode terrace_compact(const TerraceKeySpace *space, TerraceSlice start, TerraceSlice end);
+
+/**
+ * Reads the options that shape the store's tables: the remembered values, and the defaults of
+ * those that were never stated.
  */
 TerraceCode terrace_store_table_options(const TerraceStore *store, TerraceTableOptions *options);
 
 /**
- * Changes how the store makes its tables, now and whenever it is opened again. The change is
- * durable when this returns. Tables that are there stay as they are until they are compacted.
+ * Changes the options that shape the store's tables, now and for later openings. The change is
+ * durable when this returns. Existing tables do not change until they are compacted.
  */
 TerraceCode terrace_store_set_table_options(const TerraceStore *store,
                                             const TerraceTableOptions *options);
 
 /**
- * Tells what was read from the medium and written to it.
+ * Reads the counts of reads and writes on the medium.
  */
 TerraceCode terrace_fs_traffic(const TerraceFs *fs, TerraceTraffic *traffic);
 
 /**
- * Puts `value` under a key if `expected` is under it. `expected` that is `terrace_none()` means
- * that nothing is there, and `value` that is `terrace_none()` that the key is to be deleted. No
- * other write of the key comes between the look and the write.
+ * Puts `value` under a key if the key has the value `expected`. `terrace_none()` as `expected`
+ * means no value, and `terrace_none()` as `value` deletes the key. No other write of the key comes
+ * between the read and the write.
  *
- * `*swapped` is 1 if it was written, else 0; then `*found` is the value that is there instead, to
- * be freed by `terrace_value_free`, or null if nothing is there. `found` may be null.
+ * `*swapped` is 1 if it was written, else 0; then `*found` is the current value, to be freed by
+ * `terrace_value_free`, or null if there is none. `found` may be null.
  */
 TerraceCode terrace_compare_and_swap(const TerraceKeySpace *space,
                                      TerraceSlice key,
@@ -1230,7 +1509,7 @@ TerraceCode terrace_compare_and_swap(const TerraceKeySpace *space,
                                      TerraceValue **found);
 
 /**
- * Begins a transaction, which reads what is there now. To be ended by `terrace_transaction_commit`
+ * Begins a transaction, which reads the current state. To be ended by `terrace_transaction_commit`
  * or `terrace_transaction_free`.
  */
 TerraceCode terrace_transaction_begin(const TerraceStore *store, TerraceTransaction **transaction);
@@ -1261,8 +1540,8 @@ TerraceCode terrace_transaction_delete(const TerraceTransaction *transaction,
                                        TerraceSlice key);
 
 /**
- * Removes all keys from `start` to `end`, which is not one of them, when the transaction is
- * committed. An end that is `terrace_none()` is open.
+ * Removes all keys from `start` up to, and without, `end` when the transaction is committed. With
+ * `terrace_none()` as `end`, the range is open.
  */
 TerraceCode terrace_transaction_delete_range(const TerraceTransaction *transaction,
                                              const TerraceKeySpace *space,
@@ -1270,9 +1549,9 @@ TerraceCode terrace_transaction_delete_range(const TerraceTransaction *transacti
                                              TerraceSlice end);
 
 /**
- * Makes a scan of the keys from `start` to `end`, which is not one of them, as the transaction
- * sees them. An end that is `terrace_none()` is open. The part of the range that the scan has
- * passed counts as read, and while the scan is open, all of it. To be freed by
+ * Makes a scan of the keys from `start` up to, and without, `end`, as the transaction sees them.
+ * With `terrace_none()` as `end`, the range is open. The part of the range that the scan has
+ * passed counts as read; while the scan is open, all of it does. To be freed by
  * `terrace_transaction_scan_free`.
  */
 TerraceCode terrace_transaction_scan(const TerraceTransaction *transaction,
@@ -1282,24 +1561,24 @@ TerraceCode terrace_transaction_scan(const TerraceTransaction *transaction,
                                      TerraceTransactionScan **scan);
 
 /**
- * Applies the writes of a transaction, if nothing that it has read has been written since it
- * began. Otherwise applies none of them and returns `TERRACE_CODE_CONFLICT`: begin the transaction
- * again. Frees the handle in any case. `durability` is a `TerraceDurability`. Null is ignored.
+ * Applies the writes of a transaction, if no key that it has read has been written since it began.
+ * Otherwise applies none of them and returns `TERRACE_CODE_CONFLICT`: begin the transaction again.
+ * Frees the handle in any case. `durability` is a `TerraceDurability`. Null is ignored.
  */
 TerraceCode terrace_transaction_commit(TerraceTransaction *transaction, uint32_t durability);
 
 /**
- * Ends a transaction without writing anything. Null is ignored.
+ * Ends a transaction without a write. Null is ignored.
  */
 void terrace_transaction_free(TerraceTransaction *transaction);
 
 /**
- * Moves to the next key from the front that neither end has come to, if there is one.
+ * Moves to the next key from the front that neither end has reached, if there is one.
  */
 TerraceCode terrace_transaction_scan_next(TerraceTransactionScan *scan);
 
 /**
- * Moves to the next key from the back that neither end has come to, if there is one.
+ * Moves to the next key from the back that neither end has reached, if there is one.
  */
 TerraceCode terrace_transaction_scan_prev(TerraceTransactionScan *scan);
 
@@ -1309,14 +1588,13 @@ TerraceCode terrace_transaction_scan_prev(TerraceTransactionScan *scan);
 uint32_t terrace_transaction_scan_on_key(const TerraceTransactionScan *scan);
 
 /**
- * The key that the scan stands on, valid until it moves or is freed; no slice if it stands
- * nowhere.
+ * The key that the scan stands on, valid until it moves or is freed; no slice if it stands on
+ * none.
  */
 TerraceSlice terrace_transaction_scan_key(const TerraceTransactionScan *scan);
 
 /**
- * The value that the scan stands on, valid until it moves or is freed; no slice if it stands
- * nowhere.
+ * The value of the scan's key, valid until it moves or is freed; no slice if it stands on none.
  */
 TerraceSlice terrace_transaction_scan_value(const TerraceTransactionScan *scan);
 
@@ -1336,9 +1614,9 @@ TerraceSlice terrace_value_bytes(const TerraceValue *value);
 void terrace_value_free(TerraceValue *value);
 
 /**
- * Says anew, before the first append, how long the file is expected to live, and how urgent it is:
- * see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it
- * is finished elsewhere. For a file that was finished before, the call does nothing.
+ * Changes the expected lifetime and the urgency of the file, before the first append: see
+ * `TerraceFileOptions`. The lifetime of a log is durable at once; that of another file, when it is
+ * finished. For a file that was finished before, the call has no effect.
  */
 TerraceCode terrace_writer_place(TerraceWriter *writer, uint32_t lifetime, uint32_t urgent);
 
@@ -1348,38 +1626,38 @@ TerraceCode terrace_writer_place(TerraceWriter *writer, uint32_t lifetime, uint3
 TerraceCode terrace_writer_append(TerraceWriter *writer, TerraceSlice bytes);
 
 /**
- * Hands the appended bytes of a log to the medium without making them durable: they survive the
- * end of the process, but not a power cut. Does nothing for other files.
+ * Writes out the appended bytes of a log to the medium without making them durable: they survive
+ * the end of the process, but not a power cut. No effect for other files.
  */
 TerraceCode terrace_writer_write_out(TerraceWriter *writer);
 
 /**
- * Makes everything durable that was appended so far.
+ * Makes all appended bytes durable.
  */
 TerraceCode terrace_writer_sync(TerraceWriter *writer);
 
 /**
  * Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if
- * it is shorter. If that changes its length, the file is finished then; an append after that makes
- * a copy, as after `terrace_fs_append_to`.
+ * it is shorter. If that changes its length, the file is finished; a later append makes a copy, as
+ * after `terrace_fs_append_to`.
  */
 TerraceCode terrace_writer_truncate(TerraceWriter *writer, uint64_t size);
 
 /**
- * How many bytes the file has, those appended included; 0 for null.
+ * Bytes of the file, appended ones included; 0 for null.
  */
 uint64_t terrace_writer_size(const TerraceWriter *writer);
 
 /**
- * Makes everything durable, ends the file, which takes no more bytes, and frees the handle, be it
- * with an error. `modified` is its time of modification. `TERRACE_CODE_NOT_FOUND` if the file has
+ * Makes everything durable, ends the file, which takes no more bytes, and frees the handle, also
+ * after an error. `modified` is its time of modification. `TERRACE_CODE_NOT_FOUND` if the file has
  * been removed meanwhile. Null is ignored.
  */
 TerraceCode terrace_writer_finish(TerraceWriter *writer, uint64_t modified);
 
 /**
- * Frees the handle. The file stays as it is: what was synced is durable, the rest may be lost, and
- * it can be opened for further appends. Null is ignored.
+ * Frees the handle. The file stays: synced bytes are durable, other bytes may be lost, and it can
+ * be opened for further appends. Null is ignored.
  */
 void terrace_writer_close(TerraceWriter *writer);
 

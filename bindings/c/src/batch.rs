@@ -15,7 +15,7 @@ use crate::value::{clear, hand_over};
 /// may write to several of one store.
 pub struct TerraceBatch(pub(crate) Batch);
 
-/// Makes a batch that writes nothing yet. To be freed by `terrace_batch_free`.
+/// Makes an empty batch. To be freed by `terrace_batch_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_batch_new(
     batch: Option<&mut MaybeUninit<*mut TerraceBatch>>,
@@ -55,8 +55,8 @@ pub extern "C" fn terrace_batch_delete(
     })
 }
 
-/// Adds the removal of all keys from `start` to `end`, which is not one of them. An end that is
-/// `terrace_none()` is open.
+/// Adds the removal of all keys from `start` up to, and without, `end`. With `terrace_none()` as
+/// `end`, the range is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_batch_delete_range(
     batch: Option<&mut TerraceBatch>,

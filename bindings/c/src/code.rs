@@ -6,15 +6,15 @@ use terrace::ErrorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum TerraceCode {
-    /// The call has done its work.
+    /// The call succeeded.
     Ok = 0,
     /// Space is short. Reads still work, and deletes can use space that is kept for them.
     NoSpace = 1,
     /// The host's disk, on which the image or the directory lies, is full.
     HostFull = 2,
-    /// Bytes on the medium are not what was written.
+    /// Bytes on the medium differ from the written ones.
     Corruption = 3,
-    /// Written by a version of Terrace that this one does not understand.
+    /// A newer version of Terrace has written a form that this one does not know.
     Unsupported = 4,
     /// The store was last opened under a system that this version does not know.
     UnknownSystem = 5,
@@ -24,19 +24,19 @@ pub enum TerraceCode {
     TooLarge = 7,
     /// Sorted input is not in order.
     OutOfOrder = 8,
-    /// There is no such key space, or not any more.
+    /// The key space does not exist, or was dropped.
     UnknownKeySpace = 9,
     /// A key space of one opening was used with another.
     OtherStore = 10,
-    /// The target of a copy holds something.
+    /// The target of a copy is not empty.
     TargetNotEmpty = 11,
-    /// The store was opened for reading only.
+    /// The store was opened for reading.
     ReadOnly = 12,
     /// The store has been closed.
     Closed = 13,
     /// Another program, or another handle of this one, has it open.
     InUse = 14,
-    /// There is no such key, file, image or directory.
+    /// The key, file, image or directory does not exist.
     NotFound = 15,
     /// The request is impossible: a null handle, a name that is no UTF-8, a shape that no drive
     /// has, a file that is no image.
@@ -49,7 +49,7 @@ pub enum TerraceCode {
     Bug = 19,
     /// A file of this name exists already.
     Exists = 20,
-    /// A transaction was not committed, because another write has changed what it has read.
+    /// A transaction was not committed, because another write has changed a key that it has read.
     Conflict = 21,
 }
 
@@ -76,7 +76,7 @@ impl TerraceCode {
             ErrorKind::Invalid | ErrorKind::UnfinishedCopy => Self::Invalid,
             ErrorKind::Stopped => Self::Stopped,
             ErrorKind::Bug => Self::Bug,
-            // Kinds that are newer than this list, too: something below has failed.
+            // Also kinds that are newer than this list: a layer below has failed.
             _ => Self::Io,
         }
     }

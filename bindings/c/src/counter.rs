@@ -1,4 +1,4 @@
-//! Counters: 64-bit numbers that are added to without a read, in a store that was opened with
+//! Counters: 64-bit numbers with additions that need no read, in a store that was opened with
 //! `counters` in its options. Their values are 8 bytes, little-endian, in two's complement.
 
 use std::mem::MaybeUninit;
@@ -28,7 +28,7 @@ pub extern "C" fn terrace_add(
     })
 }
 
-/// Adds an addition to a batch, as by `terrace_add`.
+/// Adds an addition to a batch; see `terrace_add`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_batch_add(
     batch: Option<&mut TerraceBatch>,
@@ -44,7 +44,7 @@ pub extern "C" fn terrace_batch_add(
     })
 }
 
-/// Adds to the number under a key, as by `terrace_add`, when the transaction is committed. The key
+/// Adds to the number under a key when the transaction is committed; see `terrace_add`. The key
 /// does not count as read.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_add(
@@ -61,7 +61,7 @@ pub extern "C" fn terrace_transaction_add(
     })
 }
 
-/// The number that a value is. `TERRACE_CODE_INVALID` if it is none: it has not 8 bytes.
+/// The number of a value. `TERRACE_CODE_INVALID` if the value does not have 8 bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_number(
     value: TerraceSlice<'_>,

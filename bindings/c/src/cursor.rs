@@ -11,24 +11,24 @@ use crate::slice::TerraceSlice;
 use crate::store::bounds;
 use crate::value::{clear, hand_over};
 
-/// Walks the keys of a range as they were when it was made, whatever is written meanwhile. It
-/// stands on a key, or nowhere: at first, beyond either end, and after an error. Kept for long, it
+/// Walks the keys of a range as they were when it was made; later writes do not change them. It
+/// stands on a key, or on none: at first, beyond either end, and after an error. Kept for long, it
 /// keeps space from being freed.
 pub struct TerraceCursor {
     cursor: Cursor,
-    /// Of the key that it stands on.
+    /// Value of its key.
     value: Option<Bytes>,
 }
 
 impl TerraceCursor {
-    /// A cursor that stands nowhere.
+    /// A cursor that stands on no key.
     pub(crate) fn of(cursor: Cursor) -> Self {
         Self { cursor, value: None }
     }
 }
 
-/// Makes a cursor over the keys from `start` to `end`, which is not one of them. An end that is
-/// `terrace_none()` is open. To be freed by `terrace_cursor_free`.
+/// Makes a cursor over the keys from `start` up to, and without, `end`. With `terrace_none()` as
+/// `end`, the range is open. To be freed by `terrace_cursor_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_open(
     space: Option<&TerraceKeySpace>,
@@ -82,7 +82,7 @@ pub extern "C" fn terrace_cursor_seek(
     }
 }
 
-/// Moves to the last key of the range that is not behind `key`, if there is one.
+/// Moves to the last key of the range that is not after `key`, if there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_seek_back(
     cursor: Option<&mut TerraceCursor>,
@@ -94,13 +94,13 @@ pub extern "C" fn terrace_cursor_seek_back(
     }
 }
 
-/// Moves to the next key; from nowhere, to the first.
+/// Moves to the next key; from no key, to the first.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_next(cursor: Option<&mut TerraceCursor>) -> TerraceCode {
     step(cursor, Cursor::next)
 }
 
-/// Moves to the key before; from nowhere, to the last.
+/// Moves to the key before; from no key, to the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_prev(cursor: Option<&mut TerraceCursor>) -> TerraceCode {
     step(cursor, Cursor::prev)
@@ -112,16 +112,15 @@ pub extern "C" fn terrace_cursor_on_key(cursor: Option<&TerraceCursor>) -> u32 {
     cursor.is_some_and(|cursor| cursor.value.is_some()).into()
 }
 
-/// The key that the cursor stands on, valid until it moves or is freed; no slice if it stands
-/// nowhere.
+/// The key that the cursor stands on, valid until it moves or is freed; no slice if it stands on
+/// none.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_key(cursor: Option<&TerraceCursor>) -> TerraceSlice<'_> {
     let standing = cursor.filter(|cursor| cursor.value.is_some() && cursor.cursor.is_on_key());
     standing.map_or(TerraceSlice::none(), |cursor| TerraceSlice::of(cursor.cursor.key()))
 }
 
-/// The value that the cursor stands on, valid until it moves or is freed; no slice if it stands
-/// nowhere.
+/// The value of the cursor's key, valid until it moves or is freed; no slice if it stands on none.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_cursor_value(cursor: Option<&TerraceCursor>) -> TerraceSlice<'_> {
     let value = cursor.and_then(|cursor| cursor.value.as_ref());

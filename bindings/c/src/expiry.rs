@@ -12,8 +12,8 @@ use crate::key_space::{TerraceKeySpace, space_of};
 use crate::slice::TerraceSlice;
 use crate::transaction::TerraceTransaction;
 
-/// The date after so many milliseconds from now, in milliseconds since the beginning of 1970
-/// (UTC), by the clock of the machine: the expiry of an entry that is to live for that time.
+/// The date `milliseconds` from now, in milliseconds since the beginning of 1970 (UTC), by the
+/// clock of the machine: the expiry of an entry that is to live for that time.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_date_after(milliseconds: u64) -> u64 {
     Date::from_now(Duration::from_millis(milliseconds)).0
@@ -36,7 +36,7 @@ pub extern "C" fn terrace_put_with_expiry(
     })
 }
 
-/// Adds a write of a value that expires, as by `terrace_put_with_expiry`.
+/// Adds a write of a value that expires; see `terrace_put_with_expiry`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_batch_put_with_expiry(
     batch: Option<&mut TerraceBatch>,
@@ -53,8 +53,7 @@ pub extern "C" fn terrace_batch_put_with_expiry(
     })
 }
 
-/// Writes a value that expires, as by `terrace_put_with_expiry`, when the transaction is
-/// committed.
+/// Writes a value that expires when the transaction is committed; see `terrace_put_with_expiry`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_put_with_expiry(
     transaction: Option<&TerraceTransaction>,

@@ -1,8 +1,8 @@
-//! [`Failure`]: an error on its way to C, as a code and a message; and [`guard`], through which
-//! each call goes.
+//! [`Failure`]: an error for C, as a code and a message; and [`guard`], through which each call
+//! goes.
 //!
-//! The message of the last failure is kept for each thread, so that a code returned to a thread and
-//! the message that it then asks for belong together.
+//! The message of the last failure is kept for each thread, so that the code that a thread gets and
+//! the message that it reads after it belong together.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
 }
 
-/// An error on its way to C.
+/// An error for C.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: TerraceCode,
@@ -30,7 +30,7 @@ impl Failure {
         Self { code, message: message.to_string() }
     }
 
-    /// A request that makes no sense.
+    /// An invalid request.
     pub(crate) fn invalid(message: impl fmt::Display) -> Self {
         Self::new(TerraceCode::Invalid, message)
     }
@@ -64,10 +64,10 @@ impl From<terrace::DeviceError> for Failure {
     }
 }
 
-/// Carries out a call: a failure is kept for [`terrace_error_message`], and a panic is one.
+/// Carries out a call: a failure is kept for [`terrace_error_message`], and a panic becomes one.
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> TerraceCode {
-    // What a panic may leave half done is behind handles, which the caller is told not to use any
-    // more; locks are not poisoned.
+    // A panic may leave the state of handles half done, which the caller must not use any more;
+    // locks are not poisoned.
     let result = catch_unwind(AssertUnwindSafe(call));
     let failure = match result {
         Ok(Ok(())) => return TerraceCode::Ok,
@@ -81,14 +81,14 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> TerraceCode {
     failure.code
 }
 
-/// A handle that the caller must not leave out.
+/// A handle that the caller must give.
 pub(crate) fn given<T>(handle: Option<T>, what: &str) -> Result<T, Failure> {
     handle.ok_or_else(|| Failure::invalid(format_args!("{what}: expected a pointer, found null")))
 }
 
-/// The message of the last call of this thread that failed, in UTF-8 and ended by a zero byte. It
-/// says what was expected, what was found and where. Empty if none has failed. Valid until the next
-/// call of this thread that fails, and not to be freed.
+/// The message of the last failed call of this thread, in UTF-8 and ended by a zero byte. It has
+/// the value expected, the value found, and the place. Empty if no call has failed. Valid until the
+/// next failed call of this thread, and not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_error_message() -> *const c_char {
     MESSAGE.try_with(|kept| kept.borrow().as_ptr()).unwrap_or(c"".as_ptr())

@@ -22,7 +22,7 @@ use crate::writer::TerraceWriter;
 pub struct TerraceFs {
     pub(crate) files: Arc<NamedFiles>,
     below: Below,
-    // Until it is closed: no engine may use the files meanwhile.
+    // Held until it is closed: no engine may use the files meanwhile.
     _claim: Claim,
 }
 
@@ -32,7 +32,7 @@ enum Below {
 }
 
 impl TerraceFs {
-    fn open(path: &Path, options: &TerraceOptions) -> Result<Self, Failure> {
+    fn open(path: &Path, options: &TerraceOptions<'_>) -> Result<Self, Failure> {
         let access = if options.is_read_only() { Access::ReadOnly } else { Access::ReadWrite };
         let (below, store) = if path.is_dir() {
             let directory = DirStore::open(path, DirOptions { access })?;
@@ -55,7 +55,7 @@ impl TerraceFs {
 }
 
 impl TerraceFs {
-    /// Bytes that reclaim has moved in vain.
+    /// Bytes that reclaim has moved for nothing.
     pub(crate) fn moved_in_vain(&self) -> u64 {
         match &self.below {
             Below::Drive(fs) => fs.moved_in_vain().0,
@@ -63,7 +63,7 @@ impl TerraceFs {
         }
     }
 
-    /// Uses of the zones; nothing if there are none.
+    /// Uses of the zones; empty if there are none.
     pub(crate) fn space_parts(&self) -> SpaceParts {
         match &self.below {
             Below::Drive(fs) => fs.space_parts().unwrap_or_default(),
@@ -81,7 +81,7 @@ impl Drop for TerraceFs {
     }
 }
 
-/// How a file is written and found again.
+/// Use of a file, which decides how it is written and recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum TerraceFileKind {
@@ -91,7 +91,7 @@ pub enum TerraceFileKind {
     /// After a power cut it holds a prefix of the appends, at least all that were synced.
     Log = 1,
     /// A file that is written once and then finished. A sync makes it durable on the medium, but
-    /// only the finish lets it be found again after a power cut.
+    /// after a power cut it is found only if it was finished.
     Table = 2,
 }
 
@@ -101,16 +101,17 @@ pub enum TerraceFileKind {
 pub struct TerraceFileOptions {
     /// A `TerraceFileKind`.
     pub kind: u32,
-    /// Expected lifetime: files of one number are placed together. 1 for the shortest, up to 200;
-    /// 0 where nothing is known.
+    /// Expected lifetime: files of one number are placed together. 1 for the shortest, up to 200; 0
+    /// if it is not known.
     pub lifetime: u32,
-    /// The largest size that it can reach, where that is known; else 0.
+    /// The largest size that it can reach, if that is known; else 0.
     pub size: u64,
     /// The time of modification, in a unit of the caller's choice.
     pub modified: u64,
     /// On a full drive, a few zones are left to files without which no space can be freed. 0 for a
-    /// file that must leave them all; 1 for one that may use some, as the output of a job that
-    /// frees space; 2 for one that may use most of the rest, as what that job itself waits for.
+    /// file that must leave them all; 1 for one that may use some, for example the output of a job
+    /// that frees space; 2 for one that may use most of the rest, for example a file that such a
+    /// job waits for.
     pub urgent: u32,
     /// Not used; 0.
     pub reserved: u32,
@@ -149,7 +150,7 @@ impl TerraceFileOptions {
     }
 }
 
-/// Knowledge of one file.
+/// Information about one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TerraceFileInfo {
@@ -157,15 +158,15 @@ pub struct TerraceFileInfo {
     pub id: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// The time of modification that was given last.
+    /// The last given time of modification.
     pub modified: u64,
-    /// How many names it has.
+    /// Number of its names.
     pub links: u32,
     /// 1 if it is finished, else 0.
     pub finished: u32,
     /// A `TerraceFileKind`.
     pub kind: u32,
-    /// Its expected lifetime; 0 if nothing is known.
+    /// Its expected lifetime; 0 if it is not known.
     pub lifetime: u32,
 }
 
@@ -193,13 +194,13 @@ impl TerraceFileInfo {
 pub struct TerraceSpace {
     /// All bytes that files could ever occupy.
     pub capacity: u64,
-    /// Bytes that can be written before anything has to be reclaimed.
+    /// Bytes that can be written without reclaim.
     pub free: u64,
     /// Bytes of files that exist.
     pub live: u64,
-    /// Bytes that nothing refers to and that come back with reclaim.
+    /// Bytes that nothing refers to and that reclaim frees.
     pub dead: u64,
-    /// Bytes that are there for new data.
+    /// Bytes available to new data.
     pub available: u64,
 }
 
@@ -212,7 +213,7 @@ fn names(fs: Option<&TerraceFs>) -> Result<&NamedFiles, Failure> {
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_open(
     path: TerraceSlice<'_>,
-    options: Option<&TerraceOptions>,
+    options: Option<&TerraceOptions<'_>>,
     fs: Option<&mut MaybeUninit<*mut TerraceFs>>,
 ) -> TerraceCode {
     guard(|| {
@@ -224,7 +225,7 @@ pub extern "C" fn terrace_fs_open(
 }
 
 /// Unmounts the file system and frees the handle. Everything that was synced or finished is
-/// durable. Writers and readers that are left fail from then on, and are still to be freed. Null is
+/// durable. Remaining writers and readers fail from then on, and are still to be freed. Null is
 /// ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_close(fs: Option<Box<TerraceFs>>) -> TerraceCode {
@@ -234,8 +235,8 @@ pub extern "C" fn terrace_fs_close(fs: Option<Box<TerraceFs>>) -> TerraceCode {
     })
 }
 
-/// Makes an empty file of this name, durably, in the place of a file that has the name. `options`
-/// may be null. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
+/// Makes an empty file of this name, durably, and replaces a file that has the name. `options` may
+/// be null. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_create(
     fs: Option<&TerraceFs>,
@@ -252,9 +253,9 @@ pub extern "C" fn terrace_fs_create(
     })
 }
 
-/// Opens a file for further appends, after what it has. A file that is not finished goes on as it
-/// is. Of one that is finished a copy is made, which takes all its names, when the first bytes are
-/// appended. To be freed by `terrace_writer_finish` or `terrace_writer_close`.
+/// Opens a file for further appends, at its end. An unfinished file goes on. A finished one is
+/// copied when the first bytes are appended, and the copy takes all its names. To be freed by
+/// `terrace_writer_finish` or `terrace_writer_close`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_append_to(
     fs: Option<&TerraceFs>,
@@ -270,8 +271,8 @@ pub extern "C" fn terrace_fs_append_to(
 }
 
 /// Cuts a file without a writer to its first `size` bytes, durably, under all its names. It is
-/// finished then. Nothing is copied. Whole blocks of the rest come free; those of a log do so with
-/// its last name.
+/// finished then. Nothing is copied. Whole blocks after the cut are freed; those of a log are freed
+/// with its last name.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_truncate(
     fs: Option<&TerraceFs>,
@@ -281,8 +282,8 @@ pub extern "C" fn terrace_fs_truncate(
     guard(|| Ok(names(fs)?.truncate(name.text("name")?, size)?))
 }
 
-/// Tells what is known of a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info`
-/// may be null.
+/// Information about a file. `TERRACE_CODE_NOT_FOUND` if there is none of this name. `info` may be
+/// null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_stat(
     fs: Option<&TerraceFs>,
@@ -298,7 +299,7 @@ pub extern "C" fn terrace_fs_stat(
     })
 }
 
-/// Says anew how long a file is expected to live, durably. Its bytes stay where they are.
+/// Changes the expected lifetime of a file, durably. Its bytes stay in place.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_set_lifetime(
     fs: Option<&TerraceFs>,
@@ -311,8 +312,8 @@ pub extern "C" fn terrace_fs_set_lifetime(
     })
 }
 
-/// Tells in `*bytes` how long all logs and clients' files of a lifetime are together. Each file
-/// counts once, however many names it has; tables do not count.
+/// Stores in `*bytes` the size of all logs and clients' files of a lifetime together. Each file
+/// counts once, with any number of names; tables do not count.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_bytes_of_lifetime(
     fs: Option<&TerraceFs>,
@@ -328,8 +329,7 @@ pub extern "C" fn terrace_fs_bytes_of_lifetime(
     })
 }
 
-/// Gives the file of name `from` the name `to` instead, durably. A file that had that name loses
-/// it.
+/// Renames a file, durably. A file that has the name `to` loses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_rename(
     fs: Option<&TerraceFs>,
@@ -339,8 +339,8 @@ pub extern "C" fn terrace_fs_rename(
     guard(|| Ok(names(fs)?.rename(from.text("from")?, to.text("to")?)?))
 }
 
-/// Gives all names that begin with `from` the beginning `to` instead, durably and all at once, as
-/// the rename of a directory does. Nothing happens if there are none.
+/// Renames all files whose names begin with `from`: `to` replaces that prefix, durably and all at
+/// once, like the rename of a directory. No effect if there are none.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_rename_all(
     fs: Option<&TerraceFs>,
@@ -360,13 +360,13 @@ pub extern "C" fn terrace_fs_link(
     guard(|| Ok(names(fs)?.link(name.text("name")?, further.text("further")?)?))
 }
 
-/// Takes a name away, durably. The file goes with its last name; readers that are open go on.
+/// Removes a name, durably. The file is deleted with its last name; open readers go on.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_remove(fs: Option<&TerraceFs>, name: TerraceSlice<'_>) -> TerraceCode {
     guard(|| Ok(names(fs)?.remove(name.text("name")?)?))
 }
 
-/// Tells how the space is used.
+/// Use of the space.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_space(
     fs: Option<&TerraceFs>,

@@ -1,7 +1,7 @@
 //! Emulated drives in files, and formatting: [`terrace_image_create`], [`terrace_format`].
 //!
-//! What is opened by a path may also be a block device of Linux. It is formatted by the program
-//! `terrace format`, which looks first at what is on it.
+//! A path may also be that of a block device of Linux. The program `terrace format` formats it, and
+//! checks its contents first.
 //!
 //! A formatted drive, or a directory, becomes a key-value store when `terrace_store_open` opens it
 //! first, and a file system when `terrace_fs_create` makes a file in it. The two do not mix.
@@ -49,13 +49,13 @@ pub struct TerraceShape {
     pub max_active: u32,
     /// Not used; 0.
     pub reserved: u32,
-    /// The size of a zone, or of a track, in bytes; 0 for what is usual on a drive of this size.
+    /// The size of a zone, or of a track, in bytes; 0 for the usual one of a drive of this size.
     pub unit_size: u64,
     /// Bytes of each zone that can be written; 0 for all.
     pub zone_capacity: u64,
 }
 
-/// Makes the image of an empty drive in a sparse file of this name, which must not be there yet.
+/// Makes the image of an empty drive in a sparse file of this name, which must not exist yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_image_create(
     path: TerraceSlice<'_>,

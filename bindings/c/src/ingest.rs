@@ -1,5 +1,5 @@
 //! [`TerraceIngest`]: sorted input that becomes tables directly, and visible as a whole; and
-//! checkpoints, which copy a store while it is written.
+//! checkpoints and backups, which copy a store while it is written.
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -29,9 +29,8 @@ pub extern "C" fn terrace_ingest_begin(
     })
 }
 
-/// Adds a key, which must lie behind all others of its key space, and its key space must not have
-/// been made before that of the last one. `TERRACE_CODE_OUT_OF_ORDER` leaves this key out and
-/// nothing else.
+/// Adds a key, which must come after all others of its key space; its key space must not be older
+/// than that of the last key. `TERRACE_CODE_OUT_OF_ORDER` leaves out only this key.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_ingest_put(
     ingest: Option<&mut TerraceIngest>,
@@ -56,7 +55,7 @@ pub extern "C" fn terrace_ingest_finish(ingest: Option<Box<TerraceIngest>>) -> T
     })
 }
 
-/// Gives an ingest up; nothing of it is there. Null is ignored.
+/// Cancels an ingest, which leaves no trace. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_ingest_free(ingest: Option<Box<TerraceIngest>>) {
     guard(|| {
@@ -65,21 +64,43 @@ pub extern "C" fn terrace_ingest_free(ingest: Option<Box<TerraceIngest>>) {
     });
 }
 
-/// Copies everything that is in a store now into a directory that is empty or not there, while
-/// writes go on. The copy is a store of its own.
+/// Copies the current state of a store into a directory that is empty or does not exist, while
+/// writes go on. The copy is an independent store.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_checkpoint(
     store: Option<&TerraceStore>,
     directory: TerraceSlice<'_>,
 ) -> TerraceCode {
     guard(|| {
-        let (store, path) = (given(store, "store")?, Path::new(directory.text("directory")?));
-        if path.is_file() {
-            let path = path.display();
-            let message = format_args!("{path}: expected a directory, found a file");
-            return Err(Failure::invalid(message));
-        }
+        let (store, path) = (given(store, "store")?, directory_of(directory)?);
         store.db.checkpoint_directory(path)?;
         Ok(())
     })
+}
+
+/// Makes a directory a backup of a store, while writes go on. The directory is empty or does not
+/// exist, or it has an earlier backup of this store: then only new tables are copied, and the new
+/// backup replaces the earlier one at the end. After an error before that, the earlier backup is as
+/// it was. A backup that was opened for writing is an ordinary store, which is refused with
+/// `TARGET_NOT_EMPTY`, as is every other store that is not empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_store_backup(
+    store: Option<&TerraceStore>,
+    directory: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| {
+        let (store, path) = (given(store, "store")?, directory_of(directory)?);
+        store.db.backup_directory(path)?;
+        Ok(())
+    })
+}
+
+/// The path of a directory, which need not exist.
+fn directory_of(directory: TerraceSlice<'_>) -> Result<&Path, Failure> {
+    let path = Path::new(directory.text("directory")?);
+    if path.is_file() {
+        let path = path.display();
+        return Err(Failure::invalid(format_args!("{path}: expected a directory, found a file")));
+    }
+    Ok(path)
 }

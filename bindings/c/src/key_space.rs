@@ -1,4 +1,4 @@
-//! [`TerraceKeySpace`]: an ordered map of its own within a store.
+//! [`TerraceKeySpace`]: a separate ordered map within a store.
 
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ use crate::value::{clear, hand_over};
 /// A key space. It belongs to one opening of one store.
 pub struct TerraceKeySpace(pub(crate) KeySpace);
 
-/// The key space that a call means, with the durability of the call.
+/// The key space of a call, with the durability of the call.
 pub(crate) fn space_of(space: Option<&TerraceKeySpace>, number: u32) -> Result<KeySpace, Failure> {
     let TerraceKeySpace(space) = given(space, "space")?;
     Ok(match durability(number)? {
@@ -22,7 +22,7 @@ pub(crate) fn space_of(space: Option<&TerraceKeySpace>, number: u32) -> Result<K
     })
 }
 
-/// Opens the key space of this name. `create`: not 0 to make it if there is none. To be freed by
+/// Opens the key space of this name. `create`: not 0 to create it if there is none. To be freed by
 /// `terrace_key_space_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_key_space_open(
@@ -40,7 +40,7 @@ pub extern "C" fn terrace_key_space_open(
     })
 }
 
-/// Drops the key space of this name and everything in it.
+/// Drops the key space of this name and all its entries.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_key_space_drop(
     store: Option<&TerraceStore>,

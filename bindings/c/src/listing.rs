@@ -31,14 +31,14 @@ pub extern "C" fn terrace_fs_list(
     })
 }
 
-/// How many files are listed; 0 for null.
+/// Number of listed files; 0 for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_listing_len(listing: Option<&TerraceListing>) -> usize {
     listing.map_or(0, |listing| listing.0.len())
 }
 
-/// The name of a file of the list, valid until the list is freed; no slice beyond its end. What is
-/// known of the file is written to `*info`, which may be null.
+/// The name of a file of the list, valid until the list is freed; no slice beyond its end.
+/// Information about the file is written to `*info`, which may be null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_listing_at<'a>(
     listing: Option<&'a TerraceListing>,

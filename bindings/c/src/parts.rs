@@ -1,4 +1,4 @@
-//! [`TerraceParts`]: what the zones of a file system's drive are used for.
+//! [`TerraceParts`]: the uses of the zones of a file system's drive.
 
 use std::mem::MaybeUninit;
 
@@ -8,11 +8,11 @@ use crate::TerraceCode;
 use crate::failure::{given, guard};
 use crate::fs::TerraceFs;
 
-/// Some of a drive's zones, and what their bytes are.
+/// Some of a drive's zones, with the uses of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TerracePart {
-    /// How many zones.
+    /// Number of zones.
     pub zones: u64,
     /// Bytes of files, and of deleted ones that readers hold.
     pub live: u64,
@@ -22,20 +22,20 @@ pub struct TerracePart {
     pub room: u64,
 }
 
-/// Zones by what happens to them. Each zone is in one part, but for those of the journal and the
-/// superblock, and for failed ones, which are in none. All is 0 where there are no zones.
+/// Zones by their use. Each zone is in one part, except those of the journal and the superblock,
+/// and failed ones, which are in none. All is 0 if there are no zones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TerraceParts {
-    /// Zones without room that nobody writes to.
+    /// Zones without room and without a writer.
     pub full: TerracePart,
     /// Zones that are being written.
     pub writing: TerracePart,
-    /// Zones with room that nobody writes to now.
+    /// Zones with room and without a writer.
     pub resting: TerracePart,
     /// Zones that reclaim is emptying.
     pub emptying: TerracePart,
-    /// Zones that hold nothing.
+    /// Empty zones.
     pub free: TerracePart,
 }
 
@@ -46,7 +46,7 @@ impl TerracePart {
     }
 }
 
-/// Tells what the zones are used for. Takes as long as there are many of them.
+/// Reads the uses of the zones. The time grows with their number.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_parts(
     fs: Option<&TerraceFs>,

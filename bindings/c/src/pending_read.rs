@@ -1,4 +1,4 @@
-//! [`TerracePendingRead`]: a read that has been begun and is to be waited for.
+//! [`TerracePendingRead`]: a read that has been begun, to be waited for.
 
 use std::mem::MaybeUninit;
 
@@ -12,11 +12,11 @@ use crate::slice::TerraceBuffer;
 use crate::value::{clear, hand_over};
 
 /// A read that has been begun. It may outlive its reader, but not the file system. Its bytes are
-/// kept in memory of its own until they are waited for.
+/// kept in separate memory until they are waited for.
 pub struct TerracePendingRead(PendingRead);
 
-/// Begins to read at most `len` bytes from `offset` on, fewer at the end of the file, and returns
-/// before they are there, if the device has a queue. A failure of the read is told by the wait. To
+/// Begins to read at most `len` bytes from `offset` on, fewer at the end of the file. If the device
+/// has a queue, the call returns before they are read. The wait returns a failure of the read. To
 /// be freed by `terrace_pending_read_wait` or `terrace_pending_read_drop`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_reader_submit(
@@ -39,8 +39,8 @@ pub extern "C" fn terrace_reader_submit(
     })
 }
 
-/// Waits for a read, copies its bytes to the start of `into`, says in `*count` how many there were,
-/// and frees the handle, be it with an error. `into` must have room for them.
+/// Waits for a read, copies its bytes to the start of `into`, stores their number in `*count`, and
+/// frees the handle, also after an error. `into` must have room for them.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_pending_read_wait(
     read: Option<Box<TerracePendingRead>>,
@@ -66,7 +66,7 @@ pub extern "C" fn terrace_pending_read_wait(
     })
 }
 
-/// Frees a read whose bytes nobody needs. It may wait for the device. Null is ignored.
+/// Frees a read whose bytes are not needed. It may wait for the device. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_pending_read_drop(read: Option<Box<TerracePendingRead>>) {
     guard(|| {

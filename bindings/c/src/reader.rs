@@ -12,8 +12,8 @@ use crate::fs::TerraceFs;
 use crate::slice::{TerraceBuffer, TerraceSlice};
 use crate::value::{clear, hand_over};
 
-/// A handle for reading a file. It goes on reading a file that is removed meanwhile, and sees what
-/// is appended to one that is not finished.
+/// A handle for reading a file. It can still read a file that is removed meanwhile, and sees bytes
+/// that are appended to an unfinished one.
 pub struct TerraceReader(pub(crate) Arc<dyn FileReader>);
 
 /// Opens a file for reading. To be freed by `terrace_reader_close`.
@@ -31,8 +31,8 @@ pub extern "C" fn terrace_fs_read(
     })
 }
 
-/// Reads bytes from `offset` on, until the buffer is full or the file ends, and says in `*read` how
-/// many there were: 0 at the end of the file and beyond.
+/// Reads bytes from `offset` on, until the buffer is full or the file ends, and stores their number
+/// in `*read`: 0 at the end of the file and beyond.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_reader_read_at(
     reader: Option<&TerraceReader>,
@@ -56,7 +56,7 @@ pub extern "C" fn terrace_reader_read_at(
     })
 }
 
-/// How many bytes the file has now; 0 for null.
+/// Current size of the file in bytes; 0 for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_reader_size(reader: Option<&TerraceReader>) -> u64 {
     reader.map_or(0, |reader| reader.0.len())

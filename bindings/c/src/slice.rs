@@ -1,14 +1,14 @@
 //! [`TerraceSlice`] and [`TerraceBuffer`]: bytes that C lends for one call, to be read or to be
-//! filled. All unsafe code of the crate is here.
+//! filled.
 //!
 //! # Why it is sound
-//! The fields are private to this module, so Rust code makes these values from slices of its own
-//! alone, whose lifetime they keep. C makes them from a pointer and a length, and its part of the
-//! contract, which the header states, is that they name memory of that length that stays there
-//! until the call returns and that nobody else writes meanwhile, or, for a buffer, touches. A call
-//! takes them by value with the lifetime of the call, so no Rust reference outlives it. The null
-//! pointer is never dereferenced: it means that nothing was given. A length beyond `isize::MAX` is
-//! refused, because no memory has it.
+//! The fields are private to this module, so Rust code makes these values only from its own slices,
+//! whose lifetime they keep. C makes them from a pointer and a length. By its part of the contract,
+//! which the header states, they name memory of that length that stays there until the call
+//! returns. No other code writes it meanwhile, or, for a buffer, uses it. A call takes them by
+//! value with the lifetime of the call, so no Rust reference outlives it. The null pointer is never
+//! dereferenced: it means that no bytes were given. A length beyond `isize::MAX` is refused,
+//! because no memory has it.
 
 use std::marker::PhantomData;
 
@@ -23,19 +23,19 @@ use crate::failure::{Failure, given};
 pub struct TerraceSlice<'a> {
     /// The first byte, or null.
     data: *const u8,
-    /// How many bytes there are.
+    /// Number of bytes.
     len: usize,
     lender: PhantomData<&'a [u8]>,
 }
 
 /// Memory that is lent to a call, which fills it.
 ///
-/// `data` must point to `len` bytes that nobody else uses until the call returns.
+/// `data` must point to `len` bytes that no other code uses until the call returns.
 #[repr(C)]
 pub struct TerraceBuffer<'a> {
     /// The first byte, or null.
     data: *mut u8,
-    /// How many bytes there are.
+    /// Number of bytes.
     len: usize,
     lender: PhantomData<&'a mut [u8]>,
 }
@@ -59,19 +59,19 @@ impl<'a> TerraceSlice<'a> {
         Self { data: std::ptr::null(), len: 0, lender: PhantomData }
     }
 
-    /// The bytes, or `None` where none were given.
+    /// The bytes, or `None` if none were given.
     pub(crate) fn optional(self, what: &str) -> Result<Option<&'a [u8]>, Failure> {
         if self.data.is_null() && self.len == 0 {
             return Ok(None);
         }
         given((!self.data.is_null()).then_some(()), what)?;
         check_len(self.len, what)?;
-        // SAFETY: `data` is not null and `len` is in range. That both name bytes which live and do
-        // not change for `'a` is what the maker of the value vouches for; see the module.
+        // SAFETY: `data` is not null and `len` is in range. The maker of the value guarantees that
+        // both name bytes that live and do not change for `'a`; see the module.
         Ok(Some(unsafe { std::slice::from_raw_parts(self.data, self.len) }))
     }
 
-    /// The bytes; none at all where none were given.
+    /// The bytes; empty if none were given.
     pub(crate) fn bytes(self, what: &str) -> Result<&'a [u8], Failure> {
         Ok(self.optional(what)?.unwrap_or_default())
     }
@@ -95,9 +95,9 @@ impl<'a> TerraceBuffer<'a> {
         }
         given((!self.data.is_null()).then_some(()), what)?;
         check_len(self.len, what)?;
-        // SAFETY: `data` is not null and `len` is in range. That both name bytes which live for
-        // `'a`, and that nobody else reads or writes, is what the maker of the value vouches for;
-        // see the module. The value is consumed, so there is no second reference.
+        // SAFETY: `data` is not null and `len` is in range. The maker of the value guarantees that
+        // both name bytes that live for `'a`, and that no other code reads or writes them; see the
+        // module. The value is consumed, so there is no second reference.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.data, self.len) })
     }
 }

@@ -12,7 +12,7 @@ use crate::slice::TerraceSlice;
 use crate::store::{TerraceStore, bounds};
 use crate::value::{TerraceValue, clear, hand_over};
 
-/// A store as it was at one moment, whatever is written meanwhile. Kept for long, it keeps space
+/// A store as it was at one moment; later writes do not change it. Kept for long, it keeps space
 /// from being freed.
 pub struct TerraceSnapshot(Snapshot);
 
@@ -48,8 +48,8 @@ pub extern "C" fn terrace_snapshot_get(
     })
 }
 
-/// Makes a cursor over the keys from `start` to `end`, which is not one of them, as they were. An
-/// end that is `terrace_none()` is open. To be freed by `terrace_cursor_free`.
+/// Makes a cursor over the keys from `start` up to, and without, `end`, at that moment. With
+/// `terrace_none()` as `end`, the range is open. To be freed by `terrace_cursor_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_snapshot_cursor(
     snapshot: Option<&TerraceSnapshot>,

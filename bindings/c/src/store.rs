@@ -12,9 +12,11 @@ use terrace_policy::Lean;
 
 use crate::TerraceCode;
 use crate::batch::TerraceBatch;
+use crate::compaction_filters::TerraceCompactionFilters;
 use crate::failure::{Failure, given, guard};
 use crate::image;
 use crate::key_space::{TerraceKeySpace, space_of};
+use crate::merge_operator::TerraceMergeOperator;
 use crate::slice::TerraceSlice;
 use crate::value::{TerraceValue, clear, hand_over};
 
@@ -28,7 +30,8 @@ pub struct TerraceStore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum TerraceDurability {
-    /// The one of the options; there, `WRITTEN` in a directory and `GATHERED` on a drive.
+    /// The durability of the options; in the options, `WRITTEN` in a directory and `GATHERED` on a
+    /// drive.
     Default = 0,
     /// A clean end only: the write goes to no log.
     Unlogged = 1,
@@ -41,42 +44,54 @@ pub enum TerraceDurability {
 }
 
 /// Options of a store or a file system. Set all fields to 0 first: 0 means the default everywhere.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub struct TerraceOptions {
+pub struct TerraceOptions<'a> {
     /// Not 0: nothing is written, not even to finish a recovery.
     pub read_only: u32,
     /// Not 0: flushes of an image do not reach the host's disk. Faster, and if the host loses its
     /// power, the image may hold anything.
     pub unsynced: u32,
-    /// A `TerraceDurability`: that of writes that do not say. Of stores only.
+    /// A `TerraceDurability`, for writes with the default one. Only for stores.
     pub durability: u32,
-    /// Below so many free zones, in percent, at most a tenth of the bytes of zones in use is to be
-    /// garbage. With more, reclaim moves more bytes, and fewer are dead while it is not full.
-    /// At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Of file systems
-    /// only.
+    /// Percentage of free zones below which reclaim keeps garbage at or below a tenth of the bytes
+    /// of zones in use. Larger: reclaim moves more bytes, and fewer bytes are dead before the drive
+    /// is full. At most 100; 0 for 20. With 1, reclaim waits until new data needs space. Only for
+    /// file systems.
     pub reclaim_below: u32,
-    /// Bytes of memory of a store; 0 for what fits its size, 320 MiB at most. Of stores only.
+    /// Bytes of memory of a store; 0 for an amount that fits its size, at most 320 MiB. Only for
+    /// stores.
     pub memory: u64,
-    /// The size of memtables in bytes; 0 for what fits the size of the store. Of stores only.
+    /// Size of memtables in bytes; 0 for one that fits the size of the store. Only for stores.
     pub memtable_size: u64,
-    /// Bytes of memory for blocks that were written to files, where the device is a drive.
+    /// Bytes of memory for blocks that were written to files, if the device is a drive.
     pub file_cache: u64,
-    /// Not 0: other processes can look at the store while it is open for writing, through a socket
-    /// at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Of
-    /// stores only.
+    /// Not 0: other processes can inspect the store while it is open for writing, through a socket
+    /// at its path (`docs/live.md`). If the socket cannot be made, the store opens without it. Only
+    /// for stores.
     pub live: u32,
     /// Not 0: the store has counters (`terrace_add`). Their operator is the store's merge operator,
-    /// and its name is remembered by the store. Of stores only.
+    /// and the store remembers its name. Only for stores.
     pub counters: u32,
+    /// Bytes of keys and values that compactions go through in a second at most, while no writer
+    /// waits for them and space is not short; 0 for no limit. Of stores only.
+    pub compaction_rate: u64,
+    /// The merge operator of the store, or null. Not to be given with `counters`. Of stores only.
+    pub merge_operator: Option<&'a TerraceMergeOperator>,
+    /// The filters of values for this opening, or null. Of stores only.
+    pub compaction_filters: Option<&'a TerraceCompactionFilters>,
 }
 
-impl TerraceOptions {
+impl TerraceOptions<'_> {
     pub(crate) fn of(options: Option<&Self>) -> Result<Self, Failure> {
         let options = options.copied().unwrap_or_default();
         if options.reclaim_below > 100 {
             let found = options.reclaim_below;
             let message = format_args!("reclaim_below: expected 0 to 100, found {found}");
+            return Err(Failure::invalid(message));
+        }
+        if options.counters != 0 && options.merge_operator.is_some() {
+            let message = "merge_operator: expected one operator, found counters as well";
             return Err(Failure::invalid(message));
         }
         Ok(options)
@@ -117,7 +132,7 @@ pub(crate) fn durability(number: u32) -> Result<Option<Durability>, Failure> {
     })
 }
 
-/// The keys from `start` to `end`, which is not one of them; an end that is not given is open.
+/// The keys from `start` up to, and without, `end`; without an end, the range is open.
 pub(crate) fn bounds(start: TerraceSlice<'_>, end: TerraceSlice<'_>) -> Result<Bounds, Failure> {
     let bounds = Bounds::starting_at(start.bytes("start")?);
     Ok(match end.optional("end")? {
@@ -132,7 +147,7 @@ pub(crate) fn bounds(start: TerraceSlice<'_>, end: TerraceSlice<'_>) -> Result<B
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_open(
     path: TerraceSlice<'_>,
-    options: Option<&TerraceOptions>,
+    options: Option<&TerraceOptions<'_>>,
     store: Option<&mut MaybeUninit<*mut TerraceStore>>,
 ) -> TerraceCode {
     guard(|| {
@@ -149,6 +164,13 @@ pub extern "C" fn terrace_store_open(
             if given.counters != 0 {
                 options = options.merge_operator(Counter);
             }
+            if let Some(operator) = given.merge_operator {
+                options = options.shared_merge_operator(Arc::clone(&operator.0));
+            }
+            if let Some(filters) = given.compaction_filters {
+                options.compaction_filters = filters.0.clone();
+            }
+            options.compaction_rate = ByteCount(given.compaction_rate);
             if given.memory > 0 {
                 options.memory = ByteCount(given.memory);
             }
@@ -177,9 +199,8 @@ pub extern "C" fn terrace_store_open(
     })
 }
 
-/// Makes everything durable, closes the store and frees the handle, be it with an error. Cursors
-/// and key spaces that are left return `TERRACE_CODE_CLOSED`, and are still to be freed. Null is
-/// ignored.
+/// Makes everything durable, closes the store and frees the handle, also after an error. Remaining
+/// cursors and key spaces return `TERRACE_CODE_CLOSED`, and are still to be freed. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_close(store: Option<Box<TerraceStore>>) -> TerraceCode {
     guard(|| match store {
@@ -208,7 +229,7 @@ pub extern "C" fn terrace_put(
     })
 }
 
-/// Removes the value under a key; nothing happens if there is none.
+/// Removes a key; no effect if it has no value.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_delete(
     space: Option<&TerraceKeySpace>,
@@ -221,8 +242,8 @@ pub extern "C" fn terrace_delete(
     })
 }
 
-/// Removes all keys from `start` to `end`, which is not one of them, by one write. An end that is
-/// `terrace_none()` is open.
+/// Removes all keys from `start` up to, and without, `end`, by one write. With `terrace_none()` as
+/// `end`, the range is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_delete_range(
     space: Option<&TerraceKeySpace>,
@@ -253,8 +274,8 @@ pub extern "C" fn terrace_get(
     })
 }
 
-/// Says whether anything is under the keys from `start` to `end`, which is not one of them:
-/// `*exists` is 1 or 0. An end that is `terrace_none()` is open. Mostly known without reading data.
+/// Stores in `*exists` whether there is a key from `start` up to, and without, `end`: 1 or 0. With
+/// `terrace_none()` as `end`, the range is open. Mostly known without reading data.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_range_exists(
     space: Option<&TerraceKeySpace>,
@@ -270,9 +291,9 @@ pub extern "C" fn terrace_range_exists(
     })
 }
 
-/// Tells about how many bytes tables hold for the keys from `start` to `end`, which is not one of
-/// them, as they are stored. An end that is `terrace_none()` is open. Entries that are only in
-/// memory and log do not count.
+/// The approximate bytes of tables, as stored, for the keys from `start` up to, and without, `end`.
+/// With `terrace_none()` as `end`, the range is open. Entries that are only in memory and log do
+/// not count.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_range_size(
     space: Option<&TerraceKeySpace>,
@@ -288,7 +309,7 @@ pub extern "C" fn terrace_range_size(
     })
 }
 
-/// Applies the writes of a batch together or not at all. The batch stays as it is.
+/// Applies the writes of a batch together or not at all. The batch does not change.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_write(
     store: Option<&TerraceStore>,
@@ -302,14 +323,25 @@ pub extern "C" fn terrace_write(
     })
 }
 
-/// Makes everything that was written so far durable.
+/// Makes all earlier writes durable.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_sync(store: Option<&TerraceStore>) -> TerraceCode {
     guard(|| Ok(given(store, "store")?.db.sync()?))
 }
 
-/// Writes everything that is only in memory and log into tables, and waits for it.
+/// Writes all entries that are only in memory and log into tables, and waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_flush(store: Option<&TerraceStore>) -> TerraceCode {
     guard(|| Ok(given(store, "store")?.db.flush()?))
+}
+
+/// Merges the tables with keys from `start` to `end`, which is not one of them, until no key is in
+/// several runs, and waits for it. An end that is `terrace_none()` is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn terrace_compact(
+    space: Option<&TerraceKeySpace>,
+    start: TerraceSlice<'_>,
+    end: TerraceSlice<'_>,
+) -> TerraceCode {
+    guard(|| Ok(space_of(space, 0)?.compact(bounds(start, end)?)?))
 }

@@ -1,4 +1,4 @@
-//! [`TerraceTableOptions`]: how a store makes its tables. The store remembers it.
+//! [`TerraceTableOptions`]: the options that shape a store's tables. The store remembers them.
 
 use std::mem::MaybeUninit;
 
@@ -8,17 +8,17 @@ use crate::TerraceCode;
 use crate::failure::{Failure, given, guard};
 use crate::store::TerraceStore;
 
-/// How blocks of tables are compressed.
+/// Compression of blocks of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum TerraceCompression {
-    /// As the store remembers it.
+    /// The value that the store remembers.
     Unchanged = 0,
-    /// Not at all.
+    /// No compression.
     None = 1,
-    /// By LZ4.
+    /// LZ4.
     Lz4 = 2,
-    /// By Zstandard: smaller, and it takes three times the processor time.
+    /// Zstandard: smaller, and it takes three times the processor time.
     Zstd = 3,
 }
 
@@ -35,20 +35,20 @@ pub enum TerraceSwitch {
 /// The `filter_bits` of a store without filters.
 pub const TERRACE_NO_FILTERS: u32 = 255;
 
-/// How a store makes its tables. In a change, 0 leaves an option as it is; a store that is asked
-/// has 0 in none.
+/// The options that shape a store's tables. In a change, 0 leaves an option unchanged; the options
+/// of a store have no 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct TerraceTableOptions {
-    /// A `TerraceCompression`: of all levels of tables but the last.
+    /// A `TerraceCompression`, for all levels of tables except the last.
     pub compression: u32,
-    /// A `TerraceCompression`: of the last level, which holds most of the data. To be given if and
+    /// A `TerraceCompression`, for the last level, which holds most of the data. To be given if and
     /// only if `compression` is.
     pub compression_last: u32,
     /// Bits for a key of the filters that tell absent keys without a read, at most 32;
     /// `TERRACE_NO_FILTERS` for none.
     pub filter_bits: u32,
-    /// Bytes of the blocks that tables are read by, at most 1 MiB.
+    /// Bytes of the blocks in which tables are read, at most 1 MiB.
     pub block_size: u32,
     /// A `TerraceSwitch`: whether indexes have the first key of each block, so that short scans of
     /// many runs read less.
@@ -108,8 +108,8 @@ impl TerraceTableOptions {
     }
 }
 
-/// Tells how the store makes its tables: the remembered values, and the defaults of those that were
-/// never stated.
+/// Reads the options that shape the store's tables: the remembered values, and the defaults of
+/// those that were never stated.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_table_options(
     store: Option<&TerraceStore>,
@@ -132,8 +132,8 @@ pub extern "C" fn terrace_store_table_options(
     })
 }
 
-/// Changes how the store makes its tables, now and whenever it is opened again. The change is
-/// durable when this returns. Tables that are there stay as they are until they are compacted.
+/// Changes the options that shape the store's tables, now and for later openings. The change is
+/// durable when this returns. Existing tables do not change until they are compacted.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_store_set_table_options(
     store: Option<&TerraceStore>,

@@ -1,4 +1,4 @@
-//! [`TerraceTraffic`]: what a file system has read from its medium and written to it.
+//! [`TerraceTraffic`]: reads and writes of a file system on its medium.
 
 use std::mem::MaybeUninit;
 
@@ -24,16 +24,16 @@ pub struct TerraceTraffic {
     pub zones_reset: u64,
     /// Zones that were finished before they were full.
     pub zones_finished: u64,
-    /// How often the journal was rolled into a snapshot.
+    /// Number of times that the journal was replaced by a snapshot.
     pub journal_rolls: u64,
-    /// Bytes that reclaim has written: copies of data that was in its way.
+    /// Bytes that reclaim has written: copies of data in zones that it emptied.
     pub reclaim_bytes: u64,
-    /// Bytes that reclaim has moved in vain: their file was deleted before as much was written as
-    /// was free when they were moved.
+    /// Bytes that reclaim has moved for nothing: their file was deleted before new data had filled
+    /// the space that was free at the time of the move.
     pub reclaim_vain_bytes: u64,
 }
 
-/// Tells what was read from the medium and written to it.
+/// Reads the counts of reads and writes on the medium.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_fs_traffic(
     fs: Option<&TerraceFs>,

@@ -12,23 +12,23 @@ use crate::slice::TerraceSlice;
 use crate::store::{TerraceStore, bounds, durability};
 use crate::value::{TerraceValue, clear, hand_over};
 
-/// Reads of one moment, and writes that its commit applies together, if nothing that was read has
-/// been written since. Other threads are not held up.
+/// Reads at one moment, and writes that its commit applies together, if no key that was read has
+/// been written since. Other threads do not wait for it.
 pub struct TerraceTransaction(pub(crate) Transaction);
 
-/// Walks the keys of a range from both ends, as a transaction sees them. It stands on the entry
-/// that it went to last, or nowhere. Kept for long, it keeps space from being freed.
+/// Walks the keys of a range from both ends, as a transaction sees them. It stands on the last
+/// entry that it moved to, or on none. Kept for long, it keeps space from being freed.
 pub struct TerraceTransactionScan {
     scan: TransactionScan,
     entry: Option<(Bytes, Bytes)>,
 }
 
-/// Puts `value` under a key if `expected` is under it. `expected` that is `terrace_none()` means
-/// that nothing is there, and `value` that is `terrace_none()` that the key is to be deleted. No
-/// other write of the key comes between the look and the write.
+/// Puts `value` under a key if the key has the value `expected`. `terrace_none()` as `expected`
+/// means no value, and `terrace_none()` as `value` deletes the key. No other write of the key comes
+/// between the read and the write.
 ///
-/// `*swapped` is 1 if it was written, else 0; then `*found` is the value that is there instead, to
-/// be freed by `terrace_value_free`, or null if nothing is there. `found` may be null.
+/// `*swapped` is 1 if it was written, else 0; then `*found` is the current value, to be freed by
+/// `terrace_value_free`, or null if there is none. `found` may be null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_compare_and_swap(
     space: Option<&TerraceKeySpace>,
@@ -56,7 +56,7 @@ pub extern "C" fn terrace_compare_and_swap(
     })
 }
 
-/// Begins a transaction, which reads what is there now. To be ended by `terrace_transaction_commit`
+/// Begins a transaction, which reads the current state. To be ended by `terrace_transaction_commit`
 /// or `terrace_transaction_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_begin(
@@ -118,8 +118,8 @@ pub extern "C" fn terrace_transaction_delete(
     })
 }
 
-/// Removes all keys from `start` to `end`, which is not one of them, when the transaction is
-/// committed. An end that is `terrace_none()` is open.
+/// Removes all keys from `start` up to, and without, `end` when the transaction is committed. With
+/// `terrace_none()` as `end`, the range is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_delete_range(
     transaction: Option<&TerraceTransaction>,
@@ -133,9 +133,9 @@ pub extern "C" fn terrace_transaction_delete_range(
     })
 }
 
-/// Makes a scan of the keys from `start` to `end`, which is not one of them, as the transaction
-/// sees them. An end that is `terrace_none()` is open. The part of the range that the scan has
-/// passed counts as read, and while the scan is open, all of it. To be freed by
+/// Makes a scan of the keys from `start` up to, and without, `end`, as the transaction sees them.
+/// With `terrace_none()` as `end`, the range is open. The part of the range that the scan has
+/// passed counts as read; while the scan is open, all of it does. To be freed by
 /// `terrace_transaction_scan_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_scan(
@@ -154,9 +154,9 @@ pub extern "C" fn terrace_transaction_scan(
     })
 }
 
-/// Applies the writes of a transaction, if nothing that it has read has been written since it
-/// began. Otherwise applies none of them and returns `TERRACE_CODE_CONFLICT`: begin the transaction
-/// again. Frees the handle in any case. `durability` is a `TerraceDurability`. Null is ignored.
+/// Applies the writes of a transaction, if no key that it has read has been written since it began.
+/// Otherwise applies none of them and returns `TERRACE_CODE_CONFLICT`: begin the transaction again.
+/// Frees the handle in any case. `durability` is a `TerraceDurability`. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_commit(
     transaction: Option<Box<TerraceTransaction>>,
@@ -173,7 +173,7 @@ pub extern "C" fn terrace_transaction_commit(
     })
 }
 
-/// Ends a transaction without writing anything. Null is ignored.
+/// Ends a transaction without a write. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_free(transaction: Option<Box<TerraceTransaction>>) {
     guard(|| {
@@ -194,7 +194,7 @@ fn step(
     })
 }
 
-/// Moves to the next key from the front that neither end has come to, if there is one.
+/// Moves to the next key from the front that neither end has reached, if there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_scan_next(
     scan: Option<&mut TerraceTransactionScan>,
@@ -202,7 +202,7 @@ pub extern "C" fn terrace_transaction_scan_next(
     step(scan, Iterator::next)
 }
 
-/// Moves to the next key from the back that neither end has come to, if there is one.
+/// Moves to the next key from the back that neither end has reached, if there is one.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_scan_prev(
     scan: Option<&mut TerraceTransactionScan>,
@@ -216,8 +216,8 @@ pub extern "C" fn terrace_transaction_scan_on_key(scan: Option<&TerraceTransacti
     scan.is_some_and(|scan| scan.entry.is_some()).into()
 }
 
-/// The key that the scan stands on, valid until it moves or is freed; no slice if it stands
-/// nowhere.
+/// The key that the scan stands on, valid until it moves or is freed; no slice if it stands on
+/// none.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_scan_key(
     scan: Option<&TerraceTransactionScan>,
@@ -226,8 +226,7 @@ pub extern "C" fn terrace_transaction_scan_key(
     entry.map_or(TerraceSlice::none(), |(key, _)| TerraceSlice::of(key))
 }
 
-/// The value that the scan stands on, valid until it moves or is freed; no slice if it stands
-/// nowhere.
+/// The value of the scan's key, valid until it moves or is freed; no slice if it stands on none.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_transaction_scan_value(
     scan: Option<&TerraceTransactionScan>,

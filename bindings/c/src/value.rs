@@ -1,4 +1,4 @@
-//! [`TerraceValue`]: a value that was read. It shares the memory of the block that it lies in.
+//! [`TerraceValue`]: a value that was read. It shares the memory of its block.
 
 use std::mem::MaybeUninit;
 
@@ -11,7 +11,7 @@ use crate::slice::TerraceSlice;
 /// A value that was read, to be freed by `terrace_value_free`.
 pub struct TerraceValue(pub(crate) Bytes);
 
-/// Sets a pointer that is to receive a handle to null.
+/// Sets a pointer for a handle to null.
 pub(crate) fn clear<'a, T>(
     out: Option<&'a mut MaybeUninit<*mut T>>,
     what: &str,
@@ -21,7 +21,7 @@ pub(crate) fn clear<'a, T>(
     Ok(out)
 }
 
-/// Gives a handle to C.
+/// Passes a handle to C.
 pub(crate) fn hand_over<T>(out: &mut MaybeUninit<*mut T>, handle: T) {
     out.write(Box::into_raw(Box::new(handle)));
 }

@@ -10,9 +10,9 @@ use crate::slice::TerraceSlice;
 /// The only writer of a file.
 pub struct TerraceWriter(pub(crate) NamedWriter);
 
-/// Says anew, before the first append, how long the file is expected to live, and how urgent it is:
-/// see `TerraceFileOptions`. The lifetime is durable at once where the file is a log, and when it
-/// is finished elsewhere. For a file that was finished before, the call does nothing.
+/// Changes the expected lifetime and the urgency of the file, before the first append: see
+/// `TerraceFileOptions`. The lifetime of a log is durable at once; that of another file, when it is
+/// finished. For a file that was finished before, the call has no effect.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_place(
     writer: Option<&mut TerraceWriter>,
@@ -35,22 +35,22 @@ pub extern "C" fn terrace_writer_append(
     guard(|| Ok(given(writer, "writer")?.0.append(bytes.bytes("bytes")?)?))
 }
 
-/// Hands the appended bytes of a log to the medium without making them durable: they survive the
-/// end of the process, but not a power cut. Does nothing for other files.
+/// Writes out the appended bytes of a log to the medium without making them durable: they survive
+/// the end of the process, but not a power cut. No effect for other files.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_write_out(writer: Option<&mut TerraceWriter>) -> TerraceCode {
     guard(|| Ok(given(writer, "writer")?.0.write_out()?))
 }
 
-/// Makes everything durable that was appended so far.
+/// Makes all appended bytes durable.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_sync(writer: Option<&mut TerraceWriter>) -> TerraceCode {
     guard(|| Ok(given(writer, "writer")?.0.sync()?))
 }
 
 /// Cuts the file to its first `size` bytes, durably and without a copy; `TERRACE_CODE_INVALID` if
-/// it is shorter. If that changes its length, the file is finished then; an append after that makes
-/// a copy, as after `terrace_fs_append_to`.
+/// it is shorter. If that changes its length, the file is finished; a later append makes a copy, as
+/// after `terrace_fs_append_to`.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_truncate(
     writer: Option<&mut TerraceWriter>,
@@ -59,14 +59,14 @@ pub extern "C" fn terrace_writer_truncate(
     guard(|| Ok(given(writer, "writer")?.0.truncate(size)?))
 }
 
-/// How many bytes the file has, those appended included; 0 for null.
+/// Bytes of the file, appended ones included; 0 for null.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_size(writer: Option<&TerraceWriter>) -> u64 {
     writer.map_or(0, |writer| writer.0.size())
 }
 
-/// Makes everything durable, ends the file, which takes no more bytes, and frees the handle, be it
-/// with an error. `modified` is its time of modification. `TERRACE_CODE_NOT_FOUND` if the file has
+/// Makes everything durable, ends the file, which takes no more bytes, and frees the handle, also
+/// after an error. `modified` is its time of modification. `TERRACE_CODE_NOT_FOUND` if the file has
 /// been removed meanwhile. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_finish(
@@ -79,8 +79,8 @@ pub extern "C" fn terrace_writer_finish(
     })
 }
 
-/// Frees the handle. The file stays as it is: what was synced is durable, the rest may be lost, and
-/// it can be opened for further appends. Null is ignored.
+/// Frees the handle. The file stays: synced bytes are durable, other bytes may be lost, and it can
+/// be opened for further appends. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn terrace_writer_close(writer: Option<Box<TerraceWriter>>) {
     guard(|| {

@@ -1,4 +1,4 @@
-// FileReader: a file that an engine reads. It holds the mount, and goes on reading a file that is
+// FileReader: a file that an engine reads. It holds the mount, and can still read a file that is
 // removed meanwhile. Several threads may read at once.
 
 #pragma once
@@ -19,7 +19,7 @@ class PendingRead {
   PendingRead(const PendingRead&) = delete;
   PendingRead& operator=(const PendingRead&) = delete;
 
-  // Waits, and puts at most `n` bytes, as many as were asked for, into `scratch`.
+  // Waits, and puts at most `n` bytes, the number requested, into `scratch`.
   Outcome wait(size_t n, char* scratch, size_t* read);
 
  private:
@@ -41,7 +41,7 @@ class FileReader {
   // Begins to read at most `n` bytes; `*pending` is null if that fails.
   Outcome submit(uint64_t offset, size_t n, std::unique_ptr<PendingRead>* pending) const;
 
-  // Bytes of the file now.
+  // Current size of the file in bytes.
   uint64_t size() const { return terrace_reader_size(reader_); }
 
   const std::string& name() const { return name_; }

@@ -40,7 +40,7 @@ TerraceFileOptions options_of(const std::string& name) {
   return options;
 }
 
-// How far a file may go into the zones that are left to what frees space.
+// How far a file may use the zones that are kept for freeing space.
 uint32_t urgency_of(Use use) {
   switch (use) {
     case Use::kOther:

@@ -1,10 +1,10 @@
 // FileWriter: a file that an engine writes.
 //
-// The name decides how it is written. Write-ahead logs and manifests, which are synced often, are
-// logs of Terrace: a sync is one write to the end of a zone. Tables and blobs are written once.
-// Everything else is an ordinary file. A file exists from the start; a table or a log is placed by
-// its first append, when all is known of it. An append fails with `TERRACE_CODE_NO_SPACE` where it
-// would take what the mount keeps.
+// The name decides how a file is written. Write-ahead logs and manifests, which are synced often,
+// are logs of Terrace: a sync is one write to the end of a zone. Tables and blobs are written once.
+// All others are ordinary files. A file exists from the start; the first append places a table or a
+// log, because all facts are known then. An append fails with `TERRACE_CODE_NO_SPACE` if it would
+// take space that the mount keeps.
 
 #pragma once
 
@@ -20,7 +20,7 @@ namespace terrace {
 
 class FileWriter {
  public:
-  // Makes an empty file in the place of another one of the name; `*writer` is null if that fails.
+  // Makes an empty file, and replaces another one of the name; `*writer` is null if that fails.
   static Outcome create(const std::shared_ptr<Mount>& mount, const std::string& name,
                         std::unique_ptr<FileWriter>* writer);
 
@@ -36,31 +36,32 @@ class FileWriter {
 
   Outcome append(const char* bytes, size_t n);
 
-  // Hands the bytes of a log to the drive, where the mount says so. Readers see what was appended
-  // without it. What a sync has not covered may be lost with the process, unless the mount says
+  // Writes out the bytes of a log to the drive, if the mount says so. Readers see appended bytes
+  // without it. Bytes after the last sync may be lost with the process, unless the mount says
   // otherwise: each call would cost a block of the drive.
   Outcome flush();
 
   Outcome sync();
 
-  // Hands the bytes of a log to the drive, durable or not.
+  // Writes out the bytes of a log to the drive, durable or not.
   Outcome write_out();
 
   // Cuts the file to its first `size` bytes, durably and without a copy; it cannot be made longer.
   Outcome truncate(uint64_t size);
 
-  // Finishes the file. A file that was removed while it was written needs no end. Nothing happens
-  // the second time.
+  // Finishes the file. A file that was removed while it was written needs no end. A second call has
+  // no effect.
   Outcome close();
 
-  // Gives a table or a log a lifetime, before the first append: 0 where nothing is known. Other
-  // files have one by their names. A log of the shortest one is what an engine has still to flush.
+  // Gives a table or a log a lifetime, before the first append: 0 if it is not known. Other files
+  // have one by their names. A log of the shortest lifetime is one that an engine has still to
+  // flush.
   void set_lifetime(uint32_t lifetime);
 
-  // Says what a table is for, before the first append.
+  // Sets the purpose of a table, before the first append.
   void set_use(Use use) { use_ = is_table() ? use : use_; }
 
-  // Bytes of the file; once it is closed, those that it had then.
+  // Bytes of the file; once it is closed, those at its close.
   uint64_t size() const { return writer_ == nullptr ? size_ : terrace_writer_size(writer_); }
 
   const std::string& name() const { return name_; }
@@ -70,12 +71,12 @@ class FileWriter {
 
   bool is_table() const { return options_.kind == TERRACE_FILE_KIND_TABLE; }
 
-  // Gives the file its place, with the first append.
+  // Places the file, with the first append.
   Outcome place();
 
   const std::shared_ptr<Mount> mount_;
   const std::string name_;
-  // As it was made.
+  // As it was created.
   TerraceFileOptions options_ = {};
   uint32_t lifetime_ = 0;
   Use use_ = Use::kOther;
@@ -83,7 +84,7 @@ class FileWriter {
   // Null once the file is closed.
   TerraceWriter* writer_ = nullptr;
   uint64_t size_ = 0;
-  // Bytes that may be appended before the reserve is asked again.
+  // Bytes that may be appended before the next request to the reserve.
   uint64_t allowed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Listing: the names that begin with a prefix, in order, with the knowledge of each file. It frees
+// Listing: the names that begin with a prefix, in order, with the facts of each file. It frees
 // itself.
 
 #pragma once
@@ -20,7 +20,7 @@ class Listing {
 
   size_t size() const { return terrace_listing_len(listing_); }
 
-  // The name at a place, and what is known of its file unless `info` is null.
+  // The name at a place, and information about its file unless `info` is null.
   std::string name(size_t index, TerraceFileInfo* info = nullptr) const {
     const TerraceSlice name = terrace_listing_at(listing_, index, info);
     return std::string(reinterpret_cast<const char*>(name.data), name.len);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kScheme[] = "terrace://";
 
-// What a URI asks for.
+// Options in a URI.
 struct Request {
   std::string path;
   TerraceOptions options = {};
@@ -22,12 +22,12 @@ struct Request {
   std::optional<uint64_t> reserve;
 };
 
-// The share of a drive that is kept, and the most of it: half of a compaction of RocksDB's default
-// size, and its memtables.
+// The share of a drive that is kept, and its limit: half of a compaction of RocksDB's default size,
+// and its memtables.
 constexpr uint64_t kReserveShare = 16;
 constexpr uint64_t kReserveMost = uint64_t{1} << 30;
 
-// The bytes that are kept of a file system unless the URI says so.
+// The bytes that are kept of a file system, unless the URI sets them.
 uint64_t usual_reserve(const TerraceFs* fs) {
   TerraceSpace space = {};
   terrace_fs_space(fs, &space);

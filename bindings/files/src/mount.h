@@ -1,7 +1,7 @@
-// Mount: a file system of Terrace that is mounted, for as long as somebody holds it.
+// Mount: a mounted file system of Terrace, until its last user ends.
 //
-// A device can be mounted once. Within a process, all who name the same URI share one mount; it
-// ends with the last of them, be that a plug-in or a file that is still open.
+// A device can be mounted once. Within a process, all users of the same URI share one mount; it
+// ends with the last of them, a plug-in or an open file.
 
 #pragma once
 
@@ -18,13 +18,13 @@ namespace terrace {
 
 class Mount {
  public:
-  // Mounts what the URI names, or finds the mount of it; null, and the reason in `*error`, if that
-  // fails. The URI is `terrace://PATH`, and behind `?` options with `&` between them: `read_only`;
-  // `unsynced`, which leaves flushes of an image in the host's memory; `written`, which hands each
+  // Mounts the drive of the URI, or finds its mount; null, and the reason in `*error`, if that
+  // fails. The URI is `terrace://PATH`, and after `?` options with `&` between them: `read_only`;
+  // `unsynced`, which leaves flushes of an image in the host's memory; `written`, which writes each
   // append to a log to the drive at once; `cache=BYTES` for blocks that were written;
-  // `reserve=BYTES`, which new data leaves; without it a sixteenth of the drive, at most 1 GiB;
-  // `reclaim_below=PERCENT` of zones that are free: then dead bytes are held at a tenth of those in
-  // use; 20 without it.
+  // `reserve=BYTES`, which new data may not use (without it, a sixteenth of the drive, at most 1
+  // GiB); `reclaim_below=PERCENT` of free zones, below which dead bytes are held at a tenth of
+  // those in use (without it, 20).
   static std::shared_ptr<Mount> open(const std::string& uri, std::string* error);
 
   ~Mount();
@@ -33,14 +33,14 @@ class Mount {
 
   const TerraceFs* fs() const { return fs_; }
 
-  // Whether appends to logs are handed to the drive at once.
+  // Whether appends to logs are written to the drive at once.
   bool writes_logs_out() const { return writes_logs_out_; }
 
-  // Space that new data leaves.
+  // Space that new data may not use.
   Reserve& reserve() { return reserve_; }
 
-  // Locks a name within this process; false if it is locked. The device itself keeps other
-  // processes out.
+  // Locks a name within this process; false if it is locked. The device itself excludes other
+  // processes.
   bool lock(const std::string& name);
   void unlock(const std::string& name);
 

@@ -18,7 +18,7 @@ std::string prefix_of(const std::string& name);
 // Whether a name ends with `suffix`.
 bool ends_with(const std::string& name, const std::string& suffix);
 
-// The part of a name behind the last `/`.
+// The part of a name after the last `/`.
 std::string last_part(const std::string& name);
 
 }  // namespace terrace

@@ -1,5 +1,5 @@
-// Outcome: a code of the C API, and the message where the call failed. Each plug-in makes a status
-// of its engine of it.
+// Outcome: a code of the C API, and the message if the call failed. Each plug-in makes a status of
+// its engine from it.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct Outcome {
   Outcome() = default;
   Outcome(TerraceCode code, std::string message) : code(code), message(std::move(message)) {}
 
-  // The outcome of a call of the C API which this thread has just made.
+  // The outcome of the last call of the C API in this thread.
   static Outcome of(TerraceCode code) {
     return code == TERRACE_CODE_OK ? Outcome() : Outcome(code, terrace_error_message());
   }

@@ -10,7 +10,7 @@ namespace terrace {
 
 namespace {
 
-// Whether there is a directory of this name, and how many names it has, its own among them.
+// Whether there is a directory of this name, and the number of its names, including its own.
 Outcome count(const TerraceFs* fs, const std::string& name, bool* exists, size_t* names) {
   Outcome outcome;
   const Listing listing(fs, prefix_of(name), &outcome);
@@ -23,7 +23,7 @@ Outcome no_directory() {
   return Outcome(TERRACE_CODE_NOT_FOUND, "expected a directory, found none");
 }
 
-// Moves a directory; `missing` if there is none. One that is in the way must be empty.
+// Moves a directory; `missing` if there is none. A directory that it replaces must be empty.
 Outcome move_directory(const TerraceFs* fs, const std::string& from, const std::string& to,
                        const Outcome& missing) {
   bool exists = false, in_the_way = false;
@@ -33,7 +33,7 @@ Outcome move_directory(const TerraceFs* fs, const std::string& from, const std::
     return counted.ok() ? missing : counted;
   }
   counted = count(fs, to, &in_the_way, &others);
-  // An empty directory has its own name at most.
+  // An empty directory has at most its own name.
   const bool marked = stat_file(fs, prefix_of(to), nullptr).ok();
   if (!counted.ok() || others > (marked ? 1 : 0) || stat_file(fs, to, nullptr).ok()) {
     return counted.ok() ? Outcome(TERRACE_CODE_EXISTS, to + ": expected no files there, found some")

@@ -8,14 +8,14 @@ namespace terrace {
 
 namespace {
 
-// Of a reserve, so much is asked for at once, within these bounds.
+// Bytes of a reserve that are requested at once, within these bounds.
 constexpr uint64_t kSteps = 64;
 constexpr uint64_t kStepLeast = 16 << 10, kStepMost = 256 << 10;
 
-// What is kept of so many bytes once new data was refused.
+// Part of a reserve that is kept after new data was refused.
 uint64_t most_of(uint64_t bytes) { return bytes - bytes / 4; }
 
-// Bytes that a table of what logs hold may have.
+// The most bytes of a table of the entries in logs.
 uint64_t table_of(uint64_t in_logs) { return in_logs + in_logs / 8 + (64 << 10); }
 
 }  // namespace

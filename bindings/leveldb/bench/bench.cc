@@ -3,16 +3,16 @@
 //   bench [--benchmarks=NAME,...] [--num=N] [--value_size=BYTES] [--cache_size=BYTES] [--rounds=N]
 //         [--seed=N] PLACE...
 //
-// A place is a URI of Terrace, `terrace://IMAGE`, or an ordinary directory, which must be there;
-// the database in it is made anew. In each round, each place does all benchmarks, one place after
-// the other. Names and loads are those of LevelDB's db_bench: fillseq, fillrandom and fillsync
-// begin with an empty database, and fillsync does a hundredth of the operations. An operation of
-// readseq is an entry that it finds. Each read is checked against what was written.
+// A place is a URI of Terrace, `terrace://IMAGE`, or an existing ordinary directory; the database
+// in it is created again. In each round, each place does all benchmarks, one place after the other.
+// Names and loads are those of LevelDB's db_bench: fillseq, fillrandom and fillsync begin with an
+// empty database, and fillsync does a hundredth of the operations. An operation of readseq is an
+// entry that it finds. Each read is compared with the writes.
 //
 // A result is the median of the rounds: microseconds of time and of processor time (of all threads,
-// user and system) for each operation, and operations per second. The ratio is the
-// processor time divided by that of the last place. What a compaction that goes on
-// takes is counted to the benchmark during which it takes it.
+// user and system) for each operation, and operations per second. The ratio is the processor time
+// divided by that of the last place. The time of a compaction that goes on counts for the benchmark
+// during which it runs.
 
 #include <sys/resource.h>
 
@@ -46,7 +46,7 @@ struct Options {
   std::vector<std::string> places;
 };
 
-// What one benchmark took.
+// Result of one benchmark.
 struct Result {
   double micros = 0;
   double processor = 0;
@@ -69,7 +69,7 @@ std::string key_of(int number) {
   return text;
 }
 
-// Values that a key has one after the other. Half of a value repeats, so that it can be compressed.
+// Consecutive values of a key. Half of a value repeats, so that it can be compressed.
 class Values {
  public:
   Values(size_t size, unsigned seed) : size_(size) {
@@ -99,7 +99,7 @@ double processor_micros() {
   return micros(use.ru_utime) + micros(use.ru_stime);
 }
 
-// The database in one place, and what it must hold.
+// The database in one place, and its expected contents.
 class Place {
  public:
   Place(const Options& options, const std::string& place, unsigned round)
@@ -119,7 +119,7 @@ class Place {
 
   ~Place() { end(); }
 
-  // Runs one benchmark; returns what it took for each operation.
+  // Runs one benchmark; returns its result for each operation.
   Result run(const std::string& name) {
     if (name.rfind("fill", 0) == 0) {
       begin();
@@ -194,7 +194,7 @@ class Place {
     must(db_->Delete(leveldb::WriteOptions(), key_of(number)), "delete");
   }
 
-  // The last version of a key; 0 if it is not there.
+  // The last version of a key; 0 if it does not exist.
   unsigned version(int number) const {
     return number < options_.num ? versions_[number] : 0;
   }
@@ -217,7 +217,7 @@ class Place {
     check(number, value_);
   }
 
-  // Reads all entries, and returns how many there are.
+  // Reads all entries, and returns their number.
   int scan() {
     const std::unique_ptr<leveldb::Iterator> entries(db_->NewIterator(leveldb::ReadOptions()));
     int found = 0;

@@ -1,10 +1,10 @@
-// Stands for LevelDB's `Env::Default`, and has the function that makes an Env.
+// Replaces LevelDB's `Env::Default`, and has the function that makes an Env.
 //
 // The dynamic linker prefers this `Env::Default` to LevelDB's own, for the program and for LevelDB
-// itself, if this library comes before LevelDB: by LD_PRELOAD, or in the order of linking. Where the
+// itself, if this library comes before LevelDB: by LD_PRELOAD, or in the order of linking. If the
 // environment variable TERRACE_URI is set, it returns an Env on that file system; else LevelDB's.
-// `Env::Default` has no way to fail, so a URI that cannot be mounted ends the process. The mount is
-// left as it is when the process ends.
+// `Env::Default` cannot fail, so a URI that cannot be mounted ends the process. The mount stays
+// until the process ends.
 
 #include <dlfcn.h>
 
@@ -33,8 +33,8 @@ bool is_here(void* address) {
          of_address.dli_fbase == of_here.dli_fbase;
 }
 
-// LevelDB's own Env. LevelDB comes behind this library or, where the order of linking is the other
-// one, before it.
+// LevelDB's own Env. LevelDB comes after this library or, with the other order of linking, before
+// it.
 leveldb::Env* ordinary_env() {
   for (void* where : {RTLD_NEXT, RTLD_DEFAULT}) {
     void* found = dlsym(where, "_ZN7leveldb3Env7DefaultEv");

@@ -1,6 +1,6 @@
-// InfoLogger: LevelDB's info log, as a file beside the data. A message is one line with the time and
-// a number for the thread. What the log says can be read at once, and is durable when it is closed.
-// A message that finds no space is lost.
+// InfoLogger: LevelDB's info log, as a file next to the data. A message is one line with the time
+// and a number for the thread. Messages can be read at once, and are durable when the log is
+// closed. A message that finds no space is lost.
 
 #pragma once
 

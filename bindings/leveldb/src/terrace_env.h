@@ -1,9 +1,9 @@
 // TerraceEnv: LevelDB's Env on a file system of Terrace.
 //
-// All names of files are names on the drive, and a relative one counts from its root. Creation,
-// rename and removal are durable when they return. A name that is made or moved replaces the file of
-// that name at once. The device can be opened by one process; the lock of a database is one of this
-// process. Threads and time are those of the Env below.
+// All names of files are names on the drive, and a relative one begins at its root. Creation,
+// rename and removal are durable when they return. A name that is made or moved replaces the file
+// of that name at once. The device can be opened by one process; the lock of a database is within
+// this process. Threads and time are those of the Env below.
 
 #pragma once
 
@@ -19,7 +19,7 @@ namespace terrace {
 class TerraceEnv : public leveldb::EnvWrapper {
  public:
   // Info logs go to files of Env `below`, in the directory `info_logs`; if that is empty, to the
-  // drive, beside the data.
+  // drive, next to the data.
   TerraceEnv(leveldb::Env* below, std::shared_ptr<Mount> mount, std::string info_logs)
       : leveldb::EnvWrapper(below), mount_(std::move(mount)), info_logs_(std::move(info_logs)) {}
 

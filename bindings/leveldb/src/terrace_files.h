@@ -33,9 +33,9 @@ class RandomAccessFile : public leveldb::RandomAccessFile {
   const std::unique_ptr<FileReader> file_;
 };
 
-// A file that is written. After a call that failed, every other one fails with the same status.
-// LevelDB goes on writing to a log after an append that failed, and part of a record may be in it:
-// what came behind that could not be read again.
+// A file that is written. After a failed call, every other one fails with the same status. LevelDB
+// goes on writing to a log after a failed append, and part of a record may be in it: later records
+// could not be read again.
 class WritableFile : public leveldb::WritableFile {
  public:
   explicit WritableFile(std::unique_ptr<FileWriter> file) : file_(std::move(file)) {}
@@ -43,7 +43,7 @@ class WritableFile : public leveldb::WritableFile {
   leveldb::Status Append(const leveldb::Slice& data) override;
   leveldb::Status Flush() override;
   leveldb::Status Sync() override;
-  // Finishes the file even if a call before has failed.
+  // Finishes the file even if an earlier call has failed.
   leveldb::Status Close() override;
 
  private:

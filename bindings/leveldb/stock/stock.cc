@@ -1,4 +1,4 @@
-// A program that knows nothing of Terrace: `stock put|get PATH ENTRIES` writes entries to a database
+// A program without any code of Terrace: `stock put|get PATH ENTRIES` writes entries to a database
 // with LevelDB's default options, or reads them all and compares. The tests run it with the plug-in
 // loaded by LD_PRELOAD, and without.
 

@@ -1,4 +1,4 @@
-// A program that holds the plug-in to what LevelDB expects of it:
+// A program that checks the plug-in against LevelDB's expectations:
 //
 //   contract files URI               every call of the Env
 //   contract methods URI HEADER      every virtual method that LevelDB's header has
@@ -6,11 +6,11 @@
 //   contract full URI                fills the drive until LevelDB is refused; reads, opens again,
 //                                    deletes and writes again
 //   contract synced URI INSERTS      inserts that are each synced
-//   contract write URI SEED FROM     carries a history of operations on until it is killed. Prints
+//   contract write URI SEED FROM     continues a history of operations until it is killed. Prints
 //                                    the number of each that survives a kill, when it has returned
-//   contract verify URI SEED TOLD    opens the database, which must hold what a prefix of the
-//                                    history leaves, operation TOLD included. Prints how many
-//                                    operations it holds
+//   contract verify URI SEED TOLD    opens the database, which must hold the result of a prefix of
+//                                    the history, operation TOLD included. Prints the number of
+//                                    its operations
 //
 // It is linked with the plug-in, so that it also shows that a program can be.
 
@@ -52,7 +52,7 @@ Options options_of(Env* env) {
   Options options;
   options.env = env;
   options.create_if_missing = true;
-  // Small, so that flushes and compactions are always under way.
+  // Small, so that flushes and compactions always run.
   options.write_buffer_size = 256 << 10;
   options.max_file_size = 1 << 20;
   options.compression = leveldb::kNoCompression;

@@ -27,7 +27,7 @@ std::unique_ptr<leveldb::Env> env_of(const std::string& uri);
 std::string key_of(int number);
 std::string value_of(int number);
 
-// Options under which flushes and compactions are always under way.
+// Options under which flushes and compactions always run.
 leveldb::Options options_of(leveldb::Env* env);
 
 std::unique_ptr<leveldb::DB> open(const leveldb::Options& options, const std::string& path);
@@ -42,6 +42,6 @@ void loads(const std::string& uri);
 void full(const std::string& uri);
 // Inserts that are each synced.
 void synced(const std::string& uri, int inserts);
-// A history of operations until the process is killed, and what must be left of it.
+// A history of operations until the process is killed, and the check of its remainder.
 void write_history(const std::string& uri, uint64_t seed, uint64_t from);
 void verify_history(const std::string& uri, uint64_t seed, long long told);

@@ -46,7 +46,7 @@ void directories(Env* env) {
   must(env->RemoveFile("/a/b/file"), "remove");
   must(env->RemoveDir("/a/b"), "remove of a directory");
   CHECK(!env->FileExists("/a/b"));
-  // A relative name counts from the root.
+  // A relative name begins at the root.
   put(env, "a/relative", "text");
   CHECK(get(env, "/a/./relative") == "text");
 }
@@ -106,7 +106,7 @@ void contents(Env* env) {
   delete sequential;
 }
 
-// As LevelDB's own function, which its library keeps to itself.
+// Like LevelDB's own function, which its library does not export.
 void log(leveldb::Logger* logger, const char* format, ...) {
   std::va_list arguments;
   va_start(arguments, format);

@@ -1,5 +1,5 @@
 // A drive that gets full. LevelDB has no status for it; the message says it. The database must open
-// again and again, with everything in it, and take deletes.
+// again and again, with all its entries, and take deletes.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr char kPlace[] = "/full";
 constexpr int kOpenings = 3;
 
-// Checks that exactly the first `entries` are there.
+// Checks that exactly the first `entries` exist.
 void compare(DB* db, int entries) {
   ReadOptions options;
   options.verify_checksums = true;

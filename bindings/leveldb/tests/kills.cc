@@ -1,8 +1,8 @@
 // A history of operations that a kill may end anywhere.
 //
-// Operation i of a history follows from the seed and i alone: a put, an overwrite or a delete, and
-// some are synced. Each is one batch with a counter, so that a database says how many operations it
-// holds; what they leave is then computed anew and compared, entry for entry.
+// Operation i of a history follows only from the seed and i: a put, an overwrite or a delete, and
+// some are synced. Each is one batch with a counter, so that a database has the number of its
+// operations. Their expected result is then computed again and compared, entry for entry.
 
 #include <map>
 
@@ -18,10 +18,10 @@ using leveldb::WriteOptions;
 namespace {
 
 constexpr char kPlace[] = "/db";
-// Behind all other keys.
+// After all other keys.
 constexpr char kCounter[] = "counter";
 constexpr uint64_t kKeys = 4000;
-// The writer compacts everything after so many operations.
+// Number of operations after which the writer compacts everything.
 constexpr uint64_t kCompactions = 2500;
 
 using Model = std::map<std::string, std::string>;
@@ -51,7 +51,7 @@ Operation operation(uint64_t seed, uint64_t index) {
   return made;
 }
 
-// What so many operations of a history leave.
+// The result of the first `operations` of a history.
 Model model(uint64_t seed, uint64_t operations) {
   Model left;
   for (uint64_t index = 0; index < operations; index++) {

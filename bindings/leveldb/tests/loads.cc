@@ -1,4 +1,4 @@
-// Loads as those of a benchmark, with every value checked against what was written.
+// Loads like those of a benchmark; every value is compared with the writes.
 
 #include <map>
 
@@ -53,7 +53,7 @@ void compare(DB* db, const Model& model) {
   CHECK(expected == model.end());
 }
 
-// Opens the database anew and compares it.
+// Opens the database again and compares it.
 void reopen(std::unique_ptr<DB>* db, const leveldb::Options& options, const Model& model) {
   db->reset();
   *db = open(options, kPlace);

@@ -1,7 +1,7 @@
-// Every virtual method of LevelDB's Env and of its files: each is called and does what it says.
+// Every virtual method of LevelDB's Env and of its files: each is called and checked.
 //
-// The table is held against LevelDB's header, so that a method which a newer LevelDB adds makes this
-// fail until it is looked at.
+// The table is compared with LevelDB's header: if a newer LevelDB adds a method, this fails until
+// the method is handled.
 
 #include <atomic>
 #include <cstdarg>
@@ -19,7 +19,7 @@ using leveldb::Slice;
 
 namespace {
 
-// The Env, in which each method has a directory of its own.
+// The Env, in which each method has its own directory.
 struct World {
   Env* env;
   std::string place;
@@ -69,7 +69,7 @@ void add_files(Methods& all) {
     CHECK(read == "89");
   };
   all["Env::NewWritableFile"] = [](World& w) {
-    // A file is there before its first byte, whatever its kind is.
+    // A file exists before its first byte, for each kind of file.
     for (const char* name : {"1.ldb", "2.log", "CURRENT", "MANIFEST-1"}) {
       const auto file = w.writable(name);
       CHECK(w.env->FileExists(w.at(name)) && w.read(name).empty());

@@ -1,14 +1,15 @@
 //! [`WriteBatch`]: writes that take effect together.
 //!
-//! As a context manager it is written at the end of the block. After an exception it is written as
-//! well, unless it was made with `transaction=True`: so does `plyvel`.
+//! As a context manager it is written at the end of the block. As in `plyvel`, it is written after
+//! an exception as well, unless it was made with `transaction=True`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use terrace::{Batch, Durability};
+use terrace::{Batch, Counter, Durability};
 
 use crate::error::Raise;
+use crate::held::Held;
 use crate::input::{Input, bytes};
 use crate::key_space::KeySpace;
 use crate::options::bounds;
@@ -17,8 +18,8 @@ use crate::ttl::Ttl;
 /// Writes that take effect together.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct WriteBatch {
-    db: terrace::Db,
-    space: terrace::KeySpace,
+    db: Held<terrace::Db>,
+    space: Held<terrace::KeySpace>,
     /// Whether an exception discards it.
     transaction: bool,
     durability: Durability,
@@ -33,6 +34,7 @@ impl WriteBatch {
         sync: bool,
     ) -> Self {
         let durability = if sync { Durability::Synced } else { db.durability() };
+        let (db, space) = (Held::new(db), Held::new(space));
         Self { db, space, transaction, durability, batch: Mutex::default() }
     }
 
@@ -42,14 +44,17 @@ impl WriteBatch {
     }
 
     fn space<'a>(&'a self, other: &'a Option<Bound<'_, KeySpace>>) -> &'a terrace::KeySpace {
-        other.as_ref().map_or(&self.space, |space| &space.get().space)
+        match other {
+            Some(space) => &space.get().space,
+            None => &self.space,
+        }
     }
 }
 
 #[pymethods]
 impl WriteBatch {
-    /// Adds an entry. `key_space`: another one than that of which the batch was asked. `ttl`:
-    /// seconds from now, or a `timedelta`, after which the key has no value.
+    /// Adds an entry. `key_space`: instead of the batch's own one. `ttl`: seconds from now, or a
+    /// `timedelta`, after which the key has no value.
     #[pyo3(signature = (key, value, *, key_space=None, ttl=None))]
     fn put(
         &self,
@@ -64,6 +69,18 @@ impl WriteBatch {
             Some(ttl) => batch.put_with_ttl(&key, &value, ttl.0),
             None => batch.put(&key, &value),
         };
+    }
+
+    /// Adds an operand, as `KeySpace.merge` writes it.
+    #[pyo3(signature = (key, operand, *, key_space=None))]
+    fn merge(&self, key: Input, operand: Input, key_space: Option<Bound<'_, KeySpace>>) {
+        self.batch().key_space(self.space(&key_space)).merge(&key, &operand);
+    }
+
+    /// Adds an addition, as `KeySpace.add` writes it.
+    #[pyo3(signature = (key, amount=1, *, key_space=None))]
+    fn add(&self, key: Input, amount: i64, key_space: Option<Bound<'_, KeySpace>>) {
+        self.batch().key_space(self.space(&key_space)).merge(&key, &Counter::bytes(amount));
     }
 
     /// Adds the removal of a key.
@@ -86,12 +103,12 @@ impl WriteBatch {
         Ok(())
     }
 
-    /// Forgets all that was added.
+    /// Forgets all writes.
     fn clear(&self) {
         self.batch().clear();
     }
 
-    /// Writes all that was added, at once; the batch is empty then.
+    /// Writes all writes at once; then the batch is empty.
     fn write(&self, py: Python<'_>) -> PyResult<()> {
         let batch = std::mem::take(&mut *self.batch());
         if batch.is_empty() {
@@ -100,7 +117,7 @@ impl WriteBatch {
         py.detach(|| self.db.write_with(batch, self.durability)).or_raise(py)
     }
 
-    /// Bytes that the batch takes.
+    /// Bytes of the batch.
     #[getter]
     fn byte_size(&self) -> u64 {
         self.batch().byte_size().0

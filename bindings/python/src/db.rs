@@ -11,6 +11,9 @@ use terrace::{ByteCount, Devices, Durability, Emulator, FormatOptions, Fs, Geome
 use terrace_env::runner;
 
 use crate::error::{Error, NotFoundError, Raise, invalid};
+use crate::filter;
+use crate::held::Held;
+use crate::input::Input;
 use crate::key_space::KeySpace;
 use crate::options::Keywords;
 use crate::snapshot::Snapshot;
@@ -19,16 +22,17 @@ use crate::transaction::Transaction;
 /// A store. Its own reads and writes are those of the key space `default`.
 #[pyclass(module = "terrace", extends = KeySpace, frozen)]
 pub(crate) struct Db {
-    db: terrace::Db,
+    db: Held<terrace::Db>,
     path: PathBuf,
 }
 
-/// Opens the store at a path: a directory, which is made if it is not there and `create` is True;
-/// or an image or a block device that was formatted.
+/// Opens the store at a path: a directory, which is created if it does not exist and `create` is
+/// True; or an image or a block device that was formatted.
 #[pyfunction]
 #[pyo3(signature = (path, *, create=true, read_only=false, system=None, durability=None,
                     memory=None, memtable_size=None, block_size=None, compression=None,
-                    filter_bits=None))]
+                    filter_bits=None, first_keys=None, compaction_rate=None,
+                    compaction_filter=None, counters=false, append=None))]
 #[expect(clippy::too_many_arguments, reason = "options by keyword")]
 pub(crate) fn open<'py>(
     py: Python<'py>,
@@ -42,8 +46,13 @@ pub(crate) fn open<'py>(
     block_size: Option<u64>,
     compression: Option<String>,
     filter_bits: Option<u8>,
+    first_keys: Option<bool>,
+    compaction_rate: Option<u64>,
+    compaction_filter: Option<Bound<'py, PyAny>>,
+    counters: bool,
+    append: Option<Input>,
 ) -> PyResult<Bound<'py, Db>> {
-    let options = Keywords {
+    let mut options = Keywords {
         read_only,
         system,
         durability,
@@ -52,8 +61,15 @@ pub(crate) fn open<'py>(
         block_size,
         compression,
         filter_bits,
+        first_keys,
+        compaction_rate,
+        counters,
+        append: append.map(|separator| separator.to_vec()),
     }
     .options()?;
+    if let Some(filters) = compaction_filter {
+        options = filter::add(options, &filters)?;
+    }
     let is_drive = path.exists() && !path.is_dir();
     if !create && !path.exists() {
         let message =
@@ -66,8 +82,8 @@ pub(crate) fn open<'py>(
     });
     let db = opened.map_err(|error| named(py, &path, &error))?;
     let space = py.detach(|| db.key_space("default")).or_raise(py)?;
-    let parts = PyClassInitializer::from(KeySpace { db: db.clone(), space });
-    Bound::new(py, parts.add_subclass(Db { db, path }))
+    let parts = PyClassInitializer::from(KeySpace::new(db.clone(), space));
+    Bound::new(py, parts.add_subclass(Db { db: Held::new(db), path }))
 }
 
 fn open_drive(path: &Path, options: terrace::Options) -> Result<terrace::Db, terrace::Error> {
@@ -77,7 +93,7 @@ fn open_drive(path: &Path, options: terrace::Options) -> Result<terrace::Db, ter
     terrace::Db::open_device(Devices::from(device), options)
 }
 
-/// The exception of an error that the path belongs to.
+/// The exception of an error of the path.
 fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
     let raised = crate::error::raised(py, error);
     let (class, message) = (raised.get_type(py), format!("{}: {error}", path.display()));
@@ -95,7 +111,7 @@ fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
 }
 
 /// Makes the image of an emulated zoned drive in a sparse file, and an empty store on it. The file
-/// must not be there yet. Sizes are in bytes; without `zone_size` a zone has 16 MiB.
+/// must not exist yet. Sizes are in bytes; without `zone_size` a zone has 16 MiB.
 #[pyfunction]
 #[pyo3(signature = (path, size, *, zone_size=16 << 20))]
 pub(crate) fn create_image(
@@ -129,14 +145,14 @@ impl Db {
         &self.path
     }
 
-    /// A key space by its name; it is made if it is not there and `create` is True.
+    /// A key space by its name; it is created if it does not exist and `create` is True.
     #[pyo3(signature = (name, *, create=true))]
     fn key_space(&self, py: Python<'_>, name: &str, create: bool) -> PyResult<KeySpace> {
         let found = py.detach(|| match create {
             true => self.db.create_key_space(name),
             false => self.db.key_space(name),
         });
-        Ok(KeySpace { db: self.db.clone(), space: found.or_raise(py)? })
+        Ok(KeySpace::new(self.db.clone(), found.or_raise(py)?))
     }
 
     /// The names of all key spaces.
@@ -144,25 +160,25 @@ impl Db {
         self.db.key_spaces()
     }
 
-    /// Drops a key space with everything in it; whether it was there.
+    /// Drops a key space with all its entries; returns whether it existed.
     fn drop_key_space(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         py.detach(|| self.db.drop_key_space(name)).or_raise(py)
     }
 
-    /// The store as it is now, for reads.
+    /// The current state of the store, for reads.
     fn snapshot(slf: Bound<'_, Self>) -> Snapshot {
         let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
         Snapshot::new(slf.py().detach(|| db.snapshot()), space)
     }
 
-    /// A transaction that reads the store as it is now.
+    /// A transaction that reads the current state of the store.
     fn transaction(slf: Bound<'_, Self>) -> PyResult<Transaction> {
         let (db, space) = (&slf.get().db, slf.as_super().get().space.clone());
         let transaction = slf.py().detach(|| db.transaction()).or_raise(slf.py())?;
         Ok(Transaction::new(transaction, space))
     }
 
-    /// Makes all writes durable that have been acknowledged.
+    /// Makes all acknowledged writes durable.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.db.sync()).or_raise(py)
     }
@@ -177,9 +193,15 @@ impl Db {
         py.detach(|| self.db.wait_idle()).or_raise(py)
     }
 
-    /// Copies the store as it is now into a directory, which must be empty or missing.
+    /// Copies the current state of the store into a directory, which must be empty or missing.
     fn checkpoint(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
         py.detach(|| self.db.checkpoint_directory(directory).map(drop)).or_raise(py)
+    }
+
+    /// Makes a directory a backup of the store. The directory must be empty or missing, or have an
+    /// earlier backup of this store: then only new tables are copied.
+    fn backup(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
+        py.detach(|| self.db.backup_directory(directory).map(drop)).or_raise(py)
     }
 
     /// Reads every table and compares its checksums; returns the number of bytes.
@@ -187,7 +209,7 @@ impl Db {
         py.detach(|| self.db.verify().map(|verified| verified.bytes)).or_raise(py)
     }
 
-    /// The metrics of the store, as `terrace stats --json` names them.
+    /// The metrics of the store, with the names of `terrace stats --json`.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stats = py.detach(|| serde_json::to_string(&self.db.stats()));
         let text = stats.map_err(|error| Error::new_err(error.to_string()))?;

@@ -61,7 +61,7 @@ pub(crate) fn raised(py: Python<'_>, error: &terrace::Error) -> PyErr {
     raised
 }
 
-/// An argument that no store is asked about.
+/// An invalid argument, which does not reach the store.
 pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     InvalidError::new_err(message.into())
 }

@@ -1,6 +1,6 @@
 //! [`Input`]: a key or a value, from any object with a buffer of bytes.
 //!
-//! The bytes of `bytes` are used where they are: such an object never changes. Those of other
+//! The bytes of `bytes` are used in place, because such an object never changes. Those of other
 //! objects (`bytearray`, `memoryview`, arrays) are copied, so that another thread may change them.
 
 use pyo3::buffer::PyBuffer;

@@ -4,27 +4,21 @@
 //! An iterator stands between two entries: `next` returns the entry after it and passes that entry,
 //! `prev` returns the entry before it. `reverse=True` exchanges the two.
 //!
-//! Entries are fetched [`AHEAD`] at a time in the direction of the walk, with the lock of the
-//! interpreter released. A change of the direction drops them, and the cursor is placed anew by the
-//! key that was passed last.
+//! Entries are fetched several at a time in the direction of the walk ([`Walk`]), with the lock of
+//! the interpreter released; a step that finds an entry fetched does not release it.
 
-use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyTuple};
 use terrace::Cursor;
 
-use crate::error::{ClosedError, raised};
+use crate::error::{ClosedError, Raise};
 use crate::input::Input;
-
-/// Entries that are fetched at a time.
-const AHEAD: usize = 64;
-
-/// Bytes of values after which no further entry is fetched ahead.
-const AHEAD_BYTES: usize = 64 << 10;
+use crate::walk::{Place, Walk};
 
 /// A walk over the entries of a range.
 #[pyclass(module = "terrace", frozen)]
@@ -35,115 +29,36 @@ pub(crate) struct Iterator {
     has_values: bool,
 }
 
-/// A place between two entries.
-enum Place {
-    Start,
-    Stop,
-    Before(Bytes),
-    After(Bytes),
-}
-
-struct Walk {
-    /// `None` once the iterator is closed.
-    cursor: Option<Cursor>,
-    place: Place,
-    /// Entries after the place in the direction of the walk, the next one first.
-    fetched: VecDeque<(Bytes, Bytes)>,
-    is_forward: bool,
-}
-
-impl Walk {
-    /// The next entry in a direction.
-    fn step(&mut self, is_forward: bool) -> Result<Option<(Bytes, Bytes)>, terrace::Error> {
-        if is_forward != self.is_forward {
-            self.fetched.clear();
-            self.is_forward = is_forward;
-        }
-        if self.fetched.is_empty() {
-            self.fetch()?;
-        }
-        let Some((key, value)) = self.fetched.pop_front() else { return Ok(None) };
-        self.place = match is_forward {
-            true => Place::After(key.clone()),
-            false => Place::Before(key.clone()),
-        };
-        Ok(Some((key, value)))
-    }
-
-    fn fetch(&mut self) -> Result<(), terrace::Error> {
-        let Some(cursor) = &mut self.cursor else { return Ok(()) };
-        let is_forward = self.is_forward;
-        let mut is_there = match (&self.place, is_forward) {
-            (Place::Start, true) => cursor.seek_to_first()?,
-            (Place::Stop, false) => cursor.seek_to_last()?,
-            (Place::Start, false) | (Place::Stop, true) => false,
-            (Place::Before(key), true) => cursor.seek(key)?,
-            (Place::After(key), false) => cursor.seek_back(key)?,
-            (Place::After(key), true) => {
-                let is_there = cursor.seek(key)?;
-                if is_there && cursor.key() == &key[..] { cursor.next()? } else { is_there }
-            }
-            (Place::Before(key), false) => {
-                let is_there = cursor.seek_back(key)?;
-                if is_there && cursor.key() == &key[..] { cursor.prev()? } else { is_there }
-            }
-        };
-        let mut bytes = 0;
-        while is_there {
-            let (key, value) = (Bytes::copy_from_slice(cursor.key()), cursor.value());
-            bytes += key.len() + value.len();
-            self.fetched.push_back((key, value));
-            if self.fetched.len() >= AHEAD || bytes >= AHEAD_BYTES {
-                return Ok(());
-            }
-            is_there = if is_forward { cursor.next()? } else { cursor.prev()? };
-        }
-        Ok(())
-    }
-
-    fn put_at(&mut self, place: Place) {
-        self.fetched.clear();
-        self.place = place;
-    }
-}
-
 impl Iterator {
-    pub(crate) fn new(
-        cursor: Cursor,
-        is_reverse: bool,
-        has_keys: bool,
-        has_values: bool,
-    ) -> Self {
-        let place = if is_reverse { Place::Stop } else { Place::Start };
-        let (cursor, fetched) = (Some(cursor), VecDeque::new());
-        let walk = Mutex::new(Walk { cursor, place, fetched, is_forward: !is_reverse });
-        Self { walk, is_reverse, has_keys, has_values }
+    pub(crate) fn new(cursor: Cursor, is_reverse: bool, has_keys: bool, has_values: bool) -> Self {
+        Self { walk: Mutex::new(Walk::new(cursor, !is_reverse)), is_reverse, has_keys, has_values }
     }
 
-    /// The walk. After a panic it may have dropped fetched entries, and fetches them again.
-    fn walk(&self) -> MutexGuard<'_, Walk> {
-        self.walk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The walk. No thread waits for it while it holds the lock of the interpreter. After a panic
+    /// the walk may have dropped fetched entries, and fetches them again.
+    fn walk<'a>(&'a self, py: Python<'_>) -> MutexGuard<'a, Walk> {
+        self.walk.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn step<'py>(&self, py: Python<'py>, is_forward: bool) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let step = py.detach(|| {
-            let mut walk = self.walk();
-            let is_closed = walk.cursor.is_none();
-            (walk.step(is_forward), is_closed)
-        });
-        let (Ok(entry), is_closed) = step else {
-            return Err(raised(py, &step.0.expect_err("checked")));
-        };
-        if is_closed {
+        let mut guard = self.walk(py);
+        let walk = &mut *guard;
+        if walk.is_closed() {
             return Err(ClosedError::new_err("expected an open iterator, found a closed one"));
         }
-        let Some((key, value)) = entry else { return Ok(None) };
-        let (key, value) = (|| PyBytes::new(py, &key), || PyBytes::new(py, &value));
-        Ok(Some(match (self.has_keys, self.has_values) {
-            (true, true) => PyTuple::new(py, [key(), value()])?.into_any(),
-            (true, false) => key().into_any(),
-            (false, true) => value().into_any(),
-            (false, false) => py.None().into_bound(py),
+        if walk.is_fetch_due(is_forward) {
+            py.detach(|| walk.fetch(is_forward)).or_raise(py)?;
+        }
+        let Some((key, value)) = walk.step() else { return Ok(None) };
+        // The making of `bytes` runs no code of Python, which could ask for the walk again; the
+        // making of a tuple may collect garbage.
+        let key = self.has_keys.then(|| PyBytes::new(py, key));
+        let value = self.has_values.then(|| PyBytes::new(py, value));
+        drop(guard);
+        Ok(Some(match (key, value) {
+            (Some(key), Some(value)) => PyTuple::new(py, [key, value])?.into_any(),
+            (Some(one), None) | (None, Some(one)) => one.into_any(),
+            (None, None) => py.None().into_bound(py),
         }))
     }
 }
@@ -158,36 +73,32 @@ impl Iterator {
         self.step(py, !self.is_reverse)
     }
 
-    /// The entry before the place of the iterator, which goes back over it.
+    /// The entry before the iterator's place, which moves back over it.
     fn prev<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.step(py, self.is_reverse)?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     /// Goes before the first key that is not before `target`; in a reverse iterator after the last
     /// key that is not after it.
-    fn seek(&self, target: Input) {
+    fn seek(&self, py: Python<'_>, target: Input) {
         let target = Bytes::copy_from_slice(&target);
         let place = if self.is_reverse { Place::After(target) } else { Place::Before(target) };
-        self.walk().put_at(place);
+        self.walk(py).put_at(place);
     }
 
     /// Goes before the first entry of the range.
-    fn seek_to_start(&self) {
-        self.walk().put_at(if self.is_reverse { Place::Stop } else { Place::Start });
+    fn seek_to_start(&self, py: Python<'_>) {
+        self.walk(py).put_at(if self.is_reverse { Place::Stop } else { Place::Start });
     }
 
     /// Goes after the last entry of the range.
-    fn seek_to_stop(&self) {
-        self.walk().put_at(if self.is_reverse { Place::Start } else { Place::Stop });
+    fn seek_to_stop(&self, py: Python<'_>) {
+        self.walk(py).put_at(if self.is_reverse { Place::Start } else { Place::Stop });
     }
 
-    /// Ends the walk: entries that only the iterator kept can be dropped by the store.
+    /// Ends the walk: the store can drop entries that only the iterator kept.
     fn close(&self, py: Python<'_>) {
-        let cursor = {
-            let mut walk = self.walk();
-            walk.fetched.clear();
-            walk.cursor.take()
-        };
+        let cursor = self.walk(py).close();
         py.detach(|| drop(cursor));
     }
 

@@ -5,10 +5,13 @@ use bytes::Bytes;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use terrace::Durability;
+use terrace::{Counter, Durability};
 
+use crate::arrow_put;
+use crate::arrow_scan::ArrowScan;
 use crate::batch::WriteBatch;
-use crate::error::Raise;
+use crate::error::{Raise, invalid};
+use crate::held::Held;
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
 use crate::options::bounds;
@@ -18,11 +21,15 @@ use crate::view::memoryview;
 /// A key space of a store: ordered keys and values.
 #[pyclass(module = "terrace", subclass, frozen)]
 pub(crate) struct KeySpace {
-    pub(crate) db: terrace::Db,
-    pub(crate) space: terrace::KeySpace,
+    pub(crate) db: Held<terrace::Db>,
+    pub(crate) space: Held<terrace::KeySpace>,
 }
 
 impl KeySpace {
+    pub(crate) fn new(db: terrace::Db, space: terrace::KeySpace) -> Self {
+        Self { db: Held::new(db), space: Held::new(space) }
+    }
+
     pub(crate) fn with(&self, sync: bool) -> terrace::KeySpace {
         match sync {
             true => self.space.with_durability(Durability::Synced),
@@ -62,7 +69,7 @@ impl KeySpace {
         self.read(py, &key)?.map(|value| memoryview(py, value)).transpose()
     }
 
-    /// The values under several keys, in their order; None where there is none.
+    /// The values under several keys, in their order; None for a key without a value.
     fn multi_get<'py>(
         &self,
         py: Python<'py>,
@@ -92,6 +99,20 @@ impl KeySpace {
         .or_raise(py)
     }
 
+    /// Combines the value under a key with an operand, without reading it, by the operator that the
+    /// store was opened with (`counters` or `append` of `open`).
+    #[pyo3(signature = (key, operand, *, sync=false))]
+    fn merge(&self, py: Python<'_>, key: Input, operand: Input, sync: bool) -> PyResult<()> {
+        py.detach(|| self.with(sync).merge(&key, &operand)).or_raise(py)
+    }
+
+    /// Adds to the number under a key, without reading it, in a store that was opened with
+    /// `counters`. A key without a value counts from 0.
+    #[pyo3(signature = (key, amount=1, *, sync=false))]
+    fn add(&self, py: Python<'_>, key: Input, amount: i64, sync: bool) -> PyResult<()> {
+        py.detach(|| self.with(sync).merge(&key, &Counter::bytes(amount))).or_raise(py)
+    }
+
     /// Removes a key, if it is there.
     #[pyo3(signature = (key, *, sync=false))]
     fn delete(&self, py: Python<'_>, key: Input, sync: bool) -> PyResult<()> {
@@ -112,8 +133,8 @@ impl KeySpace {
         py.detach(|| self.with(sync).delete_range(range)).or_raise(py)
     }
 
-    /// Stores `value` under `key` if the value there is `expected`, or if there is none and
-    /// `expected` is None; whether it was stored.
+    /// Stores `value` under `key` if the current value is `expected`, or if there is none and
+    /// `expected` is None; returns whether it was stored.
     #[pyo3(signature = (key, expected, value, *, ttl=None))]
     fn put_if(
         &self,
@@ -130,7 +151,7 @@ impl KeySpace {
         .or_raise(py)
     }
 
-    /// Removes `key` if the value there is `expected`; whether it was removed.
+    /// Removes `key` if its value is `expected`; returns whether it was removed.
     fn delete_if(&self, py: Python<'_>, key: Input, expected: Input) -> PyResult<bool> {
         py.detach(|| self.space.delete_if(&key, &expected)).or_raise(py)
     }
@@ -155,6 +176,45 @@ impl KeySpace {
         let range = bounds(bytes(&start), bytes(&stop), included, bytes(&prefix))?;
         let cursor = py.detach(|| self.space.cursor(range)).or_raise(py)?;
         Ok(Iterator::new(cursor, reverse, include_key, include_value))
+    }
+
+    /// The entries of a range, as they are now, for libraries that read Arrow: an object with
+    /// `__arrow_c_stream__`, whose batches have two binary columns, `key` and `value`. `batch`: the
+    /// most entries of one. The object can be consumed once.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, batch=65_536))]
+    fn scan_arrow(
+        &self,
+        py: Python<'_>,
+        start: Option<Input>,
+        stop: Option<Input>,
+        prefix: Option<Input>,
+        reverse: bool,
+        batch: usize,
+    ) -> PyResult<ArrowScan> {
+        if batch == 0 {
+            return Err(invalid("batch: expected 1 entry or more, found 0"));
+        }
+        let range = bounds(bytes(&start), bytes(&stop), (true, false), bytes(&prefix))?;
+        let cursor = py.detach(|| self.space.cursor(range)).or_raise(py)?;
+        Ok(ArrowScan::new(cursor, reverse, batch))
+    }
+
+    /// Puts all rows of an object with `__arrow_c_stream__`, as a table of `pyarrow` or a data
+    /// frame of `polars`: two columns of it, of binary or text without nulls. Returns the number of
+    /// rows. Rows are written in batches of some MiB; if an exception ends the call, its attribute
+    /// `stored` has the number of the rows before it, which stay.
+    #[pyo3(signature = (source, *, key="key", value="value", sync=false))]
+    fn put_arrow(
+        &self,
+        source: Bound<'_, PyAny>,
+        key: &str,
+        value: &str,
+        sync: bool,
+    ) -> PyResult<u64> {
+        let stream = arrow_put::stream_of(&source)?;
+        let durability = if sync { Durability::Synced } else { self.db.durability() };
+        let target = arrow_put::Target { db: &self.db, space: &self.space, durability };
+        arrow_put::put_all(source.py(), &target, stream, (key, value))
     }
 
     /// A batch of writes, which take effect together: a context manager as in `plyvel`.
@@ -187,8 +247,7 @@ impl KeySpace {
         self.put(py, key, value, false, None)
     }
 
-    /// Removes a key. Unlike a dictionary, a key that is not there is no error: to find out would
-    /// cost a read.
+    /// Removes a key. Unlike in a dictionary, an absent key is no error: a check would cost a read.
     fn __delitem__(&self, py: Python<'_>, key: Input) -> PyResult<()> {
         self.delete(py, key, false)
     }

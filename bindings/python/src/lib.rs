@@ -6,8 +6,13 @@
 //! | `key_space` | reads and writes of one key space; `Db` inherits those of the default one |
 //! | `batch`, `snapshot`, `transaction` | the classes of these names |
 //! | `iterator` | walks over a range, with the calls of `plyvel` |
+//! | `walk` | how the entries of a walk are fetched |
+//! | `arrow_scan`, `arrow_put` | entries as streams of record batches, by Arrow's C interface |
+//! | `filter` | functions that say which values compactions keep |
+//! | `held` | handles that keep a store open |
 //! | `input` | keys and values from any object with a buffer |
 //! | `ttl` | how long an entry is there |
+//! | `counter` | values of counters as numbers |
 //! | `view` | a value as a `memoryview`, without a copy |
 //! | `module` | the module with its classes and functions |
 //! | `options`, `error` | options by keyword; exceptions |
@@ -15,9 +20,14 @@
 //! The lock of the interpreter is released while the store works. All classes may be used from
 //! several threads.
 
+mod arrow_put;
+mod arrow_scan;
 mod batch;
+mod counter;
 mod db;
 mod error;
+mod filter;
+mod held;
 mod input;
 mod iterator;
 mod key_space;
@@ -27,3 +37,4 @@ mod snapshot;
 mod transaction;
 mod ttl;
 mod view;
+mod walk;

@@ -2,9 +2,12 @@
 
 use pyo3::prelude::*;
 
+use crate::arrow_scan::ArrowScan;
 use crate::batch::WriteBatch;
+use crate::counter;
 use crate::db::{self, Db};
 use crate::error;
+use crate::filter;
 use crate::iterator::Iterator;
 use crate::key_space::KeySpace;
 use crate::snapshot::Snapshot;
@@ -19,8 +22,11 @@ fn _terrace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<WriteBatch>()?;
     module.add_class::<Iterator>()?;
     module.add_class::<Snapshot>()?;
+    module.add_class::<ArrowScan>()?;
     module.add_class::<Transaction>()?;
     module.add_function(wrap_pyfunction!(db::open, module)?)?;
     module.add_function(wrap_pyfunction!(db::create_image, module)?)?;
+    module.add_function(wrap_pyfunction!(counter::number, module)?)?;
+    filter::add_to(module)?;
     error::add_to(module)
 }

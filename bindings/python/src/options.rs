@@ -1,7 +1,7 @@
 //! Options by keyword, and the bounds of ranges.
 
 use pyo3::prelude::*;
-use terrace::{Bounds, ByteCount, Durability, LevelCompression, Options, System};
+use terrace::{Append, Bounds, ByteCount, Counter, Durability, LevelCompression, Options, System};
 
 use crate::error::invalid;
 
@@ -16,6 +16,12 @@ pub(crate) struct Keywords {
     pub(crate) block_size: Option<u64>,
     pub(crate) compression: Option<String>,
     pub(crate) filter_bits: Option<u8>,
+    pub(crate) first_keys: Option<bool>,
+    pub(crate) compaction_rate: Option<u64>,
+    /// Whether operands are numbers that are added.
+    pub(crate) counters: bool,
+    /// The separator, where operands are appended.
+    pub(crate) append: Option<Vec<u8>>,
 }
 
 impl Keywords {
@@ -23,7 +29,8 @@ impl Keywords {
     pub(crate) fn options(&self) -> PyResult<Options> {
         let mut options = Options::default().read_only(self.read_only);
         if let Some(name) = &self.system {
-            let system = System::asked(name).map_err(|error| invalid(format!("system: {error}")))?;
+            let system =
+                System::asked(name).map_err(|error| invalid(format!("system: {error}")))?;
             options = options.system(system);
         }
         if let Some(name) = &self.durability {
@@ -37,7 +44,22 @@ impl Keywords {
                 name.parse().map_err(|error| invalid(format!("compression: {error}")))?;
             options = options.compression(compression);
         }
+        match (self.counters, &self.append) {
+            (true, Some(_)) => {
+                return Err(invalid("append: expected one operator, found counters"));
+            }
+            (true, None) => options = options.merge_operator(Counter),
+            (false, Some(separator)) => {
+                options = options.merge_operator(Append::new(separator));
+            }
+            // A store that has counters already is read without being told so.
+            (false, None) => options = options.shipped_merge_operators(true),
+        }
+        if let Some(rate) = self.compaction_rate {
+            options = options.compaction_rate(ByteCount(rate));
+        }
         Ok(options
+            .first_keys(self.first_keys)
             .memtable_size(self.memtable_size.map(ByteCount))
             .block_size(self.block_size.map(ByteCount))
             .filter_bits(self.filter_bits))
@@ -58,7 +80,7 @@ pub(crate) fn durability(name: &str) -> PyResult<Durability> {
     }
 }
 
-/// A range of keys as keywords give it.
+/// A range of keys, from keywords.
 pub(crate) fn bounds(
     start: Option<&[u8]>,
     stop: Option<&[u8]>,

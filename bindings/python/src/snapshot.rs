@@ -1,4 +1,4 @@
-//! [`Snapshot`]: the entries of a store as they were when it was made.
+//! [`Snapshot`]: the entries of a store at one moment.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,22 +7,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{ClosedError, Raise};
+use crate::held::Held;
 use crate::input::{Input, bytes};
 use crate::iterator::Iterator;
 use crate::key_space::KeySpace;
 use crate::options::bounds;
 
-/// The entries of a store as they were when the snapshot was made. While it is open, the store
-/// keeps them; `close`, or the end of a `with` block, ends it.
+/// The entries of a store when the snapshot was made. While it is open, the store keeps them;
+/// `close`, or the end of a `with` block, ends it.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct Snapshot {
     snapshot: Mutex<Option<terrace::Snapshot>>,
-    space: terrace::KeySpace,
+    space: Held<terrace::KeySpace>,
 }
 
 impl Snapshot {
     pub(crate) fn new(snapshot: terrace::Snapshot, space: terrace::KeySpace) -> Self {
-        Self { snapshot: Mutex::new(Some(snapshot)), space }
+        Self { snapshot: Mutex::new(Some(snapshot)), space: Held::new(space) }
     }
 
     /// A handle of the snapshot, and the key space to read.
@@ -31,10 +32,13 @@ impl Snapshot {
         other: &'a Option<Bound<'_, KeySpace>>,
     ) -> PyResult<(terrace::Snapshot, &'a terrace::KeySpace)> {
         let snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let space = other.as_ref().map_or(&self.space, |space| &space.get().space);
-        snapshot.map(|snapshot| (snapshot, space)).ok_or_else(|| {
-            ClosedError::new_err("expected an open snapshot, found a closed one")
-        })
+        let space: &terrace::KeySpace = match other {
+            Some(space) => &space.get().space,
+            None => &self.space,
+        };
+        snapshot
+            .map(|snapshot| (snapshot, space))
+            .ok_or_else(|| ClosedError::new_err("expected an open snapshot, found a closed one"))
     }
 
     fn read(

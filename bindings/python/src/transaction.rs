@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use terrace::Counter;
 
 use crate::error::{ClosedError, Raise};
+use crate::held::Held;
 use crate::input::{Input, bytes};
 use crate::key_space::KeySpace;
 use crate::options::bounds;
@@ -18,14 +20,15 @@ use crate::ttl::Ttl;
 /// Reads and writes that take effect as if they were done at once.
 #[pyclass(module = "terrace", frozen)]
 pub(crate) struct Transaction {
-    /// `None` once it has ended. Calls that are running share it.
+    /// `None` once it has ended. Running calls share it.
     transaction: Mutex<Option<Arc<terrace::Transaction>>>,
-    space: terrace::KeySpace,
+    space: Held<terrace::KeySpace>,
 }
 
 impl Transaction {
     pub(crate) fn new(transaction: terrace::Transaction, space: terrace::KeySpace) -> Self {
-        Self { transaction: Mutex::new(Some(Arc::new(transaction))), space }
+        let transaction = Mutex::new(Some(Arc::new(transaction)));
+        Self { transaction, space: Held::new(space) }
     }
 
     fn take(&self) -> Option<Arc<terrace::Transaction>> {
@@ -37,7 +40,10 @@ impl Transaction {
         other: &'a Option<Bound<'_, KeySpace>>,
     ) -> PyResult<(Arc<terrace::Transaction>, &'a terrace::KeySpace)> {
         let open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let space = other.as_ref().map_or(&self.space, |space| &space.get().space);
+        let space: &terrace::KeySpace = match other {
+            Some(space) => &space.get().space,
+            None => &self.space,
+        };
         open.map(|transaction| (transaction, space)).ok_or_else(ended)
     }
 }
@@ -81,6 +87,34 @@ impl Transaction {
         .or_raise(py)
     }
 
+    /// Writes an operand at the commit, as `KeySpace.merge` does. The key does not count as read.
+    #[pyo3(signature = (key, operand, *, key_space=None))]
+    fn merge(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        operand: Input,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) -> PyResult<()> {
+        let (transaction, space) = self.handle(&key_space)?;
+        py.detach(|| transaction.key_space(space)?.merge(&key, &operand)).or_raise(py)
+    }
+
+    /// Adds to the number under a key at the commit, as `KeySpace.add` does. The key does not count
+    /// as read.
+    #[pyo3(signature = (key, amount=1, *, key_space=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: Input,
+        amount: i64,
+        key_space: Option<Bound<'_, KeySpace>>,
+    ) -> PyResult<()> {
+        let (transaction, space) = self.handle(&key_space)?;
+        let operand = Counter::bytes(amount);
+        py.detach(|| transaction.key_space(space)?.merge(&key, &operand)).or_raise(py)
+    }
+
     /// Removes a key at the commit.
     #[pyo3(signature = (key, *, key_space=None))]
     fn delete(
@@ -108,8 +142,8 @@ impl Transaction {
         py.detach(|| transaction.key_space(space)?.delete_range(range)).or_raise(py)
     }
 
-    /// The entries of a range as a list, with the transaction's own writes: `limit` of them at
-    /// most. The part of the range up to the last entry, or all of it, counts as read.
+    /// The entries of a range as a list, with the transaction's own writes: at most `limit` of
+    /// them. The part of the range up to the last entry, or all of it, counts as read.
     #[pyo3(signature = (start=None, stop=None, *, prefix=None, reverse=false, limit=None,
                         key_space=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of a scan")]
@@ -139,8 +173,8 @@ impl Transaction {
         PyList::new(py, entries.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Applies all writes at once; raises `ConflictError`, and applies none, if anything that was
-    /// read has been written since.
+    /// Applies all writes at once; raises `ConflictError`, and applies none, if a key that was read
+    /// has been written since.
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let transaction = self.take().ok_or_else(ended)?;
         let transaction = Arc::try_unwrap(transaction).map_err(|_| {
@@ -166,10 +200,9 @@ impl Transaction {
         _value: &Bound<'_, PyAny>,
         _traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let is_open =
-            self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         match exception.is_none() {
-            // A block that has ended the transaction itself leaves nothing to do.
+            // If the block has ended the transaction itself, there is no more to do.
             true if is_open => self.commit(py)?,
             true => {}
             false => self.rollback(py),

@@ -1,4 +1,4 @@
-//! [`Ttl`]: how long an entry is there: seconds as a number, or a `timedelta`.
+//! [`Ttl`]: the time to live of an entry: seconds as a number, or a `timedelta`.
 
 use std::time::Duration;
 

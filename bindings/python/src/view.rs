@@ -32,8 +32,7 @@ impl View {
         let length = bytes.len() as ffi::Py_ssize_t;
         let start = bytes.as_ptr().cast_mut().cast();
         // See the head of the module.
-        let filled =
-            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
+        let filled = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
         if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 import terrace.aio
 
 
@@ -13,6 +15,8 @@ def test_calls_are_awaited_and_iterators_are_asynchronous(tmp_path):
             await db.delete(b"007")
             assert await db.put_if(b"007", None, b"again")
             assert await db.transact(lambda t: t.get(b"007")) == b"again"
+            with pytest.raises(terrace.InvalidError):
+                await db.merge(b"words", b"word")
             await db.sync()
             return [key async for key in db.iterator(include_value=False)]
 

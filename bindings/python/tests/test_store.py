@@ -207,6 +207,77 @@ def test_entries_expire(db):
         db.put(b"key", b"value", ttl="soon")
 
 
+def test_counters(tmp_path):
+    path = tmp_path / "store"
+    with terrace.open(path, counters=True) as db:
+        assert terrace.number(db.get(b"visits")) == 0
+        db.add(b"visits")
+        db.add(b"visits", 10, sync=True)
+        db.merge(b"visits", (-3).to_bytes(8, "little", signed=True))
+        assert terrace.number(db.get(b"visits")) == 8
+        users = db.key_space("users")
+        with db.write_batch() as batch:
+            batch.add(b"visits", 2)
+            batch.merge(b"visits", (1).to_bytes(8, "little"), key_space=users)
+        with db.transaction() as t:
+            t.add(b"visits")
+            assert terrace.number(t.get(b"other")) == 0
+            db.add(b"visits")  # no conflict: the transaction has not read the key
+            t.merge(b"visits", (1).to_bytes(8, "little"), key_space=users)
+        assert terrace.number(db.get(b"visits")) == 12
+        assert terrace.number(users.get(b"visits")) == 2
+        db.flush()
+        db.compact_range()
+        for wrong in (1 << 63, -(1 << 63) - 1):
+            with pytest.raises(OverflowError):
+                db.add(b"visits", wrong)
+        db.put(b"text", b"four")
+        db.add(b"text")
+        with pytest.raises(terrace.InvalidError) as error:
+            db.get(b"text")
+        assert error.value.kind == "MergeOperator"
+    for wrong in (b"", b"text", bytes(9)):
+        with pytest.raises(terrace.InvalidError, match="8 bytes"):
+            terrace.number(wrong)
+    with terrace.open(path) as db:
+        db.add(b"visits", 30)
+        assert terrace.number(db.get(b"visits")) == 42
+    with pytest.raises(terrace.InvalidError, match="counter"):
+        terrace.open(path, append=b",")
+
+
+def test_no_addition_is_lost_between_threads(tmp_path):
+    with terrace.open(tmp_path / "store", counters=True, memtable_size=64 << 10) as db:
+
+        def work():
+            for number in range(1000):
+                db.add(b"%d" % (number % 10))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [terrace.number(value) for _, value in db] == [400] * 10
+
+
+def test_appended_values(tmp_path):
+    with terrace.open(tmp_path / "store", append=b", ", compaction_rate=64 << 20) as db:
+        for word in (b"one", b"two"):
+            db.merge(b"words", word)
+        with db.snapshot() as snapshot:
+            db.merge(b"words", b"three")
+            assert snapshot.get(b"words") == b"one, two"
+        db.flush()
+        assert list(db) == [(b"words", b"one, two, three")]
+    with terrace.open(tmp_path / "other") as db:
+        with pytest.raises(terrace.InvalidError) as error:
+            db.merge(b"words", b"one")
+        assert error.value.kind == "MergeOperator" and db.get(b"words") is None
+    with pytest.raises(terrace.InvalidError, match="one operator"):
+        terrace.open(tmp_path / "third", counters=True, append=b"")
+
+
 def test_conditional_writes(db):
     assert db.put_if(b"key", None, b"1")
     assert not db.put_if(b"key", None, b"2")
@@ -328,6 +399,13 @@ def test_an_emulated_drive(tmp_path):
         db.flush()
         assert db.stats()["flushes"] == 1 and db.verify() > 0
         db.checkpoint(tmp_path / "copy")
+        for _ in range(2):
+            db.backup(tmp_path / "backup")
+            db.put(b"new", b"value")
+        with pytest.raises(terrace.Error, match="expected an empty store, or a backup"):
+            db.backup(tmp_path / "copy")
+    with terrace.open(tmp_path / "backup", create=False) as copy:
+        assert len(list(copy)) == 5
     with terrace.open(tmp_path / "copy", create=False) as copy:
         assert len(list(copy)) == 4
         copy.compact_range()

@@ -13,6 +13,16 @@ def use(db: terrace.Db) -> None:
     with db.write_batch(transaction=True) as batch:
         batch.put(b"key", memoryview(b"value"), key_space=db.key_space("users"))
     count: int = terrace.transact(db, lambda t: len(t.scan(prefix=b"k", limit=3)))
+    with terrace.open("store", counters=True, compaction_rate=1 << 20) as counted:
+        counted.add(b"key", 3)
+        number: int = terrace.number(counted.get(b"key"))
+        rows: int = counted.put_arrow(db.scan_arrow(prefix=b"k", batch=100), sync=True)
+    print(number, rows)
+    with terrace.open("store", compaction_filter=lambda key, value: value != b""):
+        pass
+    filters = {"users": lambda key, value: len(key) > 3}
+    with terrace.open("store", compaction_filter=filters):
+        pass
     print(value, other, view, count, db.stats()["flushes"])
 
 

@@ -3,25 +3,26 @@
 //   space [--scale=N] [--full=PERCENT] [--overwrites=N] [--value_size=BYTES] [--dynamic=0|1]
 //         [--seed=N] URI
 //
-// What shapes RocksDB's tree has its default, divided by the scale: tables and memtables of 64 MB,
-// a first level of 256 MB. At scale 1 the drive should have zones of 256 MB. Compression is off.
+// The options that shape RocksDB's tree have their defaults, divided by the scale: tables and
+// memtables of 64 MB, a first level of 256 MB. At scale 1 the drive should have zones of 256 MB.
+// Compression is off.
 //
-// 1. Loads all keys in random order: so many that the newest versions of their entries come to
-//    this share of what files can occupy.
-// 2. Overwrites keys that are chosen at random, so many times as there are keys. A sample is taken
-//    64 times for as many writes as there are keys.
+// 1. Loads all keys in random order. Their number is such that the newest versions of their entries
+//    take this share of the space for files.
+// 2. Overwrites random keys, N times the number of keys. For each time the number of keys, 64
+//    samples are taken.
 // 3. Prints averages and extremes of the samples.
 //
-// A zone is in use if it holds anything that counts: bytes of files, or dead bytes beside such. The
-// file system tells what the bytes of these zones are (`terrace_fs_parts`). Space efficiency is the
-// bytes of files divided by those of zones in use, whole zones. Zones of superblock and journal are
-// not among them, nor are zones that hold nothing and were not reset yet. How full the drive is, is
-// the bytes of files divided by what files can occupy, which is all zones but for those of
-// superblock and journal.
+// A zone is in use if it holds bytes of files, or dead bytes together with such. The file system
+// reports the uses of the bytes of these zones (`terrace_fs_parts`). Space efficiency is the bytes
+// of files divided by those of zones in use, whole zones. Zones of superblock and journal do not
+// count, nor do zones without live bytes that were not reset yet. The fill of the drive is the
+// bytes of files divided by the space for files, which is all zones except those of superblock and
+// journal.
 //
-// RocksDB's info log, which does not shrink with the scale, is kept short: it says errors alone.
+// RocksDB's info log, which does not shrink with the scale, is kept short: it has only errors.
 //
-// A write that is refused for want of space is counted, the database is opened again, and the write
+// A write that is refused for lack of space is counted, the database is opened again, and the write
 // repeated; the run ends at the 20th.
 
 #include <fcntl.h>
@@ -121,7 +122,7 @@ class Image {
 
   uint64_t zones() const { return zones_; }
 
-  // Bytes that each zone holds, from its start to its write pointer.
+  // Bytes in each zone, from its start to its write pointer.
   std::vector<uint64_t> written() const {
     std::vector<unsigned char> table(16 * size_t{zones_});
     if (pread(file_, table.data(), table.size(), 4096) != static_cast<ssize_t>(table.size())) {
@@ -135,13 +136,13 @@ class Image {
     return written;
   }
 
-  // Zones that hold any bytes, dead or not.
+  // Zones with any bytes, dead or not.
   uint64_t written_zones() const {
     const std::vector<uint64_t> all = written();
     return all.size() - static_cast<uint64_t>(std::count(all.begin(), all.end(), uint64_t{0}));
   }
 
-  // Bytes that all zones hold.
+  // Bytes in all zones.
   uint64_t held() const {
     const std::vector<uint64_t> all = written();
     return std::accumulate(all.begin(), all.end(), uint64_t{0});
@@ -240,7 +241,7 @@ class Run {
                 "moved by reclaim: %.1f MB, %.2f %% of it; moved in vain: %.1f MB\n",
                 given / 1e6, written / 1e6, static_cast<double>(written) / given, moved / 1e6,
                 percent(moved, written), vain / 1e6);
-    // What was written and is in no zone any more was erased.
+    // Bytes that were written and are in no zone any more were erased.
     const uint64_t resets = count("zones_reset");
     const uint64_t erased = held_ + count("written_bytes") - image_.held();
     std::printf("from the mount on, zones reset: %llu, %.1f %% full on average; finished early: %llu; writes refused: "
@@ -298,7 +299,7 @@ class Run {
     return bytes;
   }
 
-  // Tells what the space is used for when a write was refused.
+  // Prints the use of the space when a write was refused.
   void describe() {
     uint64_t tables = 0, live = 0;
     db_->GetIntProperty("rocksdb.total-sst-files-size", &tables);

@@ -32,7 +32,7 @@ class NameLock : public FileLock {
   const std::string name;
 };
 
-// A directory that is open. Names are durable as soon as they are made.
+// An open directory. Names are durable as soon as they are made.
 class Directory : public FSDirectory {
  public:
   IOStatus Fsync(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
@@ -151,7 +151,7 @@ IOStatus TerraceFileSystem::ReuseWritableFile(const std::string& path,
                                               const FileOptions& options,
                                               std::unique_ptr<FSWritableFile>* file,
                                               IODebugContext* debug) {
-  // Zones are not written twice, so nothing is gained by the old bytes.
+  // Zones are not written twice, so the old bytes are of no use.
   IOStatus status = DeleteFile(old_path, IOOptions(), debug);
   return status.ok() ? NewWritableFile(path, options, file, debug) : status;
 }

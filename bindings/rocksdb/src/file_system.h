@@ -1,12 +1,12 @@
 // TerraceFileSystem: RocksDB's FileSystem on a file system of Terrace.
 //
-// Creation, rename, link, removal and truncation are durable when they return, so that there is
-// nothing left for the sync of a directory. A name that is made or moved replaces the file of that
-// name at once. A directory is moved by one transaction. The device can be opened by one process;
-// RocksDB's lock of a database is one of this process.
+// Creation, rename, link, removal and truncation are durable when they return, so the sync of a
+// directory has no work. A name that is made or moved replaces the file of that name at once. A
+// directory is moved by one transaction. The device can be opened by one process; RocksDB's lock of
+// a database is within this process.
 //
 // Not supported: files that are read and written at random, and memory-mapped buffers. The zones of
-// the device could not carry them. A file that is to be read as memory is loaded whole.
+// the device do not allow them. A file that is to be read as memory is loaded whole.
 
 #pragma once
 

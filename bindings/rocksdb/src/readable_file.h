@@ -2,7 +2,7 @@
 // may keep blocks that were written in its cache; RocksDB's own block cache comes first.
 //
 // AsyncRead: a read that RandomAccessFile::ReadAsync has begun. RocksDB polls it, or aborts it, and
-// destroys it then. Its callback runs in the poll, and not at all once it is aborted.
+// then destroys it. Its callback runs in the poll, and never runs once it is aborted.
 
 #pragma once
 
@@ -31,7 +31,7 @@ class SequentialFile : public rocksdb::FSSequentialFile {
 
 class RandomAccessFile : public rocksdb::FSRandomAccessFile {
  public:
-  // `mapped`: RocksDB wants the file as memory, and reads it without a buffer of its own.
+  // `mapped`: RocksDB wants the file as memory, and reads it without its own buffer.
   RandomAccessFile(std::unique_ptr<FileReader> file, bool mapped)
       : file_(std::move(file)), mapped_(mapped) {}
 
@@ -47,7 +47,7 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
                               rocksdb::IODebugContext*) override;
 
  private:
-  // Loads the file, once, and tells how that went.
+  // Loads the file, once, and returns the status.
   const Outcome& load() const;
 
   const std::unique_ptr<FileReader> file_;
@@ -64,10 +64,10 @@ class AsyncRead {
   AsyncRead(std::unique_ptr<PendingRead> read, std::string name,
             const rocksdb::FSReadRequest& request, Callback callback, void* argument);
 
-  // Waits for the bytes and calls back; nothing the second time.
+  // Waits for the bytes and calls back; a second call has no effect.
   void poll();
 
-  // Gives the read up.
+  // Aborts the read.
   void abort() { read_.reset(); }
 
  private:

@@ -1,5 +1,5 @@
 // Registers the file system with RocksDB, for every URI that begins with `terrace://`, when the
-// shared object is loaded: by the linker, or by LD_PRELOAD into a program that knows nothing of it.
+// shared object is loaded: by the linker, or by LD_PRELOAD into any program.
 
 #include <memory>
 #include <string>

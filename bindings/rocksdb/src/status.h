@@ -9,7 +9,7 @@
 
 namespace terrace {
 
-// The status of a call that was about `name`.
+// The status of a call for `name`.
 rocksdb::IOStatus status_of(const Outcome& outcome, const std::string& name);
 
 }  // namespace terrace

@@ -1,8 +1,8 @@
-// WritableFile: a file that RocksDB writes. What RocksDB says of a table's lifetime and of its own
-// haste comes after the file is made and before its first byte.
+// WritableFile: a file that RocksDB writes. RocksDB sets a table's lifetime and its I/O priority
+// after the file is made and before its first byte.
 //
-// Only that haste, the priority of its I/O, tells a flush from a compaction. While writes are
-// stalled both are given the same one; then a flush without a log may take what is kept.
+// Only the I/O priority distinguishes a flush from a compaction. While writes are stalled, both
+// have the same one; then a flush without a log may take the kept space.
 
 #pragma once
 
@@ -17,8 +17,8 @@ class WritableFile : public rocksdb::FSWritableFile {
  public:
   WritableFile(std::unique_ptr<FileWriter> writer, const rocksdb::FileOptions& options)
       : rocksdb::FSWritableFile(options), writer_(std::move(writer)) {
-    // Neither of a flush nor of a compaction, until RocksDB says so: a copy, or an ingest. And a
-    // log is a copy until RocksDB says how long it lives.
+    // Neither of a flush nor of a compaction, until RocksDB says so: a copy, or an ingest. A log
+    // also is a copy until RocksDB sets its lifetime.
     writer_->set_use(Use::kOther);
     writer_->set_lifetime(0);
   }
@@ -28,10 +28,10 @@ class WritableFile : public rocksdb::FSWritableFile {
                            rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Flush(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
   rocksdb::IOStatus Sync(const rocksdb::IOOptions&, rocksdb::IODebugContext*) override;
-  // Asked for a file that was reopened, to delete it piece by piece. It cannot be made longer.
+  // Called for a file that was reopened, to delete it piece by piece. It cannot be made longer.
   rocksdb::IOStatus Truncate(uint64_t size, const rocksdb::IOOptions&,
                              rocksdb::IODebugContext*) override;
-  // Hands the bytes of a log to the drive; those of other files go there as they come.
+  // Writes out the bytes of a log to the drive; those of other files go there as they come.
   rocksdb::IOStatus RangeSync(uint64_t offset, uint64_t n, const rocksdb::IOOptions&,
                               rocksdb::IODebugContext*) override;
   // Not supported: it has no meaning on a zone.

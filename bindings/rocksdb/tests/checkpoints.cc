@@ -1,5 +1,5 @@
-// Logs are counted once, and as long as RocksDB has still to flush them: however many checkpoints
-// and backups hold copies or links of them, whatever is renamed, and wherever old logs are kept.
+// Logs are counted once, and until RocksDB has flushed them: with any number of copies or links in
+// checkpoints and backups, after renames, and with any place for old logs.
 //
 // On a drive that is half empty, no write is refused.
 
@@ -39,7 +39,7 @@ void checkpoint(DB* db, const std::string& path) {
   delete checkpoint;
 }
 
-// Options under which nothing is flushed without being asked for.
+// Options under which nothing is flushed without a request.
 Options lazy(rocksdb::Env* env) {
   Options options = options_of(env);
   options.write_buffer_size = 256 * kMiB;
@@ -48,7 +48,7 @@ Options lazy(rocksdb::Env* env) {
   return options;
 }
 
-// Ten copies of a log, and room for as much again as there is.
+// Ten copies of a log, and room for the same amount again.
 void copies_of_a_log(const std::shared_ptr<FileSystem>& fs, rocksdb::Env* env) {
   const Options options = lazy(env);
   auto db = open(options, "/logged");
@@ -102,14 +102,14 @@ void links_and_archives(const std::shared_ptr<FileSystem>& fs, rocksdb::Env* env
   put_mib(db.get(), db->DefaultColumnFamily(), 3);
   must(db->DestroyColumnFamilyHandle(cold), "column family");
   must(db->Close(), "close");
-  // A database that is closed has its logs to flush when it is opened, wherever it lies then.
+  // A closed database has logs to flush when it is opened, at any place.
   const uint64_t closed = in_logs(fs.get()) - before;
   CHECK(closed > 2 * kMiB && closed < 5 * kMiB);
   must(fs->RenameFile("/archive/logs", "/archive/moved", IOOptions(), nullptr), "rename");
   CHECK(in_logs(fs.get()) - before == closed);
 }
 
-// Without an archive, RocksDB removes a log of which a checkpoint has a link.
+// Without an archive, RocksDB removes a log that a checkpoint has a link of.
 void links_of_removed_logs(const std::shared_ptr<FileSystem>& fs, rocksdb::Env* env) {
   const uint64_t before = in_logs(fs.get());
   const Options options = lazy(env);

@@ -1,8 +1,8 @@
-// A program that holds the file system to what RocksDB expects of it:
+// A program that checks the file system against RocksDB's expectations:
 //
-//   contract files URI              every call of the FileSystem, beside a database
+//   contract files URI              every call of the FileSystem, with a database
 //   contract methods URI HEADER     every virtual method that RocksDB's header has
-//   contract differs URI SEED DIRECTORY   random calls, beside RocksDB's own file system there
+//   contract differs URI SEED DIRECTORY   random calls, and on RocksDB's own file system there
 //   contract deletion URI           deletes tables at a rate, piece by piece
 //   contract checkpoints URI        copies of logs, links of them and archives on a half empty drive
 //   contract plain URI              tables that are read as memory
@@ -15,8 +15,8 @@
 //                                   until it is killed; prints the number of each operation that
 //                                   survives a kill, when it has returned: of those that are
 //                                   synced, or of all where the URI has the options `unsynced&written`
-//   contract verify URI SEED TOLD   opens the database: it must hold what a prefix of the history
-//                                   leaves, with operation TOLD in it; -1 for none. Prints the
+//   contract verify URI SEED TOLD   opens the database: it must hold the result of a prefix of the
+//                                   history, with operation TOLD in it; -1 for none. Prints the
 //                                   length of that prefix
 //   contract copied URI SEED TOLD   the same, and of a checkpoint and a backup that it makes
 //
@@ -75,7 +75,7 @@ Options options_of(Env* env) {
   Options options;
   options.env = env;
   options.create_if_missing = true;
-  // Small, so that flushes and compactions are always under way.
+  // Small, so that flushes and compactions always run.
   options.write_buffer_size = 256 << 10;
   options.target_file_size_base = 256 << 10;
   options.max_bytes_for_level_base = 1 << 20;

@@ -13,8 +13,8 @@
 #include "rocksdb/env.h"
 #include "rocksdb/file_system.h"
 
-// Ends the program where something does not hold. It runs no destructors: threads of an open database
-// go on.
+// Ends the program if a condition does not hold. It runs no destructors: threads of an open
+// database go on.
 #define CHECK(holds)                                                             \
   do {                                                                           \
     if (!(holds)) {                                                              \
@@ -36,7 +36,7 @@ void put(rocksdb::FileSystem* fs, const std::string& path, const std::string& te
 std::string key_of(int number);
 std::string value_of(int number);
 
-// Options under which flushes and compactions are always under way.
+// Options under which flushes and compactions always run.
 rocksdb::Options options_of(rocksdb::Env* env);
 
 std::unique_ptr<rocksdb::DB> open(const rocksdb::Options& options, const std::string& path);
@@ -45,7 +45,7 @@ std::unique_ptr<rocksdb::DB> open(const rocksdb::Options& options, const std::st
 void files(const std::string& uri);
 // Every virtual method in a header of RocksDB's FileSystem.
 void methods(const std::string& uri, const std::string& header);
-// Random calls, beside those of RocksDB's FileSystem in a directory of the machine.
+// Random calls, compared with those of RocksDB's FileSystem in a directory of the machine.
 void differs(const std::string& uri, uint64_t seed, const std::string& directory);
 // Tables that are deleted at a rate.
 void deletion(const std::string& uri);
@@ -61,6 +61,6 @@ void full(const std::string& uri);
 void writes(const std::string& uri);
 // The info log on an ordinary path.
 void logs(const std::string& uri, const std::string& directory);
-// A history of operations until the process is killed, and what must be left of it.
+// A history of operations until the process is killed, and the check of its remainder.
 void write_history(const std::string& uri, uint64_t seed, uint64_t from);
 void verify_history(const std::string& uri, uint64_t seed, long long told, bool copied);

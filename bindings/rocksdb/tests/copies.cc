@@ -1,4 +1,4 @@
-// A checkpoint and a backup of a database, which are whole when the database is gone.
+// A checkpoint and a backup of a database, which stay whole when the database is gone.
 
 #include "contract.h"
 #include "rocksdb/utilities/backup_engine.h"

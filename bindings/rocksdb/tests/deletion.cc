@@ -1,4 +1,4 @@
-// Tables and logs that are deleted at a rate, in pieces: RocksDB renames a file to one of the trash,
+// Tables and logs that are deleted at a rate, in pieces: RocksDB renames a file to a trash file,
 // opens that again and again, and cuts a piece off it each time.
 //
 // The trash must shrink and end, and nothing may be copied for it.

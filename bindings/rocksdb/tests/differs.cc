@@ -1,10 +1,10 @@
-// Random calls of the FileSystem, beside the same calls of RocksDB's own FileSystem in a directory of
-// the machine: both must succeed or fail alike, and what is there afterwards must be the same.
+// Random calls of the FileSystem, and the same calls of RocksDB's own FileSystem in a directory of
+// the machine: both must succeed or fail alike, and leave the same files.
 //
-// Left out is what the plug-in documents to be otherwise: calls for a file that has a writer already
-// or that is removed while it is written, appends after a cut by the same writer (RocksDB leaves
-// them undefined), files that are made longer, directories that are not there, and a new file in the
-// place of one that has further names.
+// Documented differences of the plug-in are left out: calls for a file that has a writer already or
+// that is removed while it is written, appends after a cut by the same writer (RocksDB leaves them
+// undefined), files that are made longer, missing directories, and a new file that replaces one
+// with further names.
 
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ struct Writers {
 // A file that is being read, in both.
 struct Readers {
   std::unique_ptr<FSRandomAccessFile> file[2];
-  // It goes with the file it was opened for, whatever has the name now.
+  // It belongs to the file it was opened for, even if another file has the name now.
   std::string text;
 };
 
@@ -54,13 +54,13 @@ class Pair {
   }
 
   void step();
-  // Ends all writers, and compares all there is.
+  // Ends all writers, and compares all files.
   void compare();
 
  private:
   size_t below(size_t end) { return random_() % end; }
 
-  // One of few names, so that calls meet.
+  // One of few names, so that calls concern the same files.
   std::string name() {
     static const char* const kNames[] = {"1.sst",      "2.sst",  "3.log",
                                          "MANIFEST-4", "5.blob", "CURRENT"};
@@ -69,7 +69,7 @@ class Pair {
 
   std::string at(int side, const std::string& name) const { return root_[side] + name; }
 
-  // The same call on both sides; whether it succeeded, which must be the same.
+  // The same call on both sides; returns whether it succeeded, which must be the same.
   template <typename Call>
   bool both(const std::string& what, Call call) {
     const IOStatus one = call(0), other = call(1);
@@ -135,7 +135,7 @@ void Pair::make(const std::string& name) {
   }
   Writers made;
   made.name = name;
-  // A machine's reader of a file that is made anew finds it empty.
+  // If a file is created again, a machine's reader of the old one finds it empty.
   readers_.clear();
   if (both("new " + name, [&](int side) {
         return fs_[side]->NewWritableFile(at(side, name), FileOptions(), &made.file[side], nullptr);

@@ -1,8 +1,7 @@
 // A drive that gets full: the database on it is opened again, several times, while it is full; all
 // of it is read; half of it is deleted and compacted away; then it takes new data.
 //
-// The writer goes on after each refusal, as a program would that does not know better. So each time
-// the drive is filled a little further.
+// The writer goes on after each refusal. So each time the drive is filled a little further.
 
 #include "contract.h"
 
@@ -32,7 +31,7 @@ int fill(DB* db, int number) {
   return number;
 }
 
-// Reads all entries, which are those from `first` on, and returns the number behind the last.
+// Reads all entries, which begin with `first`, and returns the number after the last.
 int read_all(DB* db, int first) {
   std::unique_ptr<rocksdb::Iterator> entries(db->NewIterator(ReadOptions()));
   int number = first;
@@ -62,13 +61,13 @@ void full(const std::string& uri) {
   std::printf("full after %d writes\n", end);
   must(fs->GetFreeSpace("/full", IOOptions(), &free, nullptr), "space");
   std::printf("free then: %llu bytes\n", static_cast<unsigned long long>(free));
-  // A compaction that has ended since gives back what it merged: of level 0 and level 1, each about
-  // a MiB by the options.
+  // A compaction that has ended since frees its inputs: of level 0 and level 1, each about a MiB by
+  // the options.
   CHECK(free < (3 << 20));
   for (int round = 0; round < 3; round++) {
     db.reset();
     db = open(options, "/full");
-    // What was not synced may be lost with the process; here the process has gone on.
+    // Unsynced entries may be lost with the process; here the process has gone on.
     const int found = read_all(db.get(), 0);
     CHECK(found == end);
     end = fill(db.get(), found);
@@ -88,7 +87,7 @@ void full(const std::string& uri) {
   compact(db.get(), end / 4, end / 2);
   compact(db.get(), 0, end);
   CHECK(read_all(db.get(), end / 2) == end);
-  // Most of what is free again can be written again.
+  // Most of the freed space can be written again.
   for (int again = end; again < end + end / 4; again++) {
     must(db->Put(WriteOptions(), key_of(again), value_of(again)), "put after the delete");
   }

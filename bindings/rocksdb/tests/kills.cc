@@ -1,10 +1,10 @@
 // A history of operations that a kill may end anywhere.
 //
-// Operation i of a history follows from the seed and i alone: a put, an overwrite, a delete or the
-// delete of a range, and some are synced. Each is one batch with a counter, so that a database says
-// how many operations it holds; what they leave is then computed anew and compared, entry for
-// entry. Between them the writer flushes, compacts, and makes checkpoints. A checkpoint, too, must
-// hold a prefix of the history, be it made just before the kill.
+// Operation i of a history follows only from the seed and i: a put, an overwrite, a delete or the
+// delete of a range, and some are synced. Each is one batch with a counter, so that a database has
+// the number of its operations. Their expected result is then computed again and compared, entry
+// for entry. In between, the writer flushes, compacts, and makes checkpoints. A checkpoint, too,
+// must hold a prefix of the history, even if it was made just before the kill.
 
 #include <map>
 
@@ -28,10 +28,10 @@ namespace {
 constexpr char kPlace[] = "/db";
 constexpr char kCheckpoint[] = "/checkpoint";
 constexpr char kFormer[] = "/former";
-// Behind all other keys.
+// After all other keys.
 constexpr char kCounter[] = "counter";
 constexpr uint64_t kKeys = 4000;
-// Every so many operations the writer does these.
+// Numbers of operations after which the writer does these.
 constexpr uint64_t kFlushes = 700, kCompactions = 2500, kCheckpoints = 1800;
 
 using Model = std::map<std::string, std::string>;
@@ -69,7 +69,7 @@ Operation operation(uint64_t seed, uint64_t index) {
   return made;
 }
 
-// What so many operations of a history leave.
+// The result of the first `operations` of a history.
 Model model(uint64_t seed, uint64_t operations) {
   Model left;
   for (uint64_t index = 0; index < operations; index++) {
@@ -89,7 +89,7 @@ Model model(uint64_t seed, uint64_t operations) {
   return left;
 }
 
-// How many operations a database holds, after a comparison with what they leave.
+// Number of operations of a database, after a comparison with their expected result.
 uint64_t compared(DB* db, uint64_t seed) {
   std::string count = "0";
   const Status status = db->Get(ReadOptions(), kCounter, &count);
@@ -120,7 +120,7 @@ void destroy(FileSystem* fs, const Options& options, const std::string& place) {
 }
 
 void make_checkpoint(FileSystem* fs, const Options& options, DB* db) {
-  // By one transaction, as a checkpoint that is destroyed is none any more.
+  // By one transaction, because a partly destroyed checkpoint is none any more.
   if (fs->FileExists(kCheckpoint, IOOptions(), nullptr).ok()) {
     must(fs->RenameFile(kCheckpoint, kFormer, IOOptions(), nullptr), "rename");
   }

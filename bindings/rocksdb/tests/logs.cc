@@ -1,7 +1,7 @@
 // RocksDB's info log on an ordinary path.
 //
-// RocksDB makes it by the database's file system, wherever it shall lie. So a directory of the
-// machine comes in by a logger that is made with the ordinary Env. With `db_log_dir` alone, the
+// RocksDB creates it through the database's file system, at any path. So a directory of the machine
+// is used through a logger that is made with the ordinary Env. With only `db_log_dir`, the
 // directory is one on the drive.
 
 #include "contract.h"

@@ -1,8 +1,8 @@
-// Every virtual method of RocksDB's FileSystem and of its files: each is called, and does what it
-// says or returns NotSupported. None may inherit a default that reports success and does nothing.
+// Every virtual method of RocksDB's FileSystem and of its files: each is called, and works or
+// returns NotSupported. None may inherit a default that reports success and does nothing.
 //
-// The table is held against RocksDB's header, so that a method which a newer RocksDB adds makes this
-// fail until it is looked at.
+// The table is compared with RocksDB's header: if a newer RocksDB adds a method, this fails until
+// the method is handled.
 
 #include <fstream>
 #include <set>
@@ -30,7 +30,7 @@ void add_files(Methods& all) {
     w.random("text");
   };
   all["FileSystem::NewWritableFile"] = [](World& w) {
-    // A file is there before its first byte, whatever its kind is.
+    // A file exists before its first byte, for each kind of file.
     const std::vector<std::string> names = {"1.blob", "1.log", "1.sst", "CURRENT", "MANIFEST-1"};
     std::vector<std::unique_ptr<FSWritableFile>> files;
     for (const std::string& name : names) {

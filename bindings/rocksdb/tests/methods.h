@@ -1,4 +1,4 @@
-// Calls of the methods of a FileSystem and of its files, by their names: what `methods.cc` runs.
+// Calls of the methods of a FileSystem and of its files, by their names, for `methods.cc`.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "contract.h"
 #include "rocksdb/convenience.h"
 
-// The file system, in which each method has a directory of its own.
+// The file system, in which each method has its own directory.
 struct World {
   std::shared_ptr<rocksdb::FileSystem> fs;
   std::string place;
@@ -65,7 +65,7 @@ struct World {
 using Method = std::function<void(World&)>;
 using Methods = std::map<std::string, Method>;
 
-// Methods that have nothing to do here, or only return a fact.
+// Methods without an effect here, or that only return a fact.
 void add_facts(Methods& all);
 // Methods that are not supported.
 void add_refusals(Methods& all);

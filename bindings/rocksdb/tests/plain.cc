@@ -1,4 +1,4 @@
-// Tables that RocksDB reads as memory, as plain tables want it: the file system has no memory-mapped
+// Tables that RocksDB reads as memory, for plain tables: the file system has no memory-mapped
 // files, and loads each into memory.
 
 #include "contract.h"

@@ -41,6 +41,8 @@ pub enum Rule {
     RunHasGuard,
     /// The guard has all tracks that a write destroys. If broken, one is missing.
     GuardIsWhole,
+    /// A mount next to a writer, and a read of it, is believed once its blocks are vouched for.
+    ReadsBesideVouched,
     /// A gap before a run in use is written only if the guard is in the gap, too. If broken, guards
     /// are kept where they fit, but a gap is used to its end.
     GapHasGuard,

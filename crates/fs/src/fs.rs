@@ -31,6 +31,7 @@ use crate::mount::Access;
 use crate::reclaim::Reclaimer;
 use crate::space::{Ask, Group, GroupLease, Member, Reserved};
 use crate::volume::Volume;
+use crate::watch::Watch;
 
 /// The sequence of a log's first frame.
 const FIRST_SEQUENCE: u64 = 1;
@@ -49,6 +50,8 @@ const FIRST_SEQUENCE: u64 = 1;
 pub struct Fs {
     pub(crate) volume: Arc<Volume>,
     pub(crate) access: Access,
+    /// Of a mount next to a writer.
+    pub(crate) watch: Option<Watch>,
     pub(crate) reclaimer: Option<Arc<Reclaimer>>,
     pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
     /// Claims of the devices, until the store is unmounted.
@@ -191,7 +194,7 @@ impl Fs {
     fn writable(&self, what: &'static str) -> Result<(), StoreError> {
         match self.access {
             Access::ReadWrite => Ok(()),
-            Access::ReadOnly => Err(StoreError::ReadOnly(what)),
+            Access::ReadOnly | Access::Beside => Err(StoreError::ReadOnly(what)),
         }
     }
 
@@ -461,6 +464,10 @@ impl Store for Fs {
 
     fn users(&self) -> &Users {
         &self.users
+    }
+
+    fn uuid(&self) -> Option<Uuid> {
+        Some(self.volume.uuid)
     }
 
     fn io(&self) -> IoCounts {

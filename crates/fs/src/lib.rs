@@ -24,6 +24,7 @@
 //! | `media`, `medium`, `flushes` | the devices, with counts; which flushes can be believed |
 //! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
 //! | `erase` | makes the devices of a store blank |
+//! | [`Beside`], `watch` | a mount next to a writer, and the proof of its reads |
 //! | `pairing` | marks that tell whether devices are copies of the same age |
 //! | `absent` | stands for an offload device that is lost |
 //! | `check`, `checked` | verifies a store on devices; the result of a check |
@@ -41,6 +42,7 @@
 mod absent;
 mod address;
 mod assembly;
+mod beside;
 mod block;
 mod cache;
 pub mod canary;
@@ -71,9 +73,11 @@ pub mod superblock;
 mod unfinished_format;
 mod usage;
 mod volume;
+mod watch;
 
 pub use address::{AddressSpace, BlockAddr, ZoneGrid, ZonePlace};
 pub use assembly::{device_number, holds_store, second_device};
+pub use beside::Beside;
 pub use block::{BLOCK, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
 pub use checked::{CheckProgress, Checked, DeviceChecked, Problem};

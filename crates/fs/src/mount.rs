@@ -21,7 +21,9 @@
 //!    used, and where each recovered log ends. No file is written before. Then reclaim begins, if
 //!    the options want it and the tables lie on a device with zones.
 //!
-//! A read-only mount ends after step 4, and writes and resets nothing.
+//! A read-only mount ends after step 4, and writes and resets nothing. One next to a writer
+//! ([`Access::Beside`]) takes no claim. It fails with an error of any kind if the writer has freed
+//! something that the mount was reading, so the caller has to try again.
 //!
 //! The stand-in of a lost offload device is claimed like a device, and is not flushed, searched or
 //! marked.
@@ -53,6 +55,7 @@ use crate::space::{
 };
 use crate::superblock::Role;
 use crate::volume::{Volume, as_device};
+use crate::watch::{Watch, WatchedLog};
 use crate::{Devices, Fs, ZoneGrid, ZonePlace};
 
 /// Rule for the extents of all files together.
@@ -66,6 +69,9 @@ pub enum Access {
     ReadWrite,
     /// Writes nothing at all, not even the records of a recovery.
     ReadOnly,
+    /// The same, while another process may write the store: without a lock and without a claim. A
+    /// read may find bytes of something else; see [`Beside`](crate::Beside).
+    Beside,
 }
 
 /// How to mount a store.
@@ -108,12 +114,16 @@ impl Fs {
     ) -> Result<Arc<Self>, StoreError> {
         let devices = devices.into();
         let write = options.access == Access::ReadWrite;
-        let claims = Mutex::new(devices.claim(write)?);
+        let beside = options.access == Access::Beside;
+        let claims = if beside { Vec::new() } else { devices.claim(write)? };
+        let claims = Mutex::new(claims);
         devices.check_layouts()?;
         let media = Arc::new(Media::new(&devices));
         let mut found = assemble(&media, write)?;
         let uuid = found.replayed.superblock.uuid;
         let logs = read_logs(&media, uuid, &found.replayed.catalog)?;
+        let watch =
+            if beside { Some(Watch::begin(&media, &found, watched(&found, &logs))?) } else { None };
         let (pools, ended) = make_pools(&media, options, &found, &logs)?;
         let pools = Arc::new(pools);
         let journal = if write {
@@ -151,7 +161,7 @@ impl Fs {
         });
         let (access, background) = (options.access, Mutex::new(background));
         let users = Users::default();
-        Ok(Arc::new(Self { volume, access, reclaimer, background, claims, users }))
+        Ok(Arc::new(Self { volume, access, watch, reclaimer, background, claims, users }))
     }
 }
 
@@ -222,6 +232,16 @@ fn read_logs(
             Ok(RecoveredLog { id, index, tail })
         })
         .collect()
+}
+
+/// The logs as they were found, for a watch.
+fn watched(found: &Assembled, logs: &[RecoveredLog]) -> Vec<WatchedLog> {
+    let catalog = &found.replayed.catalog;
+    let watched = |log: &RecoveredLog| {
+        let map = Arc::clone(&catalog.get(log.id)?.extents);
+        Some(WatchedLog { id: log.id, map, tail: log.tail })
+    };
+    logs.iter().filter_map(watched).collect()
 }
 
 /// The records that end the recovered logs, so that bytes after the ends never come back.

@@ -1,8 +1,7 @@
 //! [`Bounds`]: a range of user keys within one key space, as a client gives it.
 //!
-//! Keys are compared as bytes. Nothing is checked here: a range whose end lies before its start can
-//! be made, and a bound may be longer than a stored key can be. A plain value, without locks or
-//! I/O.
+//! Keys are compared as bytes. Nothing is checked here: a range may end before its start, and a
+//! bound may be longer than a stored key can be. A plain value, without locks or I/O.
 
 use std::ops::Bound;
 
@@ -49,7 +48,7 @@ impl Bounds {
         start.is_empty() && end.is_none()
     }
 
-    /// The first user key in the range, and the first behind it (`None`: no key is).
+    /// The first user key in the range, and the first after it (`None`: the range has no end).
     #[must_use]
     pub fn user_keys(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let start = match &self.start {
@@ -65,7 +64,7 @@ impl Bounds {
         (start, end)
     }
 
-    /// As full keys: the first in the range, and the first behind it (`None`: no key is).
+    /// The same as full keys.
     pub(crate) fn full_keys(&self, space: KeySpaceId) -> (Vec<u8>, Option<Vec<u8>>) {
         let (start, end) = self.user_keys();
         let end = match end {

@@ -1,30 +1,30 @@
 //! Rules of the engine that a test can break on purpose, to prove that the tests would notice.
 //!
-//! With debug assertions, `set` breaks one rule for the calling thread, until the next `set`
-//! there. Code that runs in another thread keeps the rule, as the engine's jobs do on the threaded
+//! With debug assertions, `set` breaks one rule for the calling thread, until the next `set` there.
+//! Code that runs in another thread keeps the rule, for example the engine's jobs on the threaded
 //! runner. A simulation runs its actors on one thread, so the rule is broken for all of them.
-//! Without them, as in a release, no rule can be broken.
+//! Without debug assertions, for example in a release, no rule can be broken.
 
 /// A rule that a correct engine keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Whatever fails a group's log fails everybody in the group who asked for it.
+    /// A failure of a group's log fails every batch of the group that asked for it.
     FollowersShareTheError,
-    /// A sync waits until what is in no log is in tables.
+    /// A sync waits until the entries that are in no log are in tables.
     SyncFlushesUnlogged,
     /// A write whose append to the log failed is refused.
     AppendFailsItsWrites,
-    /// Entries are in the memtable before readers are told of their sequences.
+    /// Entries are in the memtable before readers learn of their sequences.
     InsertBeforePublish,
-    /// A read takes the view first and the sequence afterwards.
+    /// A read takes the view first and the sequence second.
     ViewBeforeSequence,
     /// A read of several keys has a view with all ingests up to its sequence.
     SequenceOfTheView,
     /// An ingest's sequence becomes visible together with its tables.
     IngestVisibleWithItsTables,
-    /// A snapshot is known to jobs from the moment on in which its sequence is the newest.
+    /// A snapshot is known to jobs from the moment on when its sequence is the newest.
     SnapshotKnownToJobs,
-    /// A log goes with the transaction that adds its tables, and not before.
+    /// The transaction that adds a log's tables deletes the log, and no earlier one.
     LogGoesWithItsTables,
     /// All versions of a key in a run are in one table.
     VersionsInOneTable,
@@ -32,7 +32,11 @@ pub enum Rule {
     CopiesVerified,
     /// A log of a checkpoint has the bytes that the opening has read.
     CopiedLogsAsRead,
-    /// No two plans that are under way may change the same part of the tree.
+    /// A backup keeps a table only if its end is that of the source's table.
+    KeptTablesCompared,
+    /// A backup that is opened for writing forgets its source first.
+    SourceForgotten,
+    /// Two plans in flight may not change the same part of the tree.
     ClaimsDoNotMeet,
     /// A job that finds no space is no news for another one that waits for space.
     LackIsNoNews,
@@ -48,11 +52,11 @@ pub enum Rule {
     OpeningOutlivesFullStore,
     /// An ingest comes after the flush of range deletes that are in memory.
     IngestFlushesRangeDeletes,
-    /// A guard is held against the writes that have become visible since the writer checked it.
+    /// A guard is checked against the writes that have become visible since the writer checked it.
     GuardsHeldInTheLead,
-    /// A guard is held against the writes of its group.
+    /// A guard is checked against the writes of its group.
     GuardsSeeTheirGroup,
-    /// A log that was made ahead, and could not be switched to, is not forgotten.
+    /// A preallocated log to which the leader could not change is kept.
     LogAheadIsKept,
 }
 

@@ -1,7 +1,7 @@
-//! [`Compression`]: the codecs of blocks; [`LevelCompression`]: which of them new tables of a level
-//! get. The layout is `docs/format/table.md`.
+//! [`Compression`]: the codecs of blocks. [`LevelCompression`]: the codecs of new tables by level.
+//! The layout is `docs/format/table.md`.
 //!
-//! - A block that compression does not make smaller by an eighth is stored as it is.
+//! - A block that compression makes smaller by less than an eighth is stored uncompressed.
 //! - A compressed block declares its length before compression. A length that is too large, or
 //!   impossible for so few compressed bytes, is refused before memory is allocated.
 //! - The working memory of Zstandard is kept per thread until the thread ends, and no budget counts
@@ -21,15 +21,16 @@ use zstd::bulk::{Compressor, Decompressor};
 const CONTENTS_BYTES_MAX: usize = 128 << 20;
 /// Bytes at the head of a compressed block: its length before compression.
 const HEADER_BYTES: usize = 4;
-/// A byte of LZ4 stands for 255 bytes at most: a further byte of a match's length.
+/// A byte of LZ4 stands for at most 255 bytes: a further byte of a match's length.
 const LZ4_RATIO_MAX: usize = 255;
-/// Four bytes of a Zstandard frame stand for 128 KiB at most: a block of one repeated byte (RFC
+/// Four bytes of a Zstandard frame stand for at most 128 KiB: a block of one repeated byte (RFC
 /// 8878, section 3.1.1.2).
 const ZSTD_RATIO_MAX: usize = (128 << 10) / 4;
-/// Zstandard's own default: beyond it, blocks of some KiB get hardly smaller and much slower.
+/// Zstandard's own default: at higher levels, blocks of some KiB get hardly smaller and much
+/// slower.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How a block is compressed. Tables of any kind can be read.
+/// Compression of a block. Tables of any kind can be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
@@ -43,16 +44,15 @@ pub enum Compression {
     Zstd,
 }
 
-/// How the tables of each level are compressed.
+/// Compression of the tables of each level.
 ///
-/// The last level holds most of the data and is rewritten least often, so it is where a slow codec
-/// pays; what is above is small, and is soon merged again.
+/// The last level holds most of the data and is rewritten least often, so a slow codec pays there.
+/// The upper levels are small, and are soon merged again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LevelCompression {
     /// Compression of level 0, and of all levels above the last.
     pub upper: Compression,
-    /// Compression of the last level that there is when the table is written, and of those below
-    /// it.
+    /// Compression of the last level when the table is written, and of levels below it.
     pub last: Compression,
 }
 
@@ -60,7 +60,7 @@ impl LevelCompression {
     /// LZ4, and Zstandard in the last level.
     pub const MIXED: Self = Self { upper: Compression::Lz4, last: Compression::Zstd };
 
-    /// How a table of `level` is compressed, where `last` is the last level that holds anything.
+    /// Compression of a table of `level`, where `last` is the last level that is not empty.
     pub(crate) fn of(&self, level: u8, last: u8) -> Compression {
         if level > 0 && level >= last { self.last } else { self.upper }
     }
@@ -124,7 +124,7 @@ impl Compression {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// The number that it has in a block's frame.
+    /// Its number in a block's frame.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::None => 0,
@@ -244,8 +244,7 @@ mod tests {
         }
     }
 
-    /// A length beyond any ratio is refused before the bytes are looked at, so without memory for
-    /// it.
+    /// A length beyond any ratio is refused before decompression, so without memory for it.
     #[test]
     fn a_length_beyond_any_ratio_is_refused_at_once() {
         for (codec, ratio) in [(Compression::Lz4, 255), (Compression::Zstd, 32 << 10)] {

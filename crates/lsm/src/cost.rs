@@ -1,8 +1,8 @@
 //! Processor time that the engine charges in a simulation for writes, point reads, scans and
-//! cursors, and for the tables that jobs, ingests and checkpoints write. In a simulation, computing
-//! takes no virtual time of its own.
+//! cursors, and for the tables that jobs, ingests and checkpoints write. Without a charge,
+//! computing takes no virtual time in a simulation.
 //!
-//! The caller of a charge sleeps for the charged time on the virtual clock, so other actors can run
+//! The caller of a charge sleeps for that time on the virtual clock, so other actors can run
 //! meanwhile. On threads nothing is charged. The caller must hold no lock; debug builds panic if it
 //! does.
 

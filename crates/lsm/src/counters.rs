@@ -1,9 +1,9 @@
 //! [`Counters`]: the engine's own counts since it was opened, of writes, reads, jobs, waits, and
 //! the work in each level.
 //!
-//! A count or a maximum does not fall. Maxima of time are in nanoseconds. Any thread may count. The
-//! counts are separate atomics, so counts that are read together need not be of one moment. The
-//! waits of the longest write are under a lock.
+//! A count or a maximum never decreases. Maxima of time are in nanoseconds. Any thread may count.
+//! The counts are separate atomics, so counts that are read together may be of different moments.
+//! The waits of the longest write are under a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,11 +55,11 @@ pub(crate) struct LongestWrite {
 }
 
 impl LongestWrite {
-    /// A write took so long, from its first wait on.
+    /// Notes the time of a write, from its first wait on.
     pub(crate) fn meet(&self, time: Duration, waits: &Waits) {
         if nanos(time) > self.nanos.get() {
             let mut longest = self.waits.lock();
-            // Others may have met it meanwhile.
+            // Another thread may have noted a longer one meanwhile.
             if nanos(time) > self.nanos.get() {
                 self.nanos.meet(nanos(time));
                 *longest = waits.clone();
@@ -78,9 +78,9 @@ impl LongestWrite {
 pub(crate) struct LevelCounts {
     /// Bytes of tables that were written into the level.
     pub(crate) bytes_written: Count,
-    /// Bytes of tables that were read out of it to be merged.
+    /// Bytes of tables that merges read out of the level.
     pub(crate) bytes_read: Count,
-    /// Bytes of tables that came by trivial moves.
+    /// Bytes of tables that trivial moves brought.
     pub(crate) bytes_moved: Count,
     /// Merges in whose plan this level is the uppermost.
     pub(crate) merges: Count,
@@ -124,7 +124,7 @@ pub(crate) struct Counters {
     pub(crate) bytes_dropped: Count,
     pub(crate) steps: Count,
     pub(crate) steps_ended_early: Count,
-    /// Shared with jobs, whose tables count themselves where they are dropped.
+    /// Shared with jobs, whose tables count themselves when they are dropped.
     pub(crate) bytes_discarded: Arc<Count>,
     pub(crate) step_nanos_max: Longest,
     /// Waits outside of the store.
@@ -164,7 +164,7 @@ impl Counters {
         }
     }
 
-    /// A point read searched a table of the level.
+    /// Counts a search of a table of the level by a point read.
     pub(crate) fn searched(&self, level: u8) {
         self.levels[usize::from(level)].tables_searched.add(1);
     }
@@ -176,7 +176,7 @@ impl Counters {
         counts
     }
 
-    /// A merge was carried out, or as much of it as space and time allowed.
+    /// Counts a merge, whether all of it was carried out or only a part.
     pub(crate) fn merged(&self, merge: &Merge) {
         self.compactions.add(1);
         let mut targets: Vec<u8> = merge.routes.iter().map(|route| route.to.level).collect();
@@ -193,7 +193,7 @@ impl Counters {
         }
     }
 
-    /// A step of a compaction was committed.
+    /// Counts a committed step of a compaction.
     pub(crate) fn stepped(&self, time: Duration) {
         self.steps.add(1);
         self.step_nanos_max.meet(nanos(time));

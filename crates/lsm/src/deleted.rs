@@ -1,15 +1,15 @@
-//! About how many bytes of tables deletes will give back: [`deleted`].
+//! Estimate of the bytes of tables that deletes will free: [`deleted`].
 //!
 //! - A delete of a key counts as one entry of mean size, while it is in a memtable, or in a table
-//!   that has an older table below it. Whether there is an entry under the key is not known, so a
+//!   that has an older table below it. It is not known whether the key has an older entry, so a
 //!   delete of an absent key counts as well.
 //! - A delete of a range counts as the bytes of older tables that it covers. If it covers a part of
-//!   a table, the keys of the table are taken as evenly spread numbers. The range tombstones of a
-//!   table count one by one while the table is open, otherwise as one range from the first to the
-//!   last.
-//! - Snapshots are not asked: space that they keep counts, and comes back when they end.
+//!   a table, the keys of the table are assumed to be evenly spread numbers. The range tombstones
+//!   of a table count one by one while the table is open, otherwise as one range from the first to
+//!   the last.
+//! - Snapshots are not considered: the space that they keep counts, and is freed when they end.
 //!
-//! Nothing is read: memtables and the records of tables tell it all. Any thread.
+//! Nothing is read: memtables and the records of tables have all the facts. Any thread.
 
 use terrace_env::ByteCount;
 use terrace_policy::Span;
@@ -17,7 +17,7 @@ use terrace_policy::Span;
 use crate::ranges::unite;
 use crate::tree::{Segment, View};
 
-/// About the bytes of tables that deletes hide: they come back when the tables are compacted.
+/// Approximate bytes of tables that deletes hide. Compactions of the tables free them.
 pub(crate) fn deleted(view: &View) -> ByteCount {
     let mut keys: u64 = view.memtables().map(|memtable| memtable.deletes()).sum();
     let (mut bytes, mut with_value) = (0, 0_u64);
@@ -34,7 +34,7 @@ pub(crate) fn deleted(view: &View) -> ByteCount {
     ByteCount(of_keys.saturating_add(in_ranges(view)).min(bytes))
 }
 
-/// The bytes of tables that newer range tombstones cover.
+/// Bytes of tables that newer range tombstones cover.
 fn in_ranges(view: &View) -> u64 {
     let in_memory = view.memtables().flat_map(|memtable| memtable.ranges().iter());
     let mut covers = unite(in_memory.map(|range| range.span.clone()).collect());
@@ -53,7 +53,7 @@ fn in_ranges(view: &View) -> u64 {
     bytes
 }
 
-/// The spans of a segment's range tombstones, as far as they are known.
+/// The known spans of a segment's range tombstones.
 fn range_tombstones(segment: &Segment) -> Vec<Span> {
     let Some(summary) = &segment.table.record().ranges else { return Vec::new() };
     match segment.table.glance() {

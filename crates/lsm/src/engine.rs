@@ -1,10 +1,11 @@
 //! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. It passes calls on
-//! to the owners that do the work, and ends them. (It is opened by [`crate::opening`].)
+//! to the owners that do the work, and ends the owners' actors. (Its constructor is in
+//! [`crate::opening`].)
 //!
-//! - Closing or dropping the engine ends the actors of the background jobs. A read-only engine has
+//! - A close or a drop of the engine ends the actors of the background jobs. A read-only engine has
 //!   none.
 //! - An open engine has a claim on its [`Store`] object: one engine that writes has it alone, or
-//!   any number that only read share it.
+//!   any number of read-only engines share it.
 //! - A call may wait for the device and for jobs.
 //! - If a job has panicked, the call or drop that ends the jobs panics too, unless its thread is
 //!   panicking already.
@@ -24,7 +25,7 @@ use crate::Error;
 use crate::batch::Batch;
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
-use crate::checkpoint::{CheckpointProgress, Checkpointed, Checkpointer};
+use crate::checkpoint::{CheckpointProgress, Checkpointed, Checkpointer, TableComparison};
 use crate::compact::{Board, Notifier};
 use crate::counters::Counters;
 use crate::event::Listener;
@@ -32,21 +33,21 @@ use crate::key::KeySpaceId;
 use crate::lifecycle::Lifecycle;
 use crate::lifetime_sums::LifetimeSums;
 use crate::memory::Memory;
-use crate::options::{Durability, EngineOptions, ReadOptions, TableOptions};
+use crate::options::{Durability, EngineOptions, KeySpaceOptions, ReadOptions, TableOptions};
 use crate::read::{Cursor, Reader, Salvage, Scan, Snapshot, Verified, verify};
 use crate::running::RunningJobs;
 use crate::stats::{self, Stats};
 use crate::transactions::{Exchange, Swap, Transaction};
-use crate::tree::{Committer, LostRange, SpaceChanges, Tree};
+use crate::tree::{Committer, KeySpaceEntry, LostRange, SpaceChanges, Tree};
 use crate::write::{Ingest, Writer, resume};
 
 /// An open engine. All methods may be called from any actor.
 ///
-/// Dropped, it flushes entries that are in no log, ends its jobs and writes out the bytes gathered
-/// in the log. If these writes succeed, only a power cut can lose anything. A drop reports no
-/// error; [`close`](Self::close) does, and makes everything durable first. Either way its
-/// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
-/// be opened again.
+/// When it is dropped, it flushes entries that are in no log, ends its jobs and writes out the
+/// bytes buffered for the log. If these writes succeed, only a power cut can lose entries. A drop
+/// reports no error; [`close`](Self::close) does, and makes everything durable first. In both cases
+/// its snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store
+/// can be opened again.
 pub struct Engine {
     pub(crate) reader: Arc<Reader>,
     pub(crate) writer: Arc<Writer>,
@@ -60,7 +61,7 @@ pub struct Engine {
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) sums: Arc<LifetimeSums>,
-    /// Actors that carry out parts of merges.
+    /// Number of actors that carry out parts of merges.
     pub(crate) workers: usize,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: EngineOptions,
@@ -78,8 +79,17 @@ impl Engine {
         written.map_err(|error| self.with_holders(error))
     }
 
-    /// Puts `new` under the key, or deletes it if that is `None`, provided that `expected` is under
-    /// it; `None`: nothing is. No other write of the key comes between the look and the write.
+    /// Applies several batches, each as a whole and with its own durability, as if as many threads
+    /// each wrote one in this order: they share groups and the wait for the medium. The answers are
+    /// in the order of the batches.
+    pub fn write_each(&self, writes: Vec<(Batch, Durability)>) -> Vec<Result<(), Error>> {
+        let answers = self.writer.write_each(writes).into_iter();
+        answers.map(|answer| answer.map_err(|error| self.with_holders(error))).collect()
+    }
+
+    /// Puts `new` under the key, or deletes the key if that is `None`, if the key has the value
+    /// `expected`; `None`: no value. No other write of the key comes between the read and the
+    /// write.
     pub fn compare_and_swap(
         &self,
         (space, user_key): (KeySpaceId, &[u8]),
@@ -110,7 +120,7 @@ impl Engine {
         swap.map_err(|error| self.with_holders(error))
     }
 
-    /// Begins a transaction: it reads what is visible now.
+    /// Begins a transaction: it reads the entries that are visible now.
     pub fn transaction(&self) -> Result<Transaction, Error> {
         Transaction::new(&self.reader, &self.writer)
     }
@@ -130,7 +140,7 @@ impl Engine {
         self.reader.get(space, user_key, None, options)
     }
 
-    /// Whether something is under the key.
+    /// Whether the key has a value.
     pub fn contains(
         &self,
         space: KeySpaceId,
@@ -151,14 +161,14 @@ impl Engine {
         self.reader.multi_get(space, keys, None, options)
     }
 
-    /// Whether nothing is in the range. Mostly known without a read of the store, where whole
-    /// tables lie in the range or none does.
+    /// Whether the range is empty. Mostly known without a read of the store, if whole tables lie in
+    /// the range or none does.
     pub fn is_empty(&self, space: KeySpaceId, bounds: &Bounds) -> Result<bool, Error> {
         self.reader.is_empty(space, bounds)
     }
 
-    /// About the bytes that tables hold for the range, as they are stored, overwritten and deleted
-    /// entries included. Entries that are only in memory and log do not count.
+    /// Approximate bytes of tables in the range, as stored, including overwritten and deleted
+    /// entries. Entries that are only in memory and log do not count.
     pub fn size_of(&self, space: KeySpaceId, bounds: &Bounds) -> Result<ByteCount, Error> {
         self.reader.size_of(space, bounds)
     }
@@ -168,18 +178,18 @@ impl Engine {
         self.reader.scan(space, bounds, None)
     }
 
-    /// Entries of the range that can be read for certain though tables are damaged, in order; and
-    /// the ranges that are left out. Reads and verifies every table of the range before it returns.
+    /// Entries of the range that are certainly right although tables are damaged, in order; and the
+    /// ranges that are left out. Reads and verifies every table of the range before it returns.
     pub fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
         self.tree.while_open(|| self.reader.salvage(space, bounds))
     }
 
-    /// Walks what is in the range, in both directions.
+    /// Cursor over the range, in both directions.
     pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
         self.reader.cursor(space, bounds, None)
     }
 
-    /// A view of the store as it is now, for later reads.
+    /// A view of the store at this moment, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.reader)
@@ -190,8 +200,8 @@ impl Engine {
         Ingest::new(&self.writer)
     }
 
-    /// Copies what is there now into an empty store, while writes go on, and tells how far it is.
-    /// The target is then a store like this one; with an error, it is as empty as it was.
+    /// Copies the current state into an empty store, while writes go on, and reports its progress.
+    /// The target is then a store like this one; after an error, it is as empty as before.
     pub fn checkpoint(
         &self,
         target: &dyn Store,
@@ -202,25 +212,41 @@ impl Engine {
         self.tree.while_open(|| checkpointer.copy(target, progress))
     }
 
+    /// Copies the current state into an empty store, as [`checkpoint`](Self::checkpoint) does, or
+    /// brings an earlier backup of this store up to date: tables that it has are not copied. One
+    /// transaction at the end replaces the earlier backup; after an error before it, that is as it
+    /// was. A store that is neither, or was opened for writing since its backup, is
+    /// [`Error::NotABackup`].
+    pub fn backup(
+        &self,
+        target: &dyn Store,
+        comparison: TableComparison,
+        progress: CheckpointProgress<'_>,
+    ) -> Result<Checkpointed, Error> {
+        let (writer, readers) = (&*self.writer, &self.reader.readers);
+        let checkpointer = Checkpointer { writer, readers };
+        self.tree.while_open(|| checkpointer.back_up(target, comparison, progress))
+    }
+
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), Error> {
         if self.tree.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
-            // Tables are durable once they are in the tree, and the log goes with them.
+            // Entries are durable once their tables are in the tree, and the log is then deleted.
             return self.flush();
         }
         self.writer.write(Batch::new(), Durability::Synced)
     }
 
-    /// Writes everything that is only in memory and log into tables, and waits for it.
+    /// Writes all entries that are only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("a flush")?;
         let flushed = self.writer.flush_all();
         flushed.map_err(|error| self.with_holders(error))
     }
 
-    /// Merges what is in the range until it is in one run, and waits for it. Entries that are only
-    /// in memory are flushed first. Overwritten entries are gone then, except those that snapshots
-    /// saw when they were merged last.
+    /// Merges the range until it is in one run, and waits for it. Entries that are only in memory
+    /// are flushed first. Then overwritten entries are gone, except those that a snapshot saw at
+    /// their last merge.
     pub fn compact(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
         let (start, end) = bounds.full_keys(space);
         self.compact_span(Span::new(start, end.unwrap_or_else(|| vec![0xff; 5])))
@@ -240,23 +266,23 @@ impl Engine {
         answer.map_err(|error| self.with_holders(error))
     }
 
-    /// Waits until no flush and no compaction is due; those that are due at rest are included, if
+    /// Waits until no flush and no compaction is due, including compactions for idle writers, if
     /// the options allow them.
     pub fn wait_idle(&self) -> Result<(), Error> {
         self.check_writable("a wait for jobs")?;
         self.board.await_idle()
     }
 
-    /// From now on tells the listener what happens in the background.
+    /// Adds a listener for events in the background.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
         self.notifier.listen(listener);
     }
 
-    /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its reason is
-    /// gone: everything that was written goes to tables, and the jobs begin anew what they had not
-    /// finished. When it returns `Ok`, everything written so far is durable; a write that was
-    /// refused by the failure is there as a whole or not at all. If the engine has not stopped,
-    /// nothing happens. Otherwise it stays stopped, or is short of space, as the error says.
+    /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its cause is
+    /// gone: all entries go to tables, and the jobs repeat their unfinished work. When it returns
+    /// `Ok`, all earlier writes are durable; a write that the failure refused has taken effect as a
+    /// whole or not at all. If the engine has not stopped, the call changes nothing. After an
+    /// error, the engine stays stopped, or is short of space, as the error says.
     pub fn resume(&self) -> Result<(), Error> {
         self.tree.check_open()?;
         if self.options.read_only {
@@ -267,11 +293,43 @@ impl Engine {
 
     /// The key space of this name; a new one if there is none.
     pub fn create_key_space(&self, name: &str) -> Result<KeySpaceId, Error> {
-        if let Some(space) = self.key_space(name) {
+        self.create_key_space_with(name, KeySpaceOptions::default())
+    }
+
+    /// The same, with options of its own, which it has from now on. If it remembers another value
+    /// of one that is stated, that is an error. An engine that only reads makes no tables, and
+    /// takes any options.
+    pub fn create_key_space_with(
+        &self,
+        name: &str,
+        options: KeySpaceOptions,
+    ) -> Result<KeySpaceId, Error> {
+        options.check()?;
+        if let Some(space) =
+            self.key_space(name).filter(|_| options.is_none() || self.options.read_only)
+        {
             return Ok(space);
         }
-        self.check_writable("a new key space")?;
-        self.key_spaces.create(name)
+        self.check_writable("a new key space, or options of one")?;
+        self.key_spaces.create(name, options.rounded())
+    }
+
+    /// The options that a key space has of its own; none if there is no such key space.
+    #[must_use]
+    pub fn key_space_options(&self, space: KeySpaceId) -> KeySpaceOptions {
+        self.key_spaces.options(space)
+    }
+
+    /// Changes the options of a key space: those that are stated. New tables, and writes that begin
+    /// after this has returned, go by them. The change is durable when this returns.
+    pub fn set_key_space_options(
+        &self,
+        space: KeySpaceId,
+        options: KeySpaceOptions,
+    ) -> Result<(), Error> {
+        options.check()?;
+        self.check_writable("other options of a key space")?;
+        self.key_spaces.change_options(space, options.rounded())
     }
 
     /// The key space of this name.
@@ -280,13 +338,13 @@ impl Engine {
         self.key_spaces.find(name)
     }
 
-    /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
-    /// there is none. It is gone at once and for good, whatever happens: its id is never used
-    /// again, and who still has it is told that there is no such key space. Cursors and scans that
-    /// were opened before go on. Its space comes back in the background.
+    /// Drops the key space of this name and all its entries, for snapshots as well; `false` if
+    /// there is none. It is gone at once and for good: its id is never used again, and calls with
+    /// its id get the error that there is no such key space. Cursors and scans that were opened
+    /// before go on. Its space is freed in the background.
     ///
-    /// After an error it may be gone; should hiding its entries have failed, that is done when the
-    /// next one is dropped or the store is opened.
+    /// After an error it may be gone. If its entries could not be hidden, the next drop of a key
+    /// space or the next opening hides them.
     pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
         self.check_writable("the drop of a key space")?;
         let dropped = match self.key_spaces.find(name) {
@@ -306,9 +364,8 @@ impl Engine {
 
     /// All key spaces, by id.
     #[must_use]
-    pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
-        let named = |(id, name): (KeySpaceId, &str)| (id, name.to_owned());
-        self.tree.with_spaces(|list| list.iter().map(named).collect())
+    pub fn key_spaces(&self) -> Vec<KeySpaceEntry> {
+        self.tree.with_spaces(|list| list.iter().cloned().collect())
     }
 
     /// The options that shape tables, as the store remembers them; `None`: the default.
@@ -318,8 +375,8 @@ impl Engine {
     }
 
     /// Changes the options that shape tables: those that are stated. New tables are made with them,
-    /// also after the store was opened again; a table that is there keeps its form until it is
-    /// merged. The change is durable when this returns.
+    /// also after the store was opened again; an existing table keeps its form until it is merged.
+    /// The change is durable when this returns.
     pub fn set_table_options(&self, tables: TableOptions) -> Result<(), Error> {
         tables.check()?;
         self.check_writable("other options of tables")?;
@@ -330,8 +387,8 @@ impl Engine {
         self.committer.commit_record(|record| record.tables = tables.or(record.tables))
     }
 
-    /// Reads every table and checks its checksums, its order and that it holds what its annotation
-    /// says. Ends at the first thing that is wrong.
+    /// Reads every table and checks its checksums, its order and its annotation. Ends at the first
+    /// defect.
     pub fn verify(&self) -> Result<Verified, Error> {
         self.tree.while_open(|| verify::verify(&self.tree))
     }
@@ -353,8 +410,7 @@ impl Engine {
         sources.read()
     }
 
-    /// Ranges of keys of which the opening left tables out, because they were lost with their
-    /// device.
+    /// Ranges whose tables the opening left out, because they were lost with their device.
     #[must_use]
     pub fn lost_ranges(&self) -> &[LostRange] {
         &self.lost
@@ -367,7 +423,7 @@ impl Engine {
     }
 
     /// Makes everything durable and ends the jobs. Entries that are only in memory stay in the log,
-    /// which has no writer any more: when the store below is closed, it records where the log ends.
+    /// which has no writer any more: when the store below is closed, it records the end of the log.
     pub fn close(&self) -> Result<(), Error> {
         let synced = if self.options.read_only { Ok(()) } else { self.sync_last() };
         self.stop(synced.is_ok() && !self.options.read_only);
@@ -380,13 +436,13 @@ impl Engine {
         }
     }
 
-    /// Makes everything durable that any client has written, and refuses further writes.
+    /// Makes all writes of clients durable, and refuses further ones.
     fn sync_last(&self) -> Result<(), Error> {
         self.tree.check_open()?;
         self.writer.sync_last()
     }
 
-    /// Hides what dropped key spaces held, where that has not been done yet.
+    /// Hides the entries of dropped key spaces that are not hidden yet.
     pub(crate) fn hide_dropped_spaces(&self) -> Result<(), Error> {
         self.key_spaces.hide_dropped(|batch| self.write_unchecked(batch))
     }
@@ -409,9 +465,9 @@ impl Engine {
         self.lifecycle.check_writable()
     }
 
-    /// Ends the jobs between two of their steps, hands what has gathered in the log to the medium,
-    /// and gives the store up. With `record` it makes the sums of the store's life durable, those
-    /// of the jobs that have just ended included.
+    /// Ends the jobs between two of their steps, writes out the buffered bytes of the log, and
+    /// releases the store. `record`: also makes the sums of the store's life durable, including
+    /// those of the jobs that have just ended.
     fn stop(&self, record: bool) {
         self.writer.gathering.close();
         self.lifecycle.close();
@@ -422,7 +478,7 @@ impl Engine {
         if record && ends.iter().all(Result::is_ok) {
             self.committer.record_lifetime();
         }
-        // A simulation that unwinds has no device any more to wait for.
+        // A simulation that unwinds has no device to wait for any more.
         if !(std::thread::panicking() && runner::is_simulated()) {
             self.writer.write_out_last();
         }
@@ -436,8 +492,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Gives the store up: waits for the write and the commit that are in flight, ends the log, and
-    /// lets others open the store. All further writes find the engine closed.
+    /// Releases the store: waits for the write and the commit in flight, ends the log, and lets
+    /// others open the store. All further writes get the error that the engine is closed.
     fn give_up_store(&self) {
         // Unwinding must not wait: the actor that writes may be the one that panics.
         if !std::thread::panicking() {
@@ -453,7 +509,8 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         if !std::thread::panicking() && self.tree.has_unlogged() {
-            // After an error it is lost, as it is with the process: nobody is left to be told.
+            // After an error the entries are lost, like at the end of the process: a drop cannot
+            // report it.
             let _ = self.flush();
         }
         self.stop(false);

@@ -1,31 +1,31 @@
-//! [`Error`]: what a call of the engine can fail with, and what follows from it.
+//! [`Error`]: the errors of calls of the engine, and their consequences.
 //!
 //! - A lack of space (`is_space`): the engine goes on. Deletes may still work, and other writes
 //!   work again once space is free.
 //! - [`Error::Stopped`]: a job, a commit or the log has failed. Reads go on; writes get this error
 //!   until [`resume`](crate::Engine::resume) succeeds. A resume fails if the failure was a panic,
 //!   and after a commit that could not be shown to readers: then the store must be opened again.
-//! - [`Error::Closed`]: this engine does not open again; another one can open the store.
+//! - [`Error::Closed`]: this engine cannot be used again; another one can open the store.
 //! - Corruption (`is_corruption`), [`Error::Unsupported`], or another failure of the store: a read
 //!   has no answer, and reads of other bytes may succeed. If a write got such an error, the engine
 //!   may have stopped.
 //! - [`Error::Panicked`], [`Error::IllegalPlan`]: a bug of the engine or of the decider.
-//! - The other variants refuse a call, such as a key that is too long. Nothing of the call takes
+//! - The other variants refuse a call, for example one with a key that is too long. The call has no
 //!   effect.
 //!
-//! After an error that is no refusal, a write may still be there, as a whole.
+//! After an error that is no refusal, a write may have taken effect, as a whole.
 
 use std::fmt;
 use std::sync::Arc;
 
 use terrace_env::codec::DecodeError;
 use terrace_env::store::StoreError;
-use terrace_env::{ByteCount, OutOfRange};
+use terrace_env::{ByteCount, OutOfRange, Uuid};
 
 use crate::{KeySpaceId, SpaceHolders};
 
-/// An error of the engine. Cheap to clone: an engine that has stopped goes on returning the error
-/// that stopped it.
+/// An error of the engine. Cheap to clone: a stopped engine returns the error that stopped it again
+/// and again.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// The store below failed, or has no space.
@@ -42,7 +42,7 @@ pub enum Error {
     /// An option is out of its range.
     #[error(transparent)]
     Option(#[from] OutOfRange),
-    /// Bytes on the medium are not what was written.
+    /// Bytes on the medium differ from the written ones.
     #[error("corruption in {region} at offset {offset}: expected {expected}, found {got}")]
     Corruption {
         /// Which structure of which file.
@@ -54,14 +54,14 @@ pub enum Error {
         /// Value found there.
         got: String,
     },
-    /// Written by a version of Terrace that this one does not understand.
+    /// A newer version of Terrace has written a form that this one does not know.
     #[error("{region}: expected {field} of at most {supported}, found {got}; use a newer Terrace")]
     Unsupported {
         /// Which structure of which file.
         region: String,
         /// The version or feature field.
         field: &'static str,
-        /// The largest value that is understood.
+        /// The largest known value.
         supported: u64,
         /// Value found there.
         got: u64,
@@ -103,7 +103,7 @@ pub enum Error {
         /// The memory that the range deletes would take, at least.
         got: ByteCount,
     },
-    /// Open scans and cursors hold as much memory as they may.
+    /// Open scans and cursors would exceed their limit of memory.
     #[error(
         "scans and cursors: expected to hold at most {max} together, found {open} that hold {got}; \
          drop some of them, or allow more memory"
@@ -113,21 +113,21 @@ pub enum Error {
         max: ByteCount,
         /// Memory that they hold.
         got: ByteCount,
-        /// How many are open.
+        /// Number of open ones.
         open: u64,
     },
     /// A key or a range that a conditional write depends on has been written meanwhile, or a value
-    /// has expired. Nothing of the write takes effect.
+    /// has expired. The write has no effect.
     #[error(transparent)]
     Conflict(Box<Conflict>),
-    /// A key has operands, or an operand was to be written, and the store was opened without the
-    /// operator that combines them.
+    /// A key has operands, or the write has one, and the store was opened without the operator that
+    /// combines them.
     #[error(
         "operands: expected the store to be opened with {}, found no merge operator",
         .name.as_ref().map_or("a merge operator".into(), |name| format!("the operator {name:?}"))
     )]
     NoMergeOperator {
-        /// The name of the operator of the store's operands; `None`: it has never had any.
+        /// The name of the operator of the store's operands; `None`: it has never had an operand.
         name: Option<String>,
     },
     /// The store was to be opened with another operator than that of its operands.
@@ -141,7 +141,7 @@ pub enum Error {
         /// The name of the operator that was given.
         got: String,
     },
-    /// The operator refuses to combine the operands of a key, which cannot be read therefore.
+    /// The operator refuses to combine the operands of a key. So the key cannot be read.
     #[error("the key {key}: the merge operator {name:?} refuses to combine its operands: {reason}")]
     MergeRefused {
         /// The operator's name.
@@ -151,7 +151,7 @@ pub enum Error {
         /// The operator's reason.
         reason: String,
     },
-    /// Open transactions hold as much memory as they may.
+    /// Open transactions would exceed their limit of memory.
     #[error(
         "open transactions: expected to hold at most {max} of reads and writes together, found \
          {got}; end some of them, do less in each, or allow more memory"
@@ -162,24 +162,37 @@ pub enum Error {
         /// Memory that they would hold.
         got: ByteCount,
     },
-    /// A key of an ingest is not behind the one before.
+    /// A key of an ingest does not come after the one before.
     #[error(
-        "a key of an ingest: expected one behind {last:?}, in order and each once, found {got:?}"
+        "a key of an ingest: expected one after {last:?}, in order and each once, found {got:?}"
     )]
     OutOfOrder {
-        /// The user key that came last, escaped.
+        /// The last user key, escaped.
         last: String,
-        /// The user key that came then, escaped.
+        /// The user key after it, escaped.
         got: String,
     },
-    /// The target of a checkpoint holds something.
+    /// The target of a checkpoint is not empty.
     #[error("the target of a checkpoint: expected an empty store, found one of {files} files")]
     TargetNotEmpty {
-        /// How many files it holds. If all of them are empty logs, it is refused for a key space of
-        /// its own.
+        /// Number of its files. If all of them are empty logs, it is refused because it has key
+        /// spaces of its own.
         files: usize,
     },
-    /// The store is the target of a checkpoint that was interrupted, or is still on its way.
+    /// The target of a backup is neither empty nor an earlier backup of the same store.
+    #[error(
+        "the target of a backup: expected an empty store, or a backup of the store {expected} that \
+         was not opened for writing since, found {}", found_instead(*found, *files)
+    )]
+    NotABackup {
+        /// The store that is backed up.
+        expected: Uuid,
+        /// The store of which it is a backup, if it is one.
+        found: Option<Uuid>,
+        /// Number of its files.
+        files: usize,
+    },
+    /// The store is the target of a checkpoint that was interrupted or is in progress.
     #[error(
         "expected a whole store, found an unfinished copy of one: its checkpoint was interrupted; \
          repeat the checkpoint, or delete the copy or format its drive anew"
@@ -206,8 +219,8 @@ pub enum Error {
     /// A job panicked: a bug.
     #[error("a bug: the job panicked")]
     Panicked,
-    /// The decider's plan would make the tree wrong: a bug, or one of an own decider. The plan is
-    /// not carried out.
+    /// The decider's plan would make the tree wrong: a bug of the decider. The plan is not carried
+    /// out.
     #[error("an illegal plan of the decider {decider}: {defect}")]
     IllegalPlan {
         /// The decider.
@@ -215,15 +228,23 @@ pub enum Error {
         /// Defect of the plan.
         defect: String,
     },
-    /// A job in the background failed, and nothing is written until the engine is asked to
-    /// [resume](crate::Engine::resume); reads still work.
+    /// A job in the background failed, and all writes are refused until the engine is
+    /// [resumed](crate::Engine::resume); reads still work.
     #[error("the engine stopped taking writes after {job} failed: {cause}")]
     Stopped {
         /// The job.
         job: &'static str,
-        /// Why.
+        /// Its error.
         cause: Arc<Error>,
     },
+}
+
+/// The store in place of an earlier backup.
+fn found_instead(found: Option<Uuid>, files: usize) -> String {
+    match found {
+        Some(of) => format!("a backup of the store {of}"),
+        None => format!("a store of {files} files that is none"),
+    }
 }
 
 /// A key, or a range of keys, that was read and has been written since; or a key whose value has
@@ -233,12 +254,11 @@ pub enum Error {
 pub struct Conflict {
     /// The key space.
     pub space: KeySpaceId,
-    /// Its name; empty if it is not there any more.
+    /// Its name; empty if the key space does not exist any more.
     pub name: String,
     /// The key, or the first of the range.
     pub start: Vec<u8>,
-    /// `None` for a key; for a range the first key behind it, or `None` at the end of the key
-    /// space.
+    /// `None` for a key; for a range the first key after it, or `None` at the end of the key space.
     pub end: Option<Option<Vec<u8>>>,
 }
 
@@ -262,8 +282,8 @@ impl fmt::Display for Conflict {
 impl std::error::Error for Conflict {}
 
 impl Error {
-    /// Adds the holders of space to an error for lack of space. `holders` is told whether they are
-    /// those of the log device.
+    /// Adds the holders of space to an error for lack of space. `holders` gets whether the log
+    /// device is the full one.
     pub(crate) fn with_holders(self, holders: impl FnOnce(bool) -> SpaceHolders) -> Self {
         match self {
             Self::Store(cause) if cause.is_space() => {
@@ -274,8 +294,7 @@ impl Error {
         }
     }
 
-    /// Whether space is short, now: deletes may still work, and writes work again once space is
-    /// free.
+    /// Whether space is short: deletes may still work, and writes work again once space is free.
     #[must_use]
     pub fn is_space(&self) -> bool {
         match self {
@@ -294,7 +313,7 @@ impl Error {
         }
     }
 
-    /// Whether bytes on the medium are not what was written.
+    /// Whether bytes on the medium differ from the written ones.
     #[must_use]
     pub fn is_corruption(&self) -> bool {
         match self {
@@ -323,7 +342,7 @@ impl Error {
         Self::Corruption { region: region.into(), offset, expected, got }
     }
 
-    /// Bytes of `region`, which begins at `offset`, that did not decode.
+    /// An error for bytes of `region`, which begins at `offset`, that did not decode.
     pub(crate) fn decode(region: impl Into<String>, offset: u64, error: &DecodeError) -> Self {
         let region = region.into();
         match error {

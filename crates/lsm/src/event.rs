@@ -1,12 +1,11 @@
-//! [`Event`]s for [`Listener`]s: flushes and merges that begin and end in the background, writes
-//! that were stalled, a failure that stops all writing, and its end, and a store that is nearly
-//! full.
+//! [`Event`]s for [`Listener`]s: begin and end of flushes and merges in the background, stalled
+//! writes, a failure that stops all writing, and its end, and a store that is nearly full.
 //!
 //! - The actor that does the work calls the listeners, and holds no lock meanwhile. So a slow
 //!   listener delays a job, or the call of a client. Several actors may call at once.
 //! - A listener cannot be removed. Without listeners no event is built.
-//! - Not told are, among others: trivial moves, delete-only compactions, ingests, checkpoints, and
-//!   what an opening flushes.
+//! - There are no events for, among others, trivial moves, delete-only compactions, ingests,
+//!   checkpoints, and flushes of an opening.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,43 +25,44 @@ use crate::Error;
 pub enum Job {
     /// Writes a memtable into tables, of level 0 or below.
     Flush {
-        /// The memory that it takes.
+        /// Memory of the memtable.
         memory: ByteCount,
     },
-    /// Merges tables. A compaction that only moves tables by metadata is done at once and not told.
+    /// Merges tables. A compaction that only moves tables by metadata is done at once, without an
+    /// event.
     Compaction {
         /// The level of the newest input.
         from: u8,
         /// The level of the oldest output.
         to: u8,
-        /// How many ranges of tables go in.
+        /// Number of input ranges of tables.
         inputs: usize,
     },
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// A job began.
     Began {
-        /// Which.
+        /// The job.
         job: Job,
     },
-    /// A job ended. Where several compactions are under way, it is one of those that began with
-    /// the same `job`.
+    /// A job ended. If several compactions are in flight, it is one of those that began with the
+    /// same `job`.
     Ended {
-        /// Which.
+        /// The job.
         job: Job,
-        /// The tables that it wrote; `None` if it came to nothing, and will be begun again: it
-        /// failed, found no space, or the engine closes.
+        /// Bytes of its tables; `None` if the job is begun again later: it failed, found no space,
+        /// or the engine closes.
         written: Option<ByteCount>,
-        /// How long it took.
+        /// Duration.
         time: Duration,
     },
     /// A group of writes took [`STALL_MIN`](Self::STALL_MIN) or longer, because it had to wait.
     Stalled {
-        /// How long it took, from its first wait on.
+        /// Duration, from its first wait on.
         time: Duration,
         /// Waits of the write, by cause.
         waits: Waits,
@@ -74,26 +74,25 @@ pub enum Event {
     },
     /// Writing goes on after a failure.
     Resumed,
-    /// The store has come near the point where puts are refused. Told once, and again only after
-    /// room for half as much as it holds has come back; a listener that comes later is told when it
-    /// comes.
+    /// The store has come near the point where puts are refused. The event comes once, and again
+    /// only after the room was half of the live bytes. A new listener gets it at once.
     NearlyFull {
-        /// About the bytes of tables that stay: garbage that compactions can free is left out.
+        /// Approximate live bytes of tables, without garbage that compactions can free.
         live: ByteCount,
-        /// About the bytes that puts can still bring, such garbage included.
+        /// Approximate bytes that puts can still write, including such garbage.
         room: ByteCount,
     },
 }
 
 impl Event {
-    /// The shortest stall that is told.
+    /// Duration of the shortest stall with an event.
     pub const STALL_MIN: Duration = Duration::from_secs(1);
 }
 
 /// A receiver of events.
 pub trait Listener: Send + Sync {
-    /// Told of something that happened. It should return soon, because the job waits for it; it
-    /// must not panic, and must not call what waits for jobs: to write, flush, compact or close.
+    /// Receives an event. It should return soon, because the job waits for it. It must not panic,
+    /// and must not call a method that waits for jobs: to write, flush, compact or close.
     fn notice(&self, event: &Event);
 }
 
@@ -106,7 +105,7 @@ impl Listeners {
         self.0.lock().push(listener);
     }
 
-    /// Tells them; the caller holds no lock.
+    /// Passes an event to all; the caller holds no lock.
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
         let listeners = self.0.lock().clone();
         if !listeners.is_empty() {

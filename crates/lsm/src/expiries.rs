@@ -1,12 +1,12 @@
 //! [`Expiries`]: the entries of a table that expire, counted by their dates.
 //!
 //! - A table is counted as it is written ([`ExpiriesBuilder`]), and its annotation has the counts
-//!   (`docs/format/annotation.md`). So whoever looks for garbage finds tables with expired entries
+//!   (`docs/format/annotation.md`). So a search for garbage finds tables with expired entries
 //!   without a read.
 //! - A table has at most [`GROUPS_MAX`] groups of neighbouring dates. More are joined. A group
 //!   counts as expired once its last entry is, never too early.
-//! - The counts are of the whole table. An entry that a snapshot alone keeps is counted here as
-//!   well as in the old versions.
+//! - The counts are of the whole table. An entry that only a snapshot keeps is counted here as well
+//!   as in the old versions.
 //!
 //! Values. No locks and no I/O. Nothing here drops an entry.
 
@@ -27,7 +27,7 @@ struct Group {
     first: Date,
     last: Date,
     entries: u64,
-    /// About the bytes of the table that they take.
+    /// Approximate bytes of them in the table.
     size: ByteCount,
 }
 
@@ -45,13 +45,13 @@ impl Expiries {
         self.0.first().is_some_and(|first| first.first <= date)
     }
 
-    /// About the bytes of the entries that have expired at a date for certain.
+    /// Approximate bytes of the entries that have certainly expired at a date.
     pub(crate) fn expired(&self, date: Date) -> ByteCount {
         let expired = self.0.iter().take_while(|group| group.last <= date);
         expired.fold(ByteCount(0), |sum, group| ByteCount(sum.0.saturating_add(group.size.0)))
     }
 
-    /// The next date after this one at which more will have expired.
+    /// The next date after this one at which more entries will have expired.
     pub(crate) fn next_after(&self, date: Date) -> Option<Date> {
         self.0.iter().map(|group| group.last).find(|last| *last > date)
     }
@@ -67,7 +67,7 @@ impl Expiries {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) wrote of at least one group.
+    /// Reads the output of [`encode`](Self::encode), of at least one group.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = usize::from(reader.u16("groups of expiries")?);
         if !(1..=GROUPS_MAX).contains(&count) {
@@ -89,16 +89,16 @@ impl Expiries {
     }
 }
 
-/// Counts the entries that expire of a table that is being written.
+/// Counts the expiring entries of a table that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct ExpiriesBuilder {
-    /// By the last date of a group: the first one, how many entries, and their bytes before
+    /// By the last date of a group: the first date, the number of entries, and their bytes before
     /// compression.
     groups: BTreeMap<Date, (Date, u64, u64)>,
 }
 
 impl ExpiriesBuilder {
-    /// Counts an entry of so many bytes.
+    /// Counts an entry of `plain` bytes.
     pub(crate) fn add(&mut self, at: Date, plain: u64) {
         if let Some((_, group)) = self.groups.range_mut(at..).next()
             && group.0 <= at

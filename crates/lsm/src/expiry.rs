@@ -1,15 +1,15 @@
-//! Expiry of entries: from a date on, an entry of [`Kind::PutWithExpiry`] is
-//! unseen, as if its key had been deleted when the entry was written.
+//! Expiry of entries: from a date on, an entry of [`Kind::PutWithExpiry`] is unseen, as if it had
+//! been written as a delete of its key.
 //!
-//! - The date stands in front of the value ([`EXPIRY_BYTES`], `docs/format/keys.md`). [`split`]
-//!   checks the length and never panics.
+//! - The date precedes the value ([`EXPIRY_BYTES`], `docs/format/keys.md`). [`split`] checks the
+//!   length and never panics.
 //! - Every read compares it with the [date](terrace_env::runner::date) of that read. No clock has
 //!   to tick, and no job has to run, for an entry to be unseen.
-//! - An expired entry still hides older entries of its key. Jobs write a delete in its place, or
-//!   nothing where a delete would be dropped.
+//! - An expired entry still hides older entries of its key. Jobs write a delete instead of it, or
+//!   nothing if the delete would be dropped.
 //!
-//! If the date of the machine is set back, entries that had expired are seen again, except those
-//! that a job has come by meanwhile.
+//! If the date of the machine is set back, entries that had expired are seen again, unless a job
+//! has replaced them meanwhile.
 //!
 //! Values. No locks and no I/O.
 
@@ -18,15 +18,15 @@ use terrace_env::{Date, runner};
 
 use crate::key::{Kind, Trailer};
 
-/// The bytes of an expiry in front of a value: milliseconds since 1970, little-endian.
+/// Bytes of an expiry before a value: milliseconds since 1970, little-endian.
 pub(crate) const EXPIRY_BYTES: usize = 8;
 
-/// The bytes of a date in front of a value.
+/// Bytes of a date before a value.
 pub(crate) fn encode(at: Date) -> [u8; EXPIRY_BYTES] {
     at.0.to_le_bytes()
 }
 
-/// The expiry and the value of what is stored; `None` if that is shorter than an expiry.
+/// The expiry and the value in stored bytes; `None` if these are shorter than an expiry.
 pub(crate) fn split(stored: &[u8]) -> Option<(Date, &[u8])> {
     let (at, value) = stored.split_first_chunk::<EXPIRY_BYTES>()?;
     Some((Date(u64::from_le_bytes(*at)), value))
@@ -39,8 +39,8 @@ pub(crate) fn split_bytes(mut stored: Bytes) -> Option<(Date, Bytes)> {
     Some((at, value))
 }
 
-/// The trailer of the delete that takes the place of an entry which has expired at a date; `None`
-/// for any other entry.
+/// The trailer of the delete that replaces an entry that has expired at a date; `None` for any
+/// other entry.
 pub(crate) fn as_deleted(trailer: Trailer, stored: &[u8], date: Date) -> Option<Trailer> {
     if trailer.kind() != Some(Kind::PutWithExpiry) {
         return None;
@@ -54,11 +54,11 @@ pub(crate) fn has_expired(expiry: Date, date: Date) -> bool {
     expiry <= date
 }
 
-/// A value that a read shows, and until when.
+/// A visible value, with its expiry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown<V = Bytes> {
     pub(crate) value: V,
-    /// From when on it is unseen; `None`: it stays.
+    /// Date from which on it is unseen; `None`: it does not expire.
     pub(crate) expiry: Option<Date>,
 }
 

@@ -1,10 +1,10 @@
 //! Golden specimens: encoded bytes that are kept in `tests/golden`, so that a test notices when the
 //! format changes. [`specimen`] and [`readable_specimen`] return the kept bytes.
 //!
-//! [`specimen`] panics unless the bytes that are written today equal the kept ones.
+//! [`specimen`] panics unless the bytes that the code writes now equal the kept ones.
 //! [`readable_specimen`] does not compare them: it is for bytes of a compression library, whose
 //! next version may write others. With `TERRACE_REGENERATE` in the environment, both first write
-//! the specimen anew. [`damaged`] makes damaged copies of a specimen, and [`survives`] tests a
+//! the specimen again. [`damaged`] makes damaged copies of a specimen, and [`survives`] tests a
 //! decoder with them.
 
 use std::path::PathBuf;
@@ -18,8 +18,7 @@ pub(crate) fn specimen(name: &str, written: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// The kept specimen, which must be readable for ever, but is written by a library that may come to
-/// write it otherwise.
+/// The kept specimen, which must stay readable for ever. The bytes of a newer library may differ.
 pub(crate) fn readable_specimen(name: &str, written: &[u8]) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TERRACE_REGENERATE").is_some() {
@@ -39,7 +38,7 @@ pub(crate) fn damaged(specimen: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)
     flipped.chain(cut)
 }
 
-/// Every damaged specimen is refused or decodes to something that encodes to itself.
+/// Tests that every damaged specimen is refused or decodes to a value that encodes to itself.
 pub(crate) fn survives<T>(
     bytes: &[u8],
     decode: impl Fn(&[u8]) -> Result<T, Error>,

@@ -1,29 +1,29 @@
 //! Inspection of the engine's files, for people: decodes tables, logs and annotations into typed
 //! records, whole or damaged, without an engine.
 //!
-//! | type | of what |
+//! | type | represents |
 //! |---|---|
 //! | [`TableFile`] | a table: footer, properties, range tombstones, filter, index, data blocks |
 //! | [`Batches`] | the batches that one append to a log carries |
 //! | [`Role`] | an annotation: of a table, with its places in the tree; of a log; of the store |
 //!
 //! - The engine's own decoders are used, so the records show what the engine would see.
-//! - A part that does not verify is an error of its own, and the caller can go on behind it. What
-//!   only the damaged part could tell is lost: without a footer nothing of a table is found; behind
-//!   a batch whose length cannot be right, nothing of that append is found.
+//! - A part that does not verify is a separate error, and the caller can go on after it. Facts that
+//!   only the damaged part had are lost: without a footer no part of a table is found; after a
+//!   batch with an impossible length, no batch of that append is found.
 //!
-//! Finding the files, and taking the frames of a log apart, is left to the caller. Nothing is
-//! written. Any thread; no locks.
+//! The caller finds the files, and decodes the frames of a log. Nothing is written. Any thread; no
+//! locks.
 
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};
-use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_env::{ByteCount, FileId, SeqNo, Uuid};
 use terrace_policy::SetView;
 
+use crate::Error;
 use crate::batch::{FrozenBatch, HEADER_BYTES};
 use crate::options::TableOptions;
-use crate::tree::{LogRecord, SpacePage, StoreRecord, TableRecord};
-use crate::{Error, KeySpaceId};
+use crate::tree::{KeySpaceEntry, LogRecord, SpacePage, StoreRecord, TableRecord};
 
 pub use crate::key::{FullKey, kind_name, prefix_end};
 pub use crate::table::{
@@ -45,13 +45,13 @@ pub fn compression_name(number: u8) -> Option<&'static str> {
 /// A batch of a log.
 #[derive(Clone, Debug)]
 pub struct BatchRecord {
-    /// The byte of the log, as the engine counts them, where it begins.
+    /// Offset of its first byte in the log, as the engine counts.
     pub offset: u64,
     batch: FrozenBatch,
 }
 
 impl BatchRecord {
-    /// Its bytes, header included.
+    /// Bytes, header included.
     #[must_use]
     pub fn size(&self) -> usize {
         self.batch.bytes().len()
@@ -63,7 +63,7 @@ impl BatchRecord {
         self.batch.first()
     }
 
-    /// How many entries it has.
+    /// Number of entries.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.batch.count()
@@ -85,8 +85,8 @@ impl BatchRecord {
     }
 }
 
-/// The batches that one append to a log carries. A batch that does not decode is passed over if its
-/// length can be believed, and ends the walk otherwise.
+/// The batches that one append to a log carries. A batch that does not decode is skipped if its
+/// length is plausible, and ends the walk otherwise.
 #[derive(Clone, Debug)]
 pub struct Batches {
     region: String,
@@ -95,7 +95,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Takes the payload of an append to a log that begins at byte `offset` of it.
+    /// The batches in the payload of an append to a log, which begins at byte `offset` of it.
     #[must_use]
     pub fn new(log: FileId, offset: u64, payload: Bytes) -> Self {
         Self { region: format!("log {log}"), rest: payload, offset }
@@ -124,18 +124,18 @@ impl Iterator for Batches {
     }
 }
 
-/// A range of a table that counts, and where in the tree it does.
+/// A range of a table that belongs to the tree, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRole {
     /// The level; 0 is the newest.
     pub level: u8,
     /// The run's age rank within the level: the larger, the newer.
     pub run: u64,
-    /// About how many bytes of the table that is.
+    /// Approximate bytes of the table in it.
     pub size: ByteCount,
     /// The first key in the range.
     pub start: FullKey,
-    /// The first key behind it.
+    /// The first key after it.
     pub end: FullKey,
 }
 
@@ -155,18 +155,18 @@ pub enum Role {
         first_sequence: SeqNo,
         /// The largest sequence.
         last_sequence: SeqNo,
-        /// The sequence of all entries, if they have one in common that the table does not know.
+        /// The common sequence of all entries, if they have one that the table does not store.
         global_sequence: Option<SeqNo>,
         /// The set that it was written in, if it was written in one.
         set: Option<SetView>,
         /// Number of keys of its histogram; 0 if it has none.
         histogram_keys: usize,
-        /// Segments of the table: the key ranges that count.
+        /// Segments of the table: the key ranges that belong to the tree.
         segments: Vec<SegmentRole>,
     },
     /// A write-ahead log.
     Log {
-        /// Entries of the log that are older, if there are any, are in tables.
+        /// Sequence of the first entry of the log that is not in tables.
         first_sequence: SeqNo,
     },
     /// The store itself.
@@ -174,20 +174,22 @@ pub enum Role {
         /// The id that the next key space gets.
         next_space: u32,
         /// Its key spaces, by id, without those that pages list.
-        spaces: Vec<(KeySpaceId, String)>,
+        spaces: Vec<KeySpaceEntry>,
         /// How many pages list key spaces.
         pages: u32,
-        /// The options that shape tables, as far as they were ever stated.
+        /// The options that shape tables, as they were last stated.
         tables: TableOptions,
         /// The compaction decider.
         decider: String,
         /// The decider's own state.
         state: Vec<u8>,
+        /// The store of which it is a backup that was never opened for writing.
+        backup_of: Option<Uuid>,
     },
     /// A page: an empty file whose annotation lists key spaces.
     KeySpaces {
         /// The key spaces, by id.
-        spaces: Vec<(KeySpaceId, String)>,
+        spaces: Vec<KeySpaceEntry>,
     },
 }
 
@@ -208,8 +210,7 @@ impl Role {
         match kind {
             FileKind::Table if SpacePage::is_one(opaque) => {
                 let page = SpacePage::decode(file, opaque)?;
-                let spaces = page.entries.into_iter().map(|(id, name)| (id, name.to_string()));
-                Ok(Some(Self::KeySpaces { spaces: spaces.collect() }))
+                Ok(Some(Self::KeySpaces { spaces: page.entries }))
             }
             FileKind::Table => TableRecord::decode(file, opaque).map(|record| Some(record.into())),
             FileKind::Log => LogRecord::decode(file, opaque)
@@ -221,8 +222,9 @@ impl Role {
 
 impl From<StoreRecord> for Role {
     fn from(record: StoreRecord) -> Self {
+        let backup_of = record.backup.map(|backup| backup.source);
         let StoreRecord { next_space, spaces, pages, tables, decider, state, .. } = record;
-        Self::Store { next_space, spaces, pages, tables, decider, state }
+        Self::Store { next_space, spaces, pages, tables, decider, state, backup_of }
     }
 }
 
@@ -252,6 +254,7 @@ impl From<TableRecord> for Role {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::KeySpaceId;
     use crate::batch::Batch;
 
     fn batch(first: u64, key: &[u8]) -> Vec<u8> {

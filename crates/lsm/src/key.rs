@@ -5,7 +5,7 @@
 //!   number and kind. Internal keys are ordered by their full keys, as bytes, and then by trailers,
 //!   newest first.
 //! - [`check_sizes`] checks the lengths of a client's key and value; [`check`] checks the length
-//!   and kind of an internal key that comes from a medium.
+//!   and kind of an internal key that was read from a medium.
 //! - [`split`] and [`compare`] are for keys that were checked: they panic on bytes that are shorter
 //!   than a trailer.
 //!
@@ -23,12 +23,12 @@ use crate::Error;
 pub const KEY_BYTES_MAX: usize = 65_535;
 /// The longest value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
-/// The bytes of a key space id in front of a user key.
+/// Bytes of a key space id before a user key.
 pub(crate) const SPACE_BYTES: usize = 4;
 /// The bytes of a trailer.
 pub(crate) const TRAILER_BYTES: usize = 8;
 
-/// A key space: an ordered map of its own within a store.
+/// A key space: a separate ordered map within a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeySpaceId(pub u32);
 
@@ -43,24 +43,23 @@ impl fmt::Display for KeySpaceId {
     }
 }
 
-/// The longest bound of a range: the key right behind the longest one is one byte longer.
+/// The longest bound of a range: the key directly after the longest key is one byte longer.
 pub(crate) const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
 
 /// Meaning of an entry for its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// There is nothing under the key.
+    /// The key has no value.
     Delete = 0,
-    /// The value is under the key.
+    /// The key has this value.
     Put = 1,
-    /// There is nothing from the key on up to another one. Stands in batches; where entries are in
-    /// the order of their keys, ranges are kept beside them.
+    /// The keys from this one up to another have no value. Only in batches; elsewhere, range
+    /// tombstones are kept separately from entries.
     RangeDelete = 2,
-    /// The value is under the key until a date, which stands in front of the value; afterwards
-    /// there is nothing.
+    /// The key has this value until a date, which precedes the value; from then on it has no value.
     PutWithExpiry = 3,
-    /// The value under the key is the older one, if there is one, combined with this operand.
+    /// The value of the key is the older one, if there is one, combined with this operand.
     Operand = 6,
 }
 
@@ -103,7 +102,7 @@ pub(crate) fn kind_defect(number: u8) -> &'static str {
     }
 }
 
-/// Sequence and kind of an entry, in the form that orders the newest first.
+/// Sequence and kind of an entry, in a form that sorts the newest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Trailer(u64);
 
@@ -115,7 +114,7 @@ impl Trailer {
         Self::with_number(sequence, kind as u8)
     }
 
-    /// Before every entry that is visible at `sequence`, behind every newer one.
+    /// Before every entry that is visible at `sequence`, after every newer one.
     pub(crate) fn seek(sequence: SeqNo) -> Self {
         Self::with_number(sequence, 255)
     }
@@ -175,12 +174,12 @@ pub(crate) fn space_of(full_key: &[u8]) -> KeySpaceId {
     KeySpaceId(u32::from_be_bytes(*id))
 }
 
-/// The first full key behind all of a key space, or `None` if no key is.
+/// The first full key after all keys of a key space, or `None` if there is none.
 pub(crate) fn space_end(space: KeySpaceId) -> Option<Vec<u8>> {
     space.0.checked_add(1).map(|next| full_key(KeySpaceId(next), &[]))
 }
 
-/// The internal key to seek for what is visible of a key at `sequence`.
+/// The internal key to seek for the visible entry of a key at `sequence`.
 pub(crate) fn seek_key(space: KeySpaceId, user_key: &[u8], sequence: SeqNo) -> Vec<u8> {
     let mut key = full_key(space, user_key);
     key.extend_from_slice(&Trailer::seek(sequence).to_bytes());
@@ -195,7 +194,7 @@ pub(crate) fn internal_key(full_key: &[u8], trailer: Trailer) -> Vec<u8> {
     key
 }
 
-/// The full key right behind `full_key`: an exclusive end that still holds it.
+/// The full key directly after `full_key`: an exclusive end of a range that contains it.
 pub(crate) fn successor(full_key: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(full_key.len() + 1);
     next.extend_from_slice(full_key);
@@ -203,7 +202,7 @@ pub(crate) fn successor(full_key: &[u8]) -> Vec<u8> {
     next
 }
 
-/// The first byte string behind all that begin with `prefix`, or `None` if there is none.
+/// The first byte string after all that begin with `prefix`, or `None` if there is none.
 #[must_use]
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
@@ -214,8 +213,7 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 
 /// Splits an internal key that is known to be long enough.
 ///
-/// # Panics
-/// When it is shorter than a trailer: readers check keys with [`check`] where they enter.
+/// If it is shorter than a trailer: readers check keys with [`check`] when they read them.
 pub(crate) fn split(internal_key: &[u8]) -> (&[u8], Trailer) {
     let (full_key, trailer) =
         internal_key.split_last_chunk::<TRAILER_BYTES>().expect("an internal key has a trailer");
@@ -262,7 +260,7 @@ fn reserved(number: u8) -> String {
     }
 }
 
-/// Checks what a client hands in.
+/// Checks the lengths of a client's key and value.
 pub(crate) fn check_sizes(user_key: &[u8], value: &[u8]) -> Result<(), Error> {
     if user_key.len() > KEY_BYTES_MAX {
         return Err(Error::KeyTooLong { max: KEY_BYTES_MAX, got: user_key.len() });
@@ -283,7 +281,7 @@ pub struct FullKey {
 }
 
 impl FullKey {
-    /// Takes a full key apart; what is missing of the key space counts as zeros.
+    /// Splits a full key; missing bytes of the key space count as zeros.
     #[must_use]
     pub fn of(full_key: &[u8]) -> Self {
         let (space, user_key) = full_key.split_at(SPACE_BYTES.min(full_key.len()));

@@ -2,17 +2,17 @@
 //!
 //! - *Failed*: writes are refused and jobs are to stop, until the failure is taken back
 //!   ([`take_failure_back`](Lifecycle::take_failure_back)). The first failure is kept until then. A
-//!   failure that is a panic is not taken back, and neither is one that was made final
-//!   ([`make_final`](Lifecycle::make_final)).
+//!   panic, or a failure that was made final ([`make_final`](Lifecycle::make_final)), is not taken
+//!   back.
 //! - *Closing* cannot be taken back. From then on writers get [`Error::Closed`], after a failure,
 //!   too.
 //!
-//! No actor waits here. Owners at which actors wait are registered as [`Waiter`]s by the opening,
-//! and are told of each change of the lifecycle after it was made, in the order in which they were
-//! registered. A waiter that is gone is passed over.
+//! No actor waits here. The opening registers owners that actors wait for as [`Waiter`]s. After
+//! each change of the lifecycle they are notified, in the order of their registration. A waiter
+//! that does not exist any more is skipped.
 //!
-//! Any thread. The lock is held for one look or change, and no other lock is taken meanwhile:
-//! waiters and listeners are told without it. Asking whether a job must stop takes no lock.
+//! Any thread. The lock is held for one short access, and no other lock is taken meanwhile: waiters
+//! and listeners are notified without it. The question whether a job must stop takes no lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,9 +22,9 @@ use terrace_env::sync::Mutex;
 use crate::Error;
 use crate::event::{Event, Listeners};
 
-/// An owner at which actors wait, who must look again after a change of the lifecycle.
+/// An owner that actors wait for, who must look again after a change of the lifecycle.
 pub(crate) trait Waiter: Send + Sync {
-    /// Wakes all who wait. `failure`: the failure, if this is the one that stops the engine.
+    /// Wakes all waiting actors. `failure`: the failure, if this is the one that stops the engine.
     fn lifecycle_has_changed(&self, failure: Option<&Error>);
 }
 
@@ -32,7 +32,7 @@ pub(crate) trait Waiter: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Lifecycle {
     state: Mutex<State>,
-    /// Closing, or failed.
+    /// Whether it is closing or has failed.
     stopped: AtomicBool,
     waiters: Mutex<Vec<Weak<dyn Waiter>>>,
     listeners: Arc<Listeners>,
@@ -41,24 +41,24 @@ pub(crate) struct Lifecycle {
 #[derive(Debug, Default)]
 struct State {
     failure: Option<Error>,
-    /// The failure cannot be taken back.
+    /// Whether the failure cannot be taken back.
     is_final: bool,
     closing: bool,
 }
 
 impl Lifecycle {
-    /// The lifecycle of an engine that works; failures are told to these listeners.
+    /// The lifecycle of an engine that works; these listeners get its failures.
     pub(crate) fn new(listeners: Arc<Listeners>) -> Self {
         Self { listeners, ..Self::default() }
     }
 
-    /// Registers an owner at which actors wait, to be told of changes.
+    /// Registers an owner that actors wait for, to be notified of changes.
     pub(crate) fn register(&self, waiter: &Arc<impl Waiter + 'static>) {
         let waiter: Weak<dyn Waiter> = Arc::downgrade(waiter) as Weak<dyn Waiter>;
         self.waiters.lock().push(waiter);
     }
 
-    /// Wakes all actors who wait anywhere, after a change of the lifecycle.
+    /// Wakes all waiting actors, after a change of the lifecycle.
     pub(crate) fn wake_all(&self) {
         self.tell_waiters(None);
     }
@@ -68,7 +68,7 @@ impl Lifecycle {
         waiters.iter().for_each(|waiter| waiter.lifecycle_has_changed(failure));
     }
 
-    /// Why nothing can be written, if nothing can.
+    /// An error if writes are refused.
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
         if !self.must_stop() {
             return Ok(());
@@ -94,7 +94,7 @@ impl Lifecycle {
         self.state.lock().failure.clone()
     }
 
-    /// The engine closes. The caller calls [`wake_all`](Self::wake_all) afterwards.
+    /// Notes that the engine closes. Then the caller must call [`wake_all`](Self::wake_all).
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closing = true;
@@ -102,7 +102,7 @@ impl Lifecycle {
     }
 
     /// Ends all writing because of an error of `job`, until the failure is taken back. Waiters are
-    /// told in any case, listeners of the first failure.
+    /// notified in any case, listeners of the first failure.
     pub(crate) fn fail(&self, job: &'static str, error: Error) {
         let failure = self.note_failure(job, error);
         self.tell_waiters(failure.as_ref());
@@ -111,7 +111,7 @@ impl Lifecycle {
         }
     }
 
-    /// Notes what `job` broke on, unless something broke before; returns the failure if it is the
+    /// Notes the failure of `job`, unless there is an earlier one; returns the failure if it is the
     /// first.
     fn note_failure(&self, job: &'static str, error: Error) -> Option<Error> {
         let mut state = self.state.lock();
@@ -127,7 +127,7 @@ impl Lifecycle {
         Some(failure)
     }
 
-    /// The failure that is noted, or is noted next, cannot be taken back.
+    /// Makes the current or the next failure final.
     pub(crate) fn make_final(&self) {
         self.state.lock().is_final = true;
     }
@@ -175,7 +175,7 @@ impl Drop for PanicGuard<'_> {
 mod tests {
     use super::*;
 
-    /// Notes what it is told.
+    /// A waiter that records its calls.
     #[derive(Default)]
     struct Told(Mutex<Vec<bool>>);
 

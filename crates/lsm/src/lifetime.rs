@@ -1,15 +1,15 @@
-//! [`Written`]: what was written in a store's life, over all openings, and what jobs did to each
-//! level of the tree ([`LevelWork`]).
+//! [`Written`]: the bytes and entries written in a store's life, over all openings, and the work of
+//! jobs on each level of the tree ([`LevelWork`]).
 //!
 //! - The sums are kept in the store's annotation. They go to the medium with commits that write it
-//!   anyway, such as that of a flush, and when the engine is closed, if entries were written or
-//!   jobs done since.
-//! - What was counted after the last such commit is lost when the engine ends, for example with a
-//!   power cut or a drop.
+//!   anyway, for example of a flush. A close writes them, too, if entries were written or jobs done
+//!   since.
+//! - Counts after the last such commit are lost when the engine ends in another way, for example by
+//!   a power cut or a drop.
 //! - The store may have written bytes before this engine was opened, for example to mount. They are
 //!   not added to the sums.
 //!
-//! Any thread reads them. They are read one after the other, so they need not be of one moment.
+//! Any thread reads them. They are read one after the other, so they may be of different moments.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
@@ -17,7 +17,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{IoCounts, Store};
 use terrace_policy::LEVELS_MAX;
 
-/// Bytes written to the medium, padding included, by what for.
+/// Bytes written to the medium, padding included, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenBytes {
     /// The write-ahead log.
@@ -26,7 +26,7 @@ pub struct WrittenBytes {
     pub flush: u64,
     /// Tables merged into tables.
     pub compaction: u64,
-    /// Live extents moved out of zones that are to be reset.
+    /// Live extents moved out of zones before a reset.
     pub reclaim: u64,
     /// Metadata: journal and superblock.
     pub metadata: u64,
@@ -78,9 +78,9 @@ impl WrittenBytes {
     }
 }
 
-/// Work of jobs on one level in a part of a store's life. A merge that ends before its plan is
-/// carried out, because space or time ran out, counts as a merge of all tables of the plan; the
-/// merge that takes the rest counts again.
+/// Work of jobs on one level in a part of a store's life. A merge that ends early, because space or
+/// time ran out, counts as a merge of all tables of the plan; the merge that takes the remainder
+/// counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelWork {
     /// Bytes of tables written into the level, by flushes, ingests and merges.
@@ -143,14 +143,14 @@ pub struct Written {
     pub gear_compactions: u64,
     /// Moves by metadata alone, as the decider chose them.
     pub trivial_moves: u64,
-    /// Transactions that dropped tables unread, because range deletes cover them.
+    /// Transactions that dropped tables without reading them, because range deletes cover them.
     pub delete_only_compactions: u64,
     /// Bytes written to the medium.
     pub bytes: WrittenBytes,
     /// Those of the flushes' bytes that went to an offload device.
     #[serde(default)]
     pub offloaded: u64,
-    /// Work on each level, from level 0 to the deepest that a job had to do with.
+    /// Work on each level, from level 0 to the deepest one with work.
     pub levels: Vec<LevelWork>,
 }
 
@@ -161,13 +161,13 @@ impl Written {
         (self.user_bytes > 0).then(|| self.bytes.total() as f64 / self.user_bytes as f64)
     }
 
-    /// Both together.
+    /// Sum of both.
     pub(crate) fn and(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_add)
     }
 
-    /// The counts since an earlier moment of the same store. A level that has no work is
-    /// left out only behind the last one that has any.
+    /// The counts since an earlier moment of the same store. Levels without work are left out only
+    /// after the last one with work.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         self.each(earlier, u64::saturating_sub)
@@ -200,7 +200,7 @@ impl Written {
         [flushes, compactions, gear_compactions, trivial_moves, self.delete_only_compactions]
     }
 
-    /// Counts of what a store has written since it was mounted, as far as it counts that itself.
+    /// Counts of the store since it was mounted, if it has such counts.
     pub(crate) fn by(store: &dyn Store) -> Self {
         let (bytes, offloaded) = (WrittenBytes::of(&store.io()), store.offloaded_bytes().0);
         Self { bytes, offloaded, ..Self::default() }
@@ -219,7 +219,7 @@ impl Written {
         }
     }
 
-    /// `has_offloaded`: whether bytes that were offloaded are recorded.
+    /// Reads them. `has_offloaded`: whether bytes that were offloaded are recorded.
     pub(crate) fn read(reader: &mut Reader<'_>, has_offloaded: bool) -> Result<Self, DecodeError> {
         let mut written = Self {
             user_bytes: reader.u64("user bytes")?,
@@ -261,7 +261,7 @@ impl Written {
     }
 }
 
-/// Levels without those at the end that no job had to do with.
+/// Levels up to the last one with work.
 pub(crate) fn trimmed(mut levels: Vec<LevelWork>) -> Vec<LevelWork> {
     let last = levels.iter().rposition(|level| *level != LevelWork::default());
     levels.truncate(last.map_or(0, |last| last + 1));

@@ -1,9 +1,9 @@
-//! [`LifetimeSums`]: adds up what was written since the engine was opened and in the store's life.
+//! [`LifetimeSums`]: the sums of all writes since the engine was opened and in the store's life.
 //!
-//! The counts of the opening come from the store's annotation. Bytes that the store below had
-//! written before the opening are left out. Nothing is written here: a commit takes the sums along.
+//! The counts at the opening come from the store's annotation. Bytes that the store below had
+//! written before the opening are left out. This module writes nothing: a commit records the sums.
 //!
-//! Any thread reads. The counts are read one after the other, so they need not be of one moment.
+//! Any thread reads. The counts are read one after the other, so they may be of different moments.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(crate) struct LifetimeSums {
     counters: Arc<Counters>,
     /// Counts of the store's life when it was opened.
     at_open: Written,
-    /// Counts of the store of files before the opening.
+    /// Counts of the store below before the opening.
     before: Written,
 }
 
 impl LifetimeSums {
-    /// Sums of a store whose life so far is `at_open`. `before`: the counts of the store of files
-    /// that do not belong to this opening.
+    /// Sums of a store whose life so far is `at_open`. `before`: the counts of the store below that
+    /// do not belong to this opening.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         counters: Arc<Counters>,

@@ -1,15 +1,15 @@
-//! Limits of the engine's options, each with the reason for it; and [`MOVED_FOR_SPACE_MAX`], which
-//! is no option.
+//! Limits of the engine's options, each with its reason; and [`MOVED_FOR_SPACE_MAX`], which is no
+//! option.
 //!
-//! A limit is for one option alone. Options within their limits can still ask for more than the
-//! memory budget has: [`EngineOptions::check`](crate::EngineOptions::check) refuses too many
-//! memtables, and [`EngineOptions::fitted`](crate::EngineOptions::fitted) makes `memtable_size` and
-//! `io_size` smaller.
+//! A limit is for a single option. Options within their limits can still need more than the memory
+//! budget: [`EngineOptions::check`](crate::EngineOptions::check) refuses too many memtables, and
+//! [`EngineOptions::fitted`](crate::EngineOptions::fitted) makes `memtable_size` and `io_size`
+//! smaller.
 
 use terrace_env::{ByteCount, Limit};
 use terrace_policy::System;
 
-/// Bytes that compactions may move for one that comes free, where they are chosen to free space.
+/// The most bytes that compactions for space may move to free one.
 pub(crate) const MOVED_FOR_SPACE_MAX: u64 = 25;
 
 /// Limits of the size of a memtable.
@@ -33,7 +33,7 @@ pub const GATHER_TIME: Limit<u64> = Limit {
     option: "gather_time (ms)",
     least: 0,
     most: 60 * 60 * 1000,
-    reason: "0 writes at once, and what nobody writes for an hour is as good as not written",
+    reason: "0 writes at once, and a write that stays in memory for an hour is as good as lost",
 };
 
 /// Limits of the length of a merge operator's name, in bytes.
@@ -61,12 +61,29 @@ pub const BLOCK_SIZE: Limit<ByteCount> = Limit {
     reason: "a block holds an entry at least, and is read whole for each key in it",
 };
 
+/// Limits of the least size of a data block in the last level.
+pub const LAST_BLOCK_SIZE: Limit<ByteCount> = Limit {
+    option: "last_block_size",
+    least: ByteCount(0),
+    most: BLOCK_SIZE.most,
+    reason: "at 0 blocks have the same size in all levels, and a larger one takes longer to read \
+             than a disk to seek",
+};
+
 /// Limits of the bits for each key in filters.
 pub const FILTER_BITS: Limit<u8> = Limit {
     option: "filter_bits",
     least: 0,
     most: 32,
     reason: "a key sets 16 bits at most, which more bits make no more telling",
+};
+
+/// Limits of the time that entries of a key space stay, in milliseconds.
+pub const TTL: Limit<u64> = Limit {
+    option: "ttl (ms)",
+    least: 0,
+    most: 1000 * 365 * 24 * 60 * 60 * 1000,
+    reason: "0 is for ever, and so is a thousand years",
 };
 
 /// Limits of the memory budget.
@@ -86,7 +103,7 @@ pub const IO_SIZE: Limit<ByteCount> = Limit {
              no medium becomes any faster",
 };
 
-/// Limits of the number of subcompactions of a merge that are carried out at once.
+/// Limits of the number of subcompactions of a merge in flight.
 pub const WORKERS: Limit<u64> = Limit {
     option: "workers",
     least: 0,
@@ -94,7 +111,7 @@ pub const WORKERS: Limit<u64> = Limit {
     reason: "each takes memory and space of its own; 0 leaves it to the device",
 };
 
-/// Limits of the number of compactions that may be under way at once.
+/// Limits of the number of compactions in flight.
 pub const JOBS: Limit<u64> = Limit {
     option: "jobs",
     least: 0,

@@ -4,13 +4,13 @@
 //!
 //! - A job counts such entries as it writes a table ([`OldVersionsBuilder`]). The table's
 //!   annotation has the counts (`docs/format/annotation.md`).
-//! - An entry can be dropped once no snapshot of its [`HeldBy`] is alive. Then a rewrite of its
-//!   table alone drops it.
-//! - A snapshot that begins after the table was written keeps none of them: it sees what hides
-//!   them. So the snapshots of a [`HeldBy`] only become fewer, and a table that is rewritten does
-//!   not hold again what was dropped from it.
+//! - An entry can be dropped once no snapshot of its [`HeldBy`] is alive. Then an in-place rewrite
+//!   of its table drops it.
+//! - A snapshot that begins after the table was written keeps none of them: it sees the entries
+//!   that hide them. So the snapshots of a [`HeldBy`] only become fewer, and a rewritten table does
+//!   not have the dropped entries again.
 //! - A table has at most [`GROUPS_MAX`] groups. More are joined. An entry of a joined group may
-//!   count as kept for longer than it is, and never as dropped too early.
+//!   count as kept for too long, and never as dropped too early.
 //!
 //! Values. No locks and no I/O. Nothing here drops an entry.
 
@@ -33,8 +33,8 @@ pub(crate) struct HeldBy {
 }
 
 impl HeldBy {
-    /// The snapshots that see an entry of sequence `from`, and not the one that has replaced it at
-    /// `until`; `None` if there is none. `snapshots`: all that are alive, growing.
+    /// The snapshots that see an entry of sequence `from`, and not its replacement at `until`;
+    /// `None` if there is none. `snapshots`: all that are alive, ascending.
     pub(crate) fn between(snapshots: &[SeqNo], from: SeqNo, until: SeqNo) -> Option<Self> {
         let seen = snapshots.partition_point(|snapshot| *snapshot < from);
         let behind = snapshots.partition_point(|snapshot| *snapshot < until);
@@ -42,14 +42,14 @@ impl HeldBy {
         Some(Self { oldest: *held.first()?, newest: *held.last()? })
     }
 
-    /// The snapshots that do not see a tombstone: it stays as long as something may be left that it
-    /// hides from the others. `None` if there is none.
+    /// The snapshots that do not see a tombstone: it stays while there may be entries that it hides
+    /// from other readers. `None` if there is none.
     pub(crate) fn before(snapshots: &[SeqNo], tombstone: SeqNo) -> Option<Self> {
         let behind = snapshots.partition_point(|snapshot| *snapshot < tombstone);
         Some(Self { oldest: SeqNo(0), newest: *snapshots.get(..behind)?.last()? })
     }
 
-    /// Those of these snapshots, which grow, that it names.
+    /// Those of these snapshots (ascending) that it names.
     pub(crate) fn alive(self, snapshots: &[SeqNo]) -> &[SeqNo] {
         let first = snapshots.partition_point(|snapshot| *snapshot < self.oldest);
         let behind = snapshots.partition_point(|snapshot| *snapshot <= self.newest);
@@ -66,7 +66,7 @@ impl HeldBy {
 pub(crate) struct Group {
     pub(crate) held_by: HeldBy,
     pub(crate) entries: u64,
-    /// About the bytes of the table that they take.
+    /// Approximate bytes of them in the table.
     pub(crate) size: ByteCount,
 }
 
@@ -79,17 +79,17 @@ impl OldVersions {
         self.0.is_empty()
     }
 
-    /// By their snapshots, growing.
+    /// By their snapshots, ascending.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.0
     }
 
-    /// About the bytes of all of them.
+    /// Approximate bytes of all of them.
     pub(crate) fn size(&self) -> ByteCount {
         self.0.iter().fold(ByteCount(0), |sum, group| ByteCount(sum.0.saturating_add(group.size.0)))
     }
 
-    /// About the bytes that a rewrite would drop while these snapshots, which grow, are alive.
+    /// Approximate bytes that a rewrite would drop while these snapshots (ascending) are alive.
     pub(crate) fn droppable(&self, snapshots: &[SeqNo]) -> ByteCount {
         let free = self.0.iter().filter(|group| group.held_by.alive(snapshots).is_empty());
         free.fold(ByteCount(0), |sum, group| ByteCount(sum.0.saturating_add(group.size.0)))
@@ -106,7 +106,7 @@ impl OldVersions {
         }
     }
 
-    /// Reads what [`encode`](Self::encode) wrote of at least one group.
+    /// Reads the output of [`encode`](Self::encode), of at least one group.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let count = usize::from(reader.u16("groups of old versions")?);
         if !(1..=GROUPS_MAX).contains(&count) {
@@ -132,12 +132,12 @@ impl OldVersions {
 /// Counts the old versions of a table that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct OldVersionsBuilder {
-    /// How many entries, and their bytes before compression.
+    /// Number of entries, and their bytes before compression.
     groups: BTreeMap<HeldBy, (u64, u64)>,
 }
 
 impl OldVersionsBuilder {
-    /// Counts an entry of so many bytes.
+    /// Counts an entry of `plain` bytes.
     pub(crate) fn add(&mut self, held_by: HeldBy, plain: u64) {
         self.add_all(held_by, (1, plain));
         while self.groups.len() > GROUPS_MAX {
@@ -161,7 +161,7 @@ impl OldVersionsBuilder {
         self.add_all(a.hull(b), of_b);
     }
 
-    /// Those of a table of `size`, whose entries had `plain` bytes before compression.
+    /// The counts of a table of `size`, whose entries had `plain` bytes before compression.
     pub(crate) fn finish(self, size: ByteCount, plain: u64) -> OldVersions {
         let part = |bytes: u64| {
             let part = u128::from(size.0) * u128::from(bytes.min(plain)) / u128::from(plain.max(1));

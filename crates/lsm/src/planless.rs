@@ -7,7 +7,7 @@ use terrace_policy::{Choice, Compaction, Pressure, Span, TreeView, Urgency};
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Planless {
-    /// Whether it is to be asked again when scans multiply.
+    /// Whether it is asked again when scans multiply.
     pub(crate) heeds_load: bool,
 }
 

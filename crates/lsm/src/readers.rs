@@ -1,12 +1,12 @@
-//! [`Readers`]: a list of the snapshots, scans, cursors and checkpoints that there are; a salvage
-//! is listed as a scan. Each of them may keep space, so when a store is short of space,
-//! [`SpaceHolders`] tells how many there are of each kind, and how old the oldest of the kind is.
+//! [`Readers`]: a list of all snapshots, scans, cursors and checkpoints; a salvage is listed as a
+//! scan. Each of them may keep space, so when a store is short of space, [`SpaceHolders`] has the
+//! number and the oldest age of each kind.
 //!
 //! - A reader is listed from [`Readers::begin`] until its [`Reading`] is dropped.
-//! - How much space a reader keeps is not known. A snapshot keeps old entries in tables. The others
-//!   keep files that are deleted meanwhile, and several readers may keep the same file.
+//! - The bytes that a reader keeps are not known. A snapshot keeps old entries in tables. The
+//!   others keep files that are deleted meanwhile, and several readers may keep the same file.
 //!
-//! Threads: any. The list has a lock of its own, which is held for a look or a change.
+//! Threads: any. The list has its own lock, which is held for short accesses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,14 +45,14 @@ impl fmt::Display for ReaderKind {
     }
 }
 
-/// The readers of one kind that there are.
+/// The current readers of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReaderStats {
     /// Kind of the readers.
     pub kind: ReaderKind,
-    /// How many there are.
+    /// Number of readers.
     pub count: u64,
-    /// How long the oldest has lasted, in nanoseconds.
+    /// Age of the oldest, in nanoseconds.
     pub oldest_nanos: u64,
     /// The newest write that the oldest sees.
     pub oldest_sequence: u64,
@@ -70,10 +70,9 @@ impl fmt::Display for ReaderStats {
 /// Holders of a store's space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpaceHolders {
-    /// How much is what: of the tables' device, or of the log device if that is the one that is
-    /// full.
+    /// Use of space: of the tables' device, or of the log device if that is the full one.
     pub space: SpaceInfo,
-    /// The log device, if that is the one that is full.
+    /// The log device, if that is the full one.
     #[serde(default)]
     pub log_device: Option<LogSpace>,
     /// Readers, which may keep pinned space, or old entries among the live ones.
@@ -123,26 +122,26 @@ struct Listed {
     next: u64,
 }
 
-/// All readers there are. Any number of threads.
+/// All current readers. Any number of threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readers(Arc<Mutex<Listed>>);
 
-/// About the memory that a reader takes in the list.
+/// Approximate memory of a reader in the list.
 pub(crate) const READING_BYTES: usize = 64;
 
-/// A reader's place in the list, which ends with it.
+/// A reader's place in the list, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reading {
     readers: Readers,
     id: u64,
-    /// Counts its memory.
+    /// Lease that counts its memory.
     _memory: Option<MemoryLease>,
 }
 
 impl Reading {
     /// The same, counted by a lease.
     pub(crate) fn counted(self, memory: MemoryLease) -> Self {
-        // A reading has a drop of its own, so it is changed in place.
+        // `Reading` implements `Drop`, so it is changed in place.
         let mut reading = self;
         reading._memory = Some(memory);
         reading
@@ -161,24 +160,24 @@ impl Readers {
         Reading { readers: self.clone(), id, _memory: None }
     }
 
-    /// How many scans and cursors there are.
+    /// Number of scans and cursors.
     pub(crate) fn walks(&self) -> u64 {
         let is_walk = |kind| matches!(kind, ReaderKind::Scan | ReaderKind::Cursor);
         self.0.lock().readers.values().filter(|(kind, ..)| is_walk(*kind)).count() as u64
     }
 
-    /// Holders of a store's space: of the log device's space if that is the one that is full.
+    /// Holders of a store's space: of the log device's space if that is the full one.
     pub(crate) fn space_holders(&self, store: &dyn Store, of_logs: bool) -> SpaceHolders {
         let log_device = of_logs.then(|| store.log_space()).flatten();
         let space = log_device.map_or_else(|| store.space(), |log| log.space);
         SpaceHolders { space, log_device, readers: self.stats() }
     }
 
-    /// Those there are, by kind.
+    /// The current readers, by kind.
     pub(crate) fn stats(&self) -> Vec<ReaderStats> {
         let now = runner::now();
         let mut kinds: BTreeMap<ReaderKind, ReaderStats> = BTreeMap::new();
-        // In the order in which they began: the first of a kind is its oldest.
+        // In the order of their begin: the first of a kind is its oldest.
         for (kind, sequence, begun) in self.0.lock().readers.values() {
             let age = u64::try_from(now.since(*begun).as_nanos()).unwrap_or(u64::MAX);
             let (kind, oldest_sequence) = (*kind, sequence.0);

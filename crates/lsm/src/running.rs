@@ -1,10 +1,10 @@
-//! [`RunningJobs`]: the flushes and merges that are running, with their progress. It tells
+//! [`RunningJobs`]: the flushes and merges that are running, with their progress. It notifies
 //! listeners of the begin and the end of each.
 //!
 //! - A job is listed from its begin until its [`Running`] is dropped, also after an error.
-//! - Progress is counted in entries. A merge has parts, one after the other or several at once; the
-//!   number of entries of a part is known, about, once the part begins. A flush has one part.
-//! - A part that ends early makes another part of its rest.
+//! - Progress is counted in entries. A merge has parts, one after the other or several at once. The
+//!   approximate number of entries of a part is known once the part begins. A flush has one part.
+//! - If a part ends early, its remainder becomes another part.
 //!
 //! The lock is held for a few instructions, when a job begins or ends and when the list is read.
 //! The entries are counted without a lock, once for each step of a job. Any thread.
@@ -25,20 +25,20 @@ use crate::event::{Event, Job, Listeners};
 pub struct JobStats {
     /// The job.
     pub job: Job,
-    /// Nanoseconds since it began.
+    /// Time since it began, in nanoseconds.
     pub nanos: u64,
-    /// Entries that it has gone through.
+    /// Entries that it has processed.
     pub entries_done: u64,
-    /// About how many entries the parts have that have begun.
+    /// Approximate number of entries in the parts that have begun.
     pub entries: u64,
     /// Parts that have begun.
     pub parts_begun: u64,
-    /// All parts, as far as they are known.
+    /// All known parts.
     pub parts: u64,
 }
 
 impl JobStats {
-    /// About how much of the job is done, from 0 to 1.
+    /// Approximate share of the job that is done, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         if self.entries == 0 || self.parts == 0 {
@@ -72,18 +72,18 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    /// More parts of the job have become known.
+    /// Adds further parts of the job.
     pub(crate) fn add_parts(&self, parts: u64) {
         self.parts.add(parts);
     }
 
-    /// A part begins, of about this number of entries.
+    /// Begins a part of about this number of entries.
     pub(crate) fn begin_part(&self, entries: u64) {
         self.entries.add(entries);
         self.parts_begun.add(1);
     }
 
-    /// More entries are done.
+    /// Adds processed entries.
     pub(crate) fn add(&self, entries: u64) {
         self.entries_done.add(entries);
     }
@@ -102,8 +102,8 @@ impl RunningJobs {
         Self { listeners, state: Mutex::default() }
     }
 
-    /// Carries out the work of a job, which returns the bytes that it wrote, and tells of its begin
-    /// and its end.
+    /// Carries out the work of a job, which returns the bytes that it wrote, and notifies listeners
+    /// of its begin and its end.
     pub(crate) fn carry_out(
         &self,
         job: Job,
@@ -120,7 +120,7 @@ impl RunningJobs {
         result.map(drop)
     }
 
-    /// A job begins.
+    /// Lists a job that begins.
     fn begin(&self, job: Job) -> Running<'_> {
         let (progress, now) = (Arc::new(JobProgress::default()), runner::now());
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! [`Stats`]: the engine's counts, its sizes at the moment, and metrics derived from them.
+//! [`Stats`]: the engine's counts, its current sizes, and metrics derived from them.
 //!
 //! Most counts are since the engine was opened. Those of the store (`io`, the bytes of the write
 //! amplification, and the store's part of `waits`) are since the store was mounted; `lifetime` is
@@ -31,7 +31,7 @@ pub struct WriteAmplification {
     pub flush: f64,
     /// Tables merged into tables.
     pub compaction: f64,
-    /// Live extents moved out of zones that are to be reset.
+    /// Live extents moved out of zones before a reset.
     pub reclaim: f64,
     /// Metadata: journal and superblock.
     pub metadata: f64,
@@ -59,33 +59,33 @@ impl WriteAmplification {
     }
 }
 
-/// A level now. The work of jobs on it is in [`Written::levels`].
+/// Current state of a level. The work of jobs on it is in [`Written::levels`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelStats {
     /// The level; 0 is the newest.
     pub level: u8,
     /// Sorted runs.
     pub runs: u64,
-    /// Tables, or ranges of tables, that count.
+    /// Tables, or ranges of tables, that belong to the tree.
     pub segments: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// About how many entries they hold, range tombstones included.
+    /// Approximate number of their entries, range tombstones included.
     pub entries: u64,
-    /// How many of these are tombstones, of keys or of ranges.
+    /// Number of tombstones among these, of keys or of ranges.
     pub tombstones: u64,
-    /// How many of these are range tombstones. Each counts once in every piece into which tables
+    /// Number of range tombstones among these. Each counts once in every piece into which tables
     /// have cut it.
     pub range_tombstones: u64,
-    /// About the bytes of overwritten and deleted entries, and of tombstones, that a snapshot
+    /// Approximate bytes of overwritten and deleted entries, and of tombstones, that a snapshot
     /// keeps or has kept.
     #[serde(default)]
     pub old_version_bytes: u64,
-    /// About the bytes of these that no snapshot keeps any more. They go when their tables are
-    /// written anew.
+    /// Approximate bytes of these that no snapshot keeps any more. A rewrite of their tables drops
+    /// them.
     #[serde(default)]
     pub droppable_bytes: u64,
-    /// About the bytes of entries that have expired. They go in the same way.
+    /// Approximate bytes of entries that have expired. A rewrite drops them, too.
     #[serde(default)]
     pub expired_bytes: u64,
 }
@@ -99,33 +99,33 @@ pub struct Stats {
     pub write_amplification: WriteAmplification,
     /// Bytes and requests moved on the medium, by cause.
     pub io: IoCounts,
-    /// How the store's space is used, now.
+    /// Use of the store's space, now.
     pub space: SpaceInfo,
-    /// About the bytes of tables that deletes hide: they come back when the tables are compacted. A
-    /// delete of a key counts as one entry of mean size, whether the key was there or not.
+    /// Approximate bytes of tables that deletes hide. Compactions of the tables free them. A delete
+    /// of a key counts as one entry of mean size, whether the key had a value or not.
     #[serde(default)]
     pub deleted: u64,
     /// The levels down to the last that is not empty.
     pub levels: Vec<LevelStats>,
     /// Memtables, the active one included, now.
     pub memtables: u64,
-    /// Bytes of memory they take.
+    /// Memory of the memtables.
     pub memtable_bytes: u64,
-    /// The most they ever took.
+    /// The largest memory of memtables so far.
     pub memtable_bytes_peak: u64,
     /// Memory held now, and the budget.
     pub memory: MemoryStats,
     /// Writes in batches: puts and deletes.
     pub entries_written: u64,
     /// Conditional writes that were refused because another write came first: commits of
-    /// transactions, and tries of a compare and swap that were repeated.
+    /// transactions, and repeated tries of compare and swap.
     #[serde(default)]
     pub conflicts: u64,
     /// Groups of batches that were written together.
     pub groups: u64,
     /// Point reads.
     pub gets: u64,
-    /// Tables that these had to search, because their filter did not rule the key out.
+    /// Tables that these had to search, because their filter did not exclude the key.
     pub tables_searched: u64,
     /// The same by level, from level 0 to the deepest that was searched.
     pub tables_searched_by_level: Vec<u64>,
@@ -135,21 +135,21 @@ pub struct Stats {
     /// delete, overwritten, or newer than the reader.
     #[serde(default)]
     pub scan_entries_passed: u64,
-    /// How often these skipped a range that an earlier one had found empty.
+    /// Number of times that these skipped a range that an earlier one had found empty.
     #[serde(default)]
     pub scan_ranges_skipped: u64,
     /// Memtables flushed.
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
-    /// How many subcompactions of one are carried out at once at most.
+    /// The most subcompactions of a merge in flight.
     pub workers: u64,
-    /// Instalments of these: what is read, merged, written and committed at once.
+    /// Instalments of these: parts that are read, merged, written and committed at once.
     pub compaction_steps: u64,
-    /// How many of these ended early, because their entries took more space than their tables let
-    /// expect, or because space was short.
+    /// Number of these that ended early, because their entries took more space than estimated, or
+    /// because space was short.
     pub compaction_steps_ended_early: u64,
-    /// The longest that one took, in nanoseconds.
+    /// Duration of the longest of these, in nanoseconds.
     pub compaction_step_nanos_max: u64,
     /// Bytes of tables that flushes and compactions wrote and did not commit: 0, unless the engine
     /// was closed, failed, or had no space meanwhile.
@@ -158,16 +158,17 @@ pub struct Stats {
     pub trivial_moves: u64,
     /// Overwritten and deleted entries that jobs dropped.
     pub entries_dropped: u64,
-    /// Values that compaction filters did not keep.
+    /// Values that compaction filters dropped.
     #[serde(default)]
     pub values_filtered: u64,
-    /// Tables, or ranges of tables, that went unread because a range delete covered them.
+    /// Tables, or ranges of tables, that were dropped without a read because a range delete covered
+    /// them.
     pub segments_dropped: u64,
     /// Bytes of them.
     pub bytes_dropped: u64,
     /// Waits of writers and jobs, in the engine and in its store, by cause.
     pub waits: Waits,
-    /// How long the write took that has waited longest, from its first wait on, in nanoseconds.
+    /// Duration of the write that has waited longest, from its first wait on, in nanoseconds.
     pub longest_write_nanos: u64,
     /// Waits of that write, by cause.
     pub longest_write_waits: Waits,
@@ -179,7 +180,7 @@ pub struct Stats {
     pub process: Written,
     /// Bytes and entries written in the store's life, this opening included.
     pub lifetime: Written,
-    /// Readers that hold views for long, and so may keep space.
+    /// Readers that hold views for a long time, and so may keep space.
     pub readers: Vec<ReaderStats>,
     /// Flushes and merges that are running, in the order in which they began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -196,12 +197,12 @@ pub(crate) struct Sources<'a> {
     pub(crate) sums: &'a LifetimeSums,
     pub(crate) readers: &'a Readers,
     pub(crate) running: &'a RunningJobs,
-    /// Actors that carry out parts of merges.
+    /// Number of actors that carry out parts of merges.
     pub(crate) workers: usize,
 }
 
 impl Sources<'_> {
-    /// The counts and sizes as they are now.
+    /// The current counts and sizes.
     pub(crate) fn read(&self) -> Stats {
         let (view, counters, io) = (self.tree.view(), self.counters, self.store.io());
         let user_bytes = counters.user_bytes.get();

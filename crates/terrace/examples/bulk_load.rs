@@ -1,7 +1,7 @@
 //! Bulk load: sorted input goes into tables directly, and becomes visible as a whole.
 //!
 //! An ingest writes each byte of the input about once, without log and memtable. The program
-//! compares what it wrote with the same load by batches.
+//! compares its writes with those of the same load by batches.
 //!
 //! `cargo run --release -p terrace --example bulk_load`
 
@@ -33,7 +33,7 @@ fn by_ingest(place: &Path) -> Outcome<Db> {
     for (key, value) in input() {
         ingest.put(&key, &value)?;
     }
-    // Until here nothing is visible, and an error or a power cut would leave nothing behind.
+    // Until here nothing is visible, and an error or a power cut would leave no trace.
     assert!(db.get(&0u64.to_be_bytes())?.is_none());
     let done = ingest.finish()?;
     println!("ingest: {} entries in {} tables of {}", done.entries, done.tables, done.table_bytes);
@@ -67,7 +67,7 @@ fn main() -> Outcome<()> {
     let total = |db: &Db| db.stats().write_amplification.total;
     assert!(total(&ingested) < 1.3 && total(&ingested) < total(&written));
 
-    // Both hold the same.
+    // Both hold the same entries.
     for (one, other) in ingested.scan(..)?.zip(written.scan(..)?) {
         assert_eq!(one?, other?);
     }

@@ -1,6 +1,6 @@
 //! Key spaces and atomic batches: accounts, and an index of them by balance, that never disagree.
 //!
-//! A key space is an ordered map of its own within a store. A batch writes to several of them, as a
+//! A key space is a separate ordered map within a store. A batch writes to several of them, as a
 //! whole or not at all. So the index fits the accounts after a crash, too.
 //!
 //! `cargo run -p terrace --example key_spaces`
@@ -68,7 +68,7 @@ fn main() -> Outcome<()> {
     }
     bank.db.write(batch)?;
 
-    // A snapshot's view does not change, whatever is written later.
+    // A snapshot's view does not change after later writes.
     let before = bank.db.snapshot();
     bank.transfer("barbara", "grace", 150)?;
     assert!(bank.transfer("ada", "grace", 1000).is_err());

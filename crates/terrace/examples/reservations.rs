@@ -1,9 +1,9 @@
 //! Seats that several clients book at once, by transactions and by compare and swap.
 //!
 //! A client looks for the first free seat of a train, and books it: two key spaces change together,
-//! or not at all. If another client was quicker, the commit finds a conflict, and `transact` looks
-//! again. So no seat is sold twice, and no lock is held. A scan counts as read only as far as it
-//! has come: a client that books the first free seat does not mind what happens to later ones.
+//! or not at all. If another client was first, the commit finds a conflict, and `transact` tries
+//! again. So no seat is sold twice, and no lock is held. Only the part of a range that a scan has
+//! read counts: a client that books the first free seat does not conflict over later ones.
 //!
 //! `cargo run -p terrace --example reservations`
 
@@ -47,7 +47,7 @@ impl Train {
         })
     }
 
-    /// Gives a seat back, if the passenger has one.
+    /// Frees a seat, if the passenger has one.
     fn cancel(&self, passenger: &str) -> Outcome<bool> {
         self.db.transact(|transaction| {
             let booked = transaction.key_space(&self.booked)?;
@@ -59,7 +59,7 @@ impl Train {
     }
 }
 
-/// Adds one to a counter, whatever other clients do.
+/// Adds one to a counter, while other clients may do the same.
 fn count(db: &Db, key: &[u8]) -> Outcome<()> {
     let mut before: Option<Vec<u8>> = None;
     loop {
@@ -77,7 +77,7 @@ fn client(train: &Train, number: u32) -> Outcome<()> {
         let name = format!("passenger {number}.{passenger}");
         if train.book(&name)?.is_some() {
             count(&train.db, b"bookings")?;
-            // One in four changes their mind.
+            // Every fourth passenger cancels.
             if passenger % 4 == 0 {
                 assert!(train.cancel(&name)?);
             }
@@ -89,7 +89,7 @@ fn client(train: &Train, number: u32) -> Outcome<()> {
 #[expect(clippy::disallowed_methods, reason = "a user of the library has threads of its own")]
 fn main() -> Outcome<()> {
     let train = Train::with_seats(Db::open(Arc::new(MemoryStore::new()), Options::default())?)?;
-    // One client opens the counter for all; it matters which of them no more than once.
+    // One client creates the counter for all.
     assert!(train.db.put_if(b"bookings", None, &0u32.to_be_bytes())?);
     assert!(!train.db.put_if(b"bookings", None, &7u32.to_be_bytes())?);
     let clients: Vec<_> = (0..CLIENTS)

@@ -1,7 +1,7 @@
 //! A time series: readings by sensor and time, read by range, and forgotten by range deletes.
 //!
-//! A range delete is one write, however much it removes. Tables that lie wholly in the range are
-//! dropped without being read.
+//! A range delete is one write, for any number of keys. Tables that lie wholly in the range are
+//! dropped without a read.
 //!
 //! `cargo run -p terrace --example time_series`
 
@@ -12,7 +12,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const SENSORS: u16 = 20;
 const HOUR: u64 = 3600;
 
-/// Readings in a key space of their own: keys are sensor and time, both big-endian, so that one
+/// Readings in a separate key space. Keys are sensor and time, both big-endian, so that one
 /// sensor's readings lie together and in order.
 struct Series {
     readings: KeySpace,
@@ -54,7 +54,7 @@ impl Series {
         Ok(Some(u64::from_be_bytes(entry?.0[2..].try_into()?)))
     }
 
-    /// Forgets what is older, of all sensors at once: a range for each, as one write.
+    /// Forgets older readings of all sensors: a range for each, as one write.
     fn forget_before(&self, db: &Db, time: u64) -> Outcome<()> {
         let mut batch = Batch::new();
         for sensor in 0..SENSORS {
@@ -72,7 +72,8 @@ fn main() -> Outcome<()> {
     let db = Db::open_directory(place.path().join("series"), options)?;
     let series = Series { readings: db.create_key_space("readings")? };
 
-    // Twelve hours, a reading every ten seconds; what is older than four hours is forgotten hourly.
+    // Twelve hours, a reading every ten seconds; each hour, readings older than four hours are
+    // forgotten.
     for time in (0..12 * HOUR).step_by(10) {
         series.record(&db, time)?;
         if time % HOUR == 0 && time > 4 * HOUR {
@@ -86,7 +87,7 @@ fn main() -> Outcome<()> {
     assert_eq!(series.mean(3, 0, 7 * HOUR)?.0, 0, "what is forgotten is gone at once");
     assert_eq!(series.newest(7)?, Some(end - 10));
 
-    // The space comes back in the background.
+    // The space is freed in the background.
     db.flush()?;
     db.wait_idle()?;
     db.compact_all()?;

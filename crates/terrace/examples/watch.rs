@@ -1,4 +1,4 @@
-//! Watching a store: the store calls a [`Listener`] with what happens in the background, and
+//! Watching a store: the store calls a [`Listener`] with events in the background, and
 //! [`Stats`](terrace::Stats) has the metrics.
 //!
 //! `cargo run -p terrace --example watch`
@@ -10,7 +10,7 @@ use terrace::{ByteCount, Db, Event, Job, Listener, Options, System};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Prints compactions as they end, and counts what is too frequent to print.
+/// Prints compactions as they end, and counts events that are too frequent to print.
 #[derive(Default)]
 struct Log {
     flushes: AtomicU64,
@@ -19,7 +19,7 @@ struct Log {
 }
 
 impl Listener for Log {
-    // Called by the job that it is about, between its steps: it should return soon.
+    // The job of the event calls this between its steps: it should return soon.
     fn notice(&self, event: &Event) {
         match event {
             Event::Ended { job: Job::Flush { .. }, .. } => {

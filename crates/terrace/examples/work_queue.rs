@@ -1,13 +1,12 @@
 //! A work queue that survives a power cut: synced writes, and recovery on an emulated drive.
 //!
-//! Writes that have been synced are there afterwards. Of the others, only the newest may be lost:
-//! never one without all newer ones. Adding a job is synced. To take it off the queue and to keep
-//! its result is one batch. So a job is either in the queue or has a result, never both and never
-//! neither.
+//! Synced writes survive. Of the others, only the newest may be lost: never one without all newer
+//! ones. Adding a job is synced. One batch takes a job off the queue and keeps its result. So a job
+//! is either in the queue or has a result, never both and never neither.
 //!
-//! `cargo run -p terrace --example work_queue`; with a number, as many jobs go through a queue on a
-//! larger drive, and a job costs the same at the end as at the beginning:
-//! `cargo run --release -p terrace --example work_queue 1000000`
+//! `cargo run -p terrace --example work_queue`. With a number n, n jobs go through a queue on a
+//! larger drive, and a job costs the same at the end as at the beginning: `cargo run --release -p
+//! terrace --example work_queue 1000000`
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, KeySpace, Options
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Jobs that wait, by number, and results of those that are done.
+/// Jobs that wait, by number, and results of finished ones.
 struct Queue {
     db: Db,
     waiting: KeySpace,
@@ -29,16 +28,16 @@ impl Queue {
         Ok(Self { db, waiting, results })
     }
 
-    /// Adds a job, which is safe when this returns. Threads that come together share the wait for
-    /// the medium.
+    /// Adds a job, which is safe when this returns. Concurrent threads share the wait for the
+    /// medium.
     fn add(&self, number: u64, job: &[u8]) -> Outcome<()> {
         let mut batch = Batch::new();
         batch.key_space(&self.waiting).put(&number.to_be_bytes(), job);
         Ok(self.db.write_with(batch, Durability::Synced)?)
     }
 
-    /// Does the oldest job; `None` if there is none. Taking it off the queue and keeping its result
-    /// is one write, and need not be synced: if it is lost, the job is done again.
+    /// Does the oldest job; `None` if there is none. One write takes it off the queue and keeps its
+    /// result. It need not be synced: if it is lost, the job is done again.
     fn work(&self) -> Outcome<Option<u64>> {
         let Some(oldest) = self.waiting.scan(..)?.next() else { return Ok(None) };
         let (key, job) = oldest?;
@@ -51,7 +50,7 @@ impl Queue {
     }
 }
 
-/// Sends many jobs through a queue, and prints how many deleted entries were passed to find each.
+/// Sends many jobs through a queue, and prints the number of deleted entries passed to find each.
 fn many(count: u64) -> Outcome<()> {
     let drive = Arc::new(Emulator::in_memory(Geometry::uniform(ByteCount::mib(16), 128), 1)?);
     let options = Options::fitting(drive.geometry().capacity());
@@ -92,13 +91,13 @@ fn main() -> Outcome<()> {
         }
     }
 
-    // The power goes: what the drive's cache held is lost in part.
+    // The power goes: the drive's cache is lost in part.
     drive.power_cut(PowerCut::Blocks, &mut Random::seeded(7))?;
     assert!(queue.add(999, b"too late").is_err());
     drop(queue);
     drive.power_on();
 
-    // Opening recovers: the log is read up to where it was torn.
+    // Opening recovers: the log is read up to its torn end.
     let queue = Queue::open(Db::open_device(drive, options)?)?;
     let (waiting, done) = (queue.waiting.scan(..)?.count(), queue.results.scan(..)?.count());
     println!("after the power cut: {waiting} jobs wait, {done} are done");

@@ -1,9 +1,10 @@
 //! [`Batch`]: writes that are applied together or not at all, in the order in which they were
 //! added.
 //!
-//! - Adding returns no error. Writing the batch, which consumes it, returns the errors: a key or a
-//!   value that is too long, more than [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) in the log, a
-//!   key space of another opening or one that was dropped. Nothing of the batch is applied then.
+//! - A method that adds a write returns no error. Writing the batch, which consumes it, returns the
+//!   errors: a key or a value that is too long, more than
+//!   [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX) in the log, a key space of another opening or one
+//!   that was dropped. Then no write of the batch is applied.
 //! - A batch is held in memory until it is written.
 //!
 //! One thread builds a batch; it may be written from another one.
@@ -17,9 +18,9 @@ use crate::identity::Identity;
 use crate::{Error, KeySpace};
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
-/// counts. Its own methods mean the default key space; [`key_space`](Self::key_space) has them for
-/// any other. A key or value that is too long fails the batch when it is written, and so does a key
-/// space of another store than the one that the batch is written to.
+/// wins. Its own methods are for the default key space; [`key_space`](Self::key_space) has them for
+/// any other. A batch fails when it is written if a key or value is too long, or if a key space
+/// belongs to another store.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,18 +43,18 @@ pub struct Batch {
     of: Option<Of>,
 }
 
-/// Whose a batch is that has writes of key spaces which were given by their handles.
+/// Store of a batch with writes of key spaces that were given by their handles.
 #[derive(Clone, Debug)]
 struct Of {
     identity: Identity,
-    /// The name of the first of them.
+    /// Name of the first of them.
     space: Arc<str>,
-    /// The name of one of another store, if there is any.
+    /// Name of one of another store, if there is any.
     other: Option<Arc<str>>,
 }
 
 impl Batch {
-    /// A batch that writes nothing yet.
+    /// An empty batch.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -65,7 +66,7 @@ impl Batch {
         self
     }
 
-    /// Removes what is under `key` of the default key space.
+    /// Removes `key` of the default key space.
     pub fn delete(&mut self, key: &[u8]) -> &mut Self {
         self.writes.delete(KeySpaceId::DEFAULT, key);
         self
@@ -78,26 +79,25 @@ impl Batch {
         self
     }
 
-    /// The batch as it writes to a key space.
+    /// The batch for writes to a key space.
     pub fn key_space(&mut self, space: &KeySpace) -> BatchKeySpace<'_> {
         self.note(space);
         BatchKeySpace { writes: &mut self.writes, id: space.id() }
     }
 
-    /// The number of writes.
+    /// Number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// Whether nothing is written.
+    /// Whether there are no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// The bytes that the log will hold for it, at most
-    /// [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
+    /// Bytes of the batch in the log, at most [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
     #[must_use]
     pub fn byte_size(&self) -> ByteCount {
         self.writes.byte_size()
@@ -109,7 +109,7 @@ impl Batch {
         self.of = None;
     }
 
-    /// Notes whose a key space is.
+    /// Notes the store of a key space.
     fn note(&mut self, space: &KeySpace) {
         let identity = space.inner.identity;
         match &mut self.of {
@@ -132,7 +132,7 @@ impl Batch {
     }
 }
 
-/// A [`Batch`] as it writes to one key space, from [`Batch::key_space`].
+/// A [`Batch`] for writes to one key space, from [`Batch::key_space`].
 #[derive(Debug)]
 pub struct BatchKeySpace<'a> {
     pub(crate) writes: &'a mut terrace_lsm::Batch,
@@ -140,19 +140,19 @@ pub struct BatchKeySpace<'a> {
 }
 
 impl BatchKeySpace<'_> {
-    /// As [`Batch::put`].
+    /// See [`Batch::put`].
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> &mut Self {
         self.writes.put(self.id, key, value);
         self
     }
 
-    /// As [`Batch::delete`].
+    /// See [`Batch::delete`].
     pub fn delete(&mut self, key: &[u8]) -> &mut Self {
         self.writes.delete(self.id, key);
         self
     }
 
-    /// As [`Batch::delete_range`].
+    /// See [`Batch::delete_range`].
     pub fn delete_range(&mut self, bounds: impl Into<Bounds>) -> &mut Self {
         self.writes.delete_range(self.id, &bounds.into());
         self

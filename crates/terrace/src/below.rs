@@ -1,15 +1,15 @@
-//! [`Below`]: the layer that a store lies on, and what becomes of it when the store is closed, or
-//! dropped without being closed:
+//! [`Below`]: the layer below a store, and its state after the store is closed, or dropped without
+//! a close:
 //!
 //! | layer | closed | dropped |
 //! |---|---|---|
-//! | a store of files that the user brought | stays open | stays open |
+//! | a store of files of the user | stays open | stays open |
 //! | a directory, a device | is closed | is closed |
-//! | a file system that the user had mounted | is unmounted | stays mounted if others hold it |
+//! | a file system that the user had mounted | is unmounted | stays mounted if it has other users |
 //!
 //! The engine must have ended before, because its last writes go through this layer. If a drop
-//! happens while a panic unwinds, a device is not unmounted here, because that may wait: the file
-//! system gives it up when it is dropped itself.
+//! happens while a panic unwinds, a device is not unmounted here, because that may wait: the drop
+//! of the file system releases it.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use terrace_fs::dir::DirStore;
 
 /// Lower layer of a store.
 pub(crate) enum Below {
-    /// A store of files that the user brought.
+    /// A store of files of the user.
     Store,
     /// A directory that was opened for this store.
     Directory(Arc<DirStore>),
     /// A device that was mounted for this store.
     Device(Arc<Fs>),
-    /// A file system that the user had mounted: closing the store unmounts it, dropping does not.
+    /// A file system that the user had mounted: a close of the store unmounts it, a drop does not.
     Mounted(Arc<Fs>),
 }
 
 impl Below {
-    /// The mounted file system, where there is one.
+    /// The mounted file system, if there is one.
     pub(crate) fn fs(&self) -> Option<&Arc<Fs>> {
         match self {
             Self::Store | Self::Directory(_) => None,
@@ -37,7 +37,7 @@ impl Below {
         }
     }
 
-    /// Gives up what the closed store lies on.
+    /// Closes the layer below a closed store.
     pub(crate) fn close(&self) {
         match self {
             Self::Store => {}
@@ -48,8 +48,8 @@ impl Below {
 }
 
 impl Drop for Below {
-    /// Scans and snapshots may hold the store for longer. While a panic unwinds, nobody is waited
-    /// for: the file system gives its device up itself when it is dropped.
+    /// Scans and snapshots may hold the store for longer. While a panic unwinds, there is no wait:
+    /// the file system releases its device when it is dropped.
     fn drop(&mut self) {
         match self {
             Self::Directory(directory) => directory.close(),

@@ -12,7 +12,7 @@ use terrace_lsm::Swap;
 use crate::{Db, Error, ErrorKind, KeySpace, Transaction};
 
 impl KeySpace {
-    /// As [`Db::compare_and_swap`].
+    /// See [`Db::compare_and_swap`].
     pub fn compare_and_swap(
         &self,
         key: &[u8],
@@ -26,28 +26,28 @@ impl KeySpace {
         swap.map_err(|error| self.explain(error))
     }
 
-    /// As [`Db::put_if`].
+    /// See [`Db::put_if`].
     pub fn put_if(&self, key: &[u8], expected: Option<&[u8]>, value: &[u8]) -> Result<bool, Error> {
         Ok(self.compare_and_swap(key, expected, Some(value))?.is_swapped())
     }
 
-    /// As [`Db::delete_if`].
+    /// See [`Db::delete_if`].
     pub fn delete_if(&self, key: &[u8], expected: &[u8]) -> Result<bool, Error> {
         Ok(self.compare_and_swap(key, Some(expected), None)?.is_swapped())
     }
 }
 
 impl Db {
-    /// Puts `new` under `key` if `expected` is under it; `None` means nothing: an absent key is
-    /// expected, or the key is deleted. Otherwise nothing is written, and the value that is there
-    /// is returned. No other write of the key comes between the look and the write.
+    /// Puts `new` under `key` if the key has the value `expected`. `None` stands for no value: an
+    /// absent key is expected, or the key is deleted. Otherwise nothing is written, and the key's
+    /// value is returned. No other write of the key comes between the read and the write.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use terrace::{Db, MemoryStore, Options, Swap};
     /// # fn main() -> Result<(), terrace::Error> {
     /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
-    /// // A counter that loses no increment, whatever other threads do.
+    /// // A counter that loses no increment of any thread.
     /// let mut before: Option<Vec<u8>> = None;
     /// loop {
     ///     let count = before.as_deref().map_or(0, |bytes| bytes[0]) + 1;
@@ -69,18 +69,18 @@ impl Db {
         self.default.compare_and_swap(key, expected, new)
     }
 
-    /// Writes `value` under `key` if `expected` is under it, or nothing is if that is `None`;
-    /// whether it was written.
+    /// Writes `value` under `key` if the key has the value `expected`, or no value if that is
+    /// `None`; returns whether it was written.
     pub fn put_if(&self, key: &[u8], expected: Option<&[u8]>, value: &[u8]) -> Result<bool, Error> {
         self.default.put_if(key, expected, value)
     }
 
-    /// Removes what is under `key` if that is `expected`; whether it was removed.
+    /// Removes `key` if it has the value `expected`; returns whether it was removed.
     pub fn delete_if(&self, key: &[u8], expected: &[u8]) -> Result<bool, Error> {
         self.default.delete_if(key, expected)
     }
 
-    /// Begins a transaction, which reads what is there now. Its commit has the
+    /// Begins a transaction, which reads the current state. Its commit has the
     /// [durability](Self::durability) of this handle.
     pub fn transaction(&self) -> Result<Transaction, Error> {
         let (inner, of) = (self.inner.engine.transaction()?, self.inner.identity);
@@ -88,12 +88,12 @@ impl Db {
         Ok(Transaction { inner, of, reads: handling.reads, durability: handling.durability })
     }
 
-    /// Carries out `attempt` in a transaction and commits it, again and again until the commit
-    /// finds no [conflict](ErrorKind::Conflict), and returns its last result. An error of the
-    /// attempt ends it, and nothing is written.
+    /// Runs `attempt` in a transaction and commits it, repeatedly until the commit finds no
+    /// [conflict](ErrorKind::Conflict), and returns its last result. An error of the attempt ends
+    /// it, and nothing is written.
     ///
-    /// Of transactions that conflict, one always succeeds. A long one that reads what is written
-    /// all the time may never do.
+    /// Of conflicting transactions, one always succeeds. A long one that reads frequently written
+    /// keys may never succeed.
     ///
     /// ```
     /// # use std::sync::Arc;

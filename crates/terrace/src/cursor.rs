@@ -1,9 +1,9 @@
 //! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made, or at
 //! the moment of its snapshot.
 //!
-//! - At first, beyond either end, and after an error it stands nowhere. To ask for key or value
-//!   then panics.
-//! - While it lives it keeps space from coming free. Once the store is closed, moving it is an
+//! - At first, beyond either end, and after an error it stands on no key. Then [`key`](Cursor::key)
+//!   and [`value`](Cursor::value) panic.
+//! - While it lives it keeps space from being freed. Once the store is closed, moving it is an
 //!   error.
 //!
 //! One thread at a time uses it. A move may wait for the device.
@@ -12,12 +12,11 @@ use bytes::Bytes;
 
 use crate::Error;
 
-/// Walks the keys of a range, in both directions, as they were when it was made. It pins what it
-/// may read: kept for long, it keeps space from being freed.
+/// Walks the keys of a range, in both directions, as they were when it was made. It pins the files
+/// that it may read: kept for long, it keeps space from being freed.
 ///
-/// It stands on a key, or nowhere: at first, beyond either end, and after an error. Nowhere lies
-/// between the last key and the first: [`next`](Self::next) leads from there to the first,
-/// [`prev`](Self::prev) to the last.
+/// It stands on a key, or on none: at first, beyond either end, and after an error. From no key,
+/// [`next`](Self::next) leads to the first key, and [`prev`](Self::prev) to the last.
 #[derive(Debug)]
 pub struct Cursor(pub(crate) terrace_lsm::Cursor);
 
@@ -37,7 +36,7 @@ impl Cursor {
         Ok(self.0.seek(key)?)
     }
 
-    /// Moves to the last key of the range that is not behind `key`; `false` if there is none.
+    /// Moves to the last key of the range that is not after `key`; `false` if there is none.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<bool, Error> {
         Ok(self.0.seek_back(key)?)
     }
@@ -59,19 +58,19 @@ impl Cursor {
         self.0.is_on_key()
     }
 
-    /// The key it stands on.
+    /// The key that it stands on.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.0.key()
     }
 
-    /// The value it stands on; shares the memory of the block that it lies in.
+    /// The value of its key; shares the memory of the value's block.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no key.
     #[must_use]
     pub fn value(&self) -> Bytes {
         self.0.value()

@@ -1,7 +1,7 @@
-//! [`CutReader`]: a reader of a file that was cut, which ends where the file was cut to.
+//! [`CutReader`]: a reader of a file that was cut, which ends at the cut.
 //!
-//! It refuses to read what lies after its end, though the store may still have a part of it. It
-//! reads no parts of several files by one request.
+//! It refuses to read bytes after the cut, even if the store still has some of them. It reads no
+//! parts of several files by one request.
 
 use std::sync::Arc;
 

@@ -2,23 +2,22 @@
 //!
 //! - Clones are the same store, and any thread may use them. A call may wait for the device, for
 //!   background jobs and for other writers.
-//! - A store is open for writing once at a time, or for reading only any number of times.
+//! - A store is open for writing once at a time, or for reading any number of times.
 //! - [`Db::close`] makes everything durable, and closes the store for all clones. If the last clone
-//!   and key space are dropped instead, writes that were not synced are handed to the medium, an
-//!   error is not reported, and a power cut can take them back.
+//!   and key space are dropped instead, unsynced writes are handed to the medium: an error is not
+//!   reported, and a power cut can take them back.
 //!
-//! How a store is opened is in `opening`.
+//! How a store is opened is in `opening`; its key spaces are in `key_spaces`, its copies in
+//! `checkpoints`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::{ByteCount, Store};
-use terrace_fs::dir::DirStore;
-use terrace_fs::{Devices, FormatOptions, Fs, MountOptions};
+use terrace_env::{ByteCount, Store, Time};
+use terrace_fs::Fs;
 use terrace_lsm::{
-    Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, LostRange, ReadOptions, Stats,
-    TableOptions, Verified, mark_of_unfinished_copy,
+    Bounds, Durability, Engine, Listener, LostRange, ReadOptions, Stats, TableOptions, Verified,
 };
 use terrace_policy::{StoreShape, System};
 
@@ -30,11 +29,11 @@ use crate::{Batch, Cursor, Error, Ingest, KeySpace, Salvage, Scan, Snapshot};
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
 /// of them. All methods may be called from any thread.
 ///
-/// A store is open once: to open it again, by whatever handle or path, is refused until it is
-/// closed or dropped; only for reading it can be opened any number of times. A [`KeySpace`] is of
-/// the opening that it was asked of, and refused by others.
+/// A store is open once: a second opening, by any handle or path, is refused until it is closed or
+/// dropped. It can be opened for reading any number of times. A [`KeySpace`] belongs to the opening
+/// that returned it, and others refuse it.
 ///
-/// The methods that take a key mean the default key space; [`KeySpace`] has them for the others.
+/// The methods that take a key are for the default key space; [`KeySpace`] has them for the others.
 #[derive(Clone, Debug)]
 pub struct Db {
     pub(crate) inner: Arc<Inner>,
@@ -44,6 +43,9 @@ pub struct Db {
 pub(crate) struct Inner {
     // Before the engine, which its clients use.
     pub(crate) window: Option<Result<Window, Error>>,
+    // Before the engine, which its actors use.
+    #[cfg(feature = "async")]
+    pub(crate) submissions: crate::asynchronous::Submissions,
     // Before the file system: its jobs end first.
     pub(crate) engine: Arc<Engine>,
     pub(crate) below: Below,
@@ -55,13 +57,25 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// Makes a call, and measures it if a client of the live window looks.
+    /// Makes a call, and measures it if a client of the live window is connected.
     pub(crate) fn measured<T>(&self, call: Call, work: impl FnOnce() -> T) -> T {
-        let Some(Ok(window)) = &self.window else { return work() };
-        let Some(begun) = window.activity().begin(call) else { return work() };
+        let Some(begun) = self.begin(call) else { return work() };
         let done = work();
-        window.activity().end(call, begun);
+        self.end(call, begun);
         done
+    }
+
+    /// Begin of a call, if it is to be measured.
+    pub(crate) fn begin(&self, call: Call) -> Option<Time> {
+        let Some(Ok(window)) = &self.window else { return None };
+        window.activity().begin(call)
+    }
+
+    /// Notes the end of a measured call.
+    pub(crate) fn end(&self, call: Call, begun: Time) {
+        if let Some(Ok(window)) = &self.window {
+            window.activity().end(call, begun);
+        }
     }
 }
 
@@ -79,15 +93,15 @@ impl Db {
     }
 
     /// The options that shape tables, as the store remembers them. `None`: the option was never
-    /// stated, and the default counts; [`TableOptions::shape`] has the values.
+    /// stated, and has its default; [`TableOptions::shape`] has the values.
     #[must_use]
     pub fn table_options(&self) -> TableOptions {
         self.inner.engine.table_options()
     }
 
-    /// Changes those options that shape tables which are stated, for now and for later openings. It
-    /// is durable when this returns. New tables are made with them; a table that is there keeps its
-    /// form until it is compacted.
+    /// Changes the stated options that shape tables, for now and for later openings. The change is
+    /// durable when this returns. New tables are made with them; an existing table keeps its form
+    /// until it is compacted.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -108,28 +122,28 @@ impl Db {
     }
 
     /// Bytes of keys and values that can live in the store, and be overwritten in random order
-    /// without end ([`System::live_max`]). Beyond that a write may find no space, until something
-    /// is deleted.
+    /// without end ([`System::live_max`]). With more, a write may find no space, until something is
+    /// deleted.
     #[must_use]
     pub fn live_max(&self) -> ByteCount {
         self.inner.live_max
     }
 
-    /// Bytes that compactions write for one that is flushed, about, where `live` bytes live in the
+    /// Approximate bytes that compactions write for each flushed byte, if `live` bytes live in the
     /// store: a closed form of its system ([`System::write_amplification`]).
     #[must_use]
     pub fn write_amplification(&self, live: ByteCount) -> f64 {
         self.inner.system.write_amplification(&self.inner.shape, live)
     }
 
-    /// The size of its memtables: that of the [`Options`](crate::Options), or what fits the store,
-    /// and no more than its memory budget has room for.
+    /// Size of its memtables: that of the [`Options`](crate::Options), or one that fits the store,
+    /// limited by the memory budget.
     #[must_use]
     pub fn memtable_size(&self) -> ByteCount {
         self.inner.memtable_size
     }
 
-    /// The mounted file system, where the store is on a device: for its zones and its reclaim.
+    /// The mounted file system, if the store is on a device: for its zones and its reclaim.
     #[must_use]
     pub fn fs(&self) -> Option<&Arc<Fs>> {
         self.inner.below.fs()
@@ -154,14 +168,14 @@ impl Db {
         self.default.put(key, value)
     }
 
-    /// Removes what is under `key`; nothing happens if nothing is.
+    /// Removes `key`; no effect if it has no value.
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
         self.default.delete(key)
     }
 
-    /// Removes everything in the range, by one write, however much it is: it is gone at once, and
-    /// its space comes back in the background, where whole tables lie in the range almost without
-    /// reading or writing anything. Snapshots go on seeing it, and keep its space.
+    /// Removes all keys of the range, by one write for any number of keys. They are gone at once,
+    /// and their space is freed in the background: almost without reads and writes, if whole tables
+    /// lie in the range. Snapshots still see them, and keep their space.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -187,8 +201,7 @@ impl Db {
         self.default.get(key)
     }
 
-    /// Whether there is a value under `key`. It reads what [`get`](Self::get) reads, and copies no
-    /// value.
+    /// Whether there is a value under `key`. Reads like [`get`](Self::get), and copies no value.
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
         self.default.contains(key)
     }
@@ -196,9 +209,9 @@ impl Db {
     /// The values under several keys, in the order in which the keys are given, all at one moment.
     /// A key may come twice.
     ///
-    /// A block that holds several of the keys is mostly read once. On a drive, up to 32 blocks are
-    /// read at a time, so that reading 32 keys at once takes a sixth of the time on flash and a
-    /// third on a disk (`docs/decisions/0020-submitted-reads.md`).
+    /// A block with several of the keys is mostly read once. On a drive, up to 32 blocks are read
+    /// at a time: so 32 keys at once take a sixth of the time on flash and a third on a disk
+    /// (`docs/decisions/0020-submitted-reads.md`).
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -216,24 +229,25 @@ impl Db {
         self.default.multi_get(keys)
     }
 
-    /// The keys and values in the range, in order, as they are now, whatever is written meanwhile.
+    /// The keys and values in the range, in order, as they are now; later writes do not change
+    /// them.
     ///
-    /// `scan.rev()` gives them backward. A scan pins what it reads: kept for long, it keeps space
-    /// from being freed.
+    /// `scan.rev()` gives them backward. A scan pins the files that it reads: kept for long, it
+    /// keeps space from being freed.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         self.default.scan(bounds)
     }
 
-    /// Entries of the range that can be read for certain though tables are damaged, in order, and a
-    /// list of the ranges that are left out: all keys of which a damaged block may have held the
-    /// newest version, so that nothing stale is shown. A scan ends at the first damaged block
-    /// instead. All tables of the range are read and verified before it returns.
+    /// Entries of the range that are certainly right although tables are damaged, in order, and a
+    /// list of the ranges that are left out: all keys whose newest version may have been in a
+    /// damaged block, so that no stale version is shown. (A scan ends at the first damaged block
+    /// instead.) All tables of the range are read and verified before it returns.
     pub fn salvage(&self, bounds: impl Into<Bounds>) -> Result<Salvage, Error> {
         self.default.salvage(bounds)
     }
 
-    /// Walks the keys in the range in both directions, as they are now, whatever is written
-    /// meanwhile. It pins what it reads, as a scan does.
+    /// Walks the keys in the range in both directions, as they are now; later writes do not change
+    /// them. It pins the files that it reads, like a scan.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -274,8 +288,7 @@ impl Db {
         self.default.handling.durability
     }
 
-    /// The same store, written with this durability by the handle that is returned, and by the key
-    /// spaces that are asked of it.
+    /// The same store: the returned handle, and key spaces from it, write with this durability.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -293,15 +306,15 @@ impl Db {
         Self { default: self.default.with_durability(durability), ..self.clone() }
     }
 
-    /// The same store, read with these options by the handle that is returned, and by the key
-    /// spaces and snapshots that are asked of it.
+    /// The same store: the returned handle, and key spaces and snapshots from it, read with these
+    /// options.
     ///
     /// ```
     /// # use std::sync::Arc;
     /// # use terrace::{Db, MemoryStore, Options, ReadOptions};
     /// # fn main() -> Result<(), terrace::Error> {
     /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
-    /// // Once a night every key is read: what is read all day stays in the cache.
+    /// // Once a night every key is read: blocks that are read all day stay in the cache.
     /// let nightly = db.with_read_options(ReadOptions::default().fill_cache(false));
     /// assert_eq!(nightly.get(b"key")?, None);
     /// # Ok(())
@@ -312,132 +325,43 @@ impl Db {
         Self { default: self.default.with_read_options(options), ..self.clone() }
     }
 
-    /// Makes everything that was written so far durable. Where something is in no log
-    /// ([`Durability::Unlogged`]), that is a [`flush`](Self::flush).
+    /// Makes all earlier writes durable. If a write is in no log ([`Durability::Unlogged`]), that
+    /// is a [`flush`](Self::flush).
     pub fn sync(&self) -> Result<(), Error> {
         Ok(self.inner.engine.sync()?)
     }
 
-    /// The key space of this name, made if there is none. Names have 1 to 255 bytes.
-    pub fn create_key_space(&self, name: &str) -> Result<KeySpace, Error> {
-        let id = self.inner.engine.create_key_space(name)?;
-        Ok(KeySpace { id, name: name.into(), ..self.default.clone() })
-    }
-
-    /// The key space of this name; an error of the kind
-    /// [`UnknownKeySpace`](crate::ErrorKind::UnknownKeySpace) if there is none.
-    pub fn key_space(&self, name: &str) -> Result<KeySpace, Error> {
-        match self.inner.engine.key_space(name) {
-            Some(id) => Ok(KeySpace { id, name: name.into(), ..self.default.clone() }),
-            None => Err(Error::unknown_key_space(name, self.key_spaces())),
-        }
-    }
-
-    /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
-    /// there is none. The default one cannot be dropped.
-    ///
-    /// It is gone at once and for good, atomically: a power cut in between leaves all of it or
-    /// nothing. Handles of it that are still about return
-    /// [`UnknownKeySpace`](crate::ErrorKind::UnknownKeySpace); scans and cursors that were opened
-    /// before go on. A new key space may have its name. Its space comes back in the background.
-    pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
-        Ok(self.inner.engine.drop_key_space(name)?)
-    }
-
-    /// The names of all key spaces in the order in which they were made; the first is `default`.
-    #[must_use]
-    pub fn key_spaces(&self) -> Vec<String> {
-        self.inner.engine.key_spaces().into_iter().map(|(_, name)| name).collect()
-    }
-
-    /// The name of a key space, if there is one of this number.
-    #[must_use]
-    pub fn key_space_name(&self, id: KeySpaceId) -> Option<String> {
-        self.inner.engine.key_space_name(id)
-    }
-
-    /// A view of the store as it is now, for later reads.
+    /// A view of the store at this moment, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (inner, of) = (self.inner.engine.snapshot(), self.inner.identity);
         Snapshot { inner, of, reads: self.default.handling.reads }
     }
 
-    /// Writes what is only in memory and log into tables, and waits for it.
+    /// Writes all entries that are only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
         Ok(self.inner.engine.flush()?)
     }
 
-    /// Merges what is in the range of the default key space until no key is in several runs, and
-    /// waits for it. Overwritten and deleted entries are gone then, except those that a snapshot
-    /// saw when they were merged last.
+    /// Merges the range of the default key space until no key is in several runs, and waits for it.
+    /// Then overwritten and deleted entries are gone, except those that a snapshot saw at their
+    /// last merge.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         self.default.compact(bounds)
     }
 
-    /// The same for everything in all key spaces.
+    /// The same for all key spaces.
     pub fn compact_all(&self) -> Result<(), Error> {
         Ok(self.inner.engine.compact_all()?)
     }
 
     /// Begins an ingest: sorted input goes into tables directly, in bounded memory, and becomes
-    /// visible as a whole when it is finished. Several may be under way at once.
+    /// visible as a whole when it is finished. Several may run at once.
     pub fn ingest(&self) -> Result<Ingest, Error> {
         Ok(Ingest { inner: self.inner.engine.ingest()?, of: self.inner.identity })
     }
 
-    /// Copies everything that is there now into an empty store of files, while writes go on. Tables
-    /// are copied as they are, and every checksum in them is verified on the way. One transaction
-    /// at the end makes the target a store like this one. Before that it is marked as an unfinished
-    /// copy, which cannot be opened ([`UnfinishedCopy`](crate::ErrorKind::UnfinishedCopy)), also
-    /// after a power cut, and which another checkpoint completes. After an error the target is
-    /// empty again, or such a copy if the error is one of the target itself. Writers wait for the
-    /// flush of what was written while the rest was flushed.
-    pub fn checkpoint(&self, target: Arc<dyn Store>) -> Result<Checkpointed, Error> {
-        self.checkpoint_watched(target, &mut |_, _| {})
-    }
-
-    /// Like [`checkpoint`](Self::checkpoint), and tells how far it is: bytes done, and bytes to do
-    /// in all.
-    pub fn checkpoint_watched(
-        &self,
-        target: Arc<dyn Store>,
-        progress: &mut dyn FnMut(ByteCount, ByteCount),
-    ) -> Result<Checkpointed, Error> {
-        Ok(self.inner.engine.checkpoint(&*target, progress)?)
-    }
-
-    /// The same, into a directory that is empty or not there, or holds an unfinished copy. A new
-    /// store there is marked from the start, and stays an unfinished copy after an error.
-    pub fn checkpoint_directory(&self, path: impl AsRef<Path>) -> Result<Checkpointed, Error> {
-        self.checkpoint(DirStore::open_annotated(path, mark_of_unfinished_copy())?)
-    }
-
-    /// The same, onto a device of any kind, or one and a plain one, which are formatted first. All
-    /// data on them is lost. If the copy fails, they are blank: no store is found on them. The
-    /// `annotation` of the options is not used.
-    pub fn checkpoint_device(
-        &self,
-        devices: impl Into<Devices>,
-        format: &FormatOptions,
-    ) -> Result<Checkpointed, Error> {
-        let devices = devices.into();
-        let annotation = mark_of_unfinished_copy();
-        Fs::format(devices.clone(), &FormatOptions { annotation, ..format.clone() })?;
-        let mounted = Fs::mount(devices.clone(), &MountOptions::default());
-        let copied = mounted.map_err(Error::from).and_then(|fs| {
-            let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
-            fs.unmount();
-            copied
-        });
-        if copied.is_err() {
-            // The error of the copy says more than one of this.
-            let _ = Fs::erase(devices);
-        }
-        copied
-    }
-
-    /// Ranges of keys of which tables were lost with the offload device
+    /// Ranges of keys whose tables were lost with the offload device
     /// ([`open_without_offload`](Self::open_without_offload)). A key in one of them has an older
     /// value than the last one, or none, unless it was written since.
     #[must_use]
@@ -445,32 +369,32 @@ impl Db {
         self.inner.engine.lost_ranges()
     }
 
-    /// Waits until nothing is left to be done in the background.
+    /// Waits until no background work is left.
     pub fn wait_idle(&self) -> Result<(), Error> {
         Ok(self.inner.engine.wait_idle()?)
     }
 
-    /// From now on tells the listener what happens in the background: jobs that begin and end,
-    /// writers that wait, failures.
+    /// Adds a listener for events in the background: jobs that begin and end, writers that wait,
+    /// failures.
     pub fn listen(&self, listener: Arc<dyn Listener>) {
         self.inner.engine.listen(listener);
     }
 
-    /// Goes on after a failure that stopped all writing, once its reason is gone. While stopped,
+    /// Goes on after a failure that stopped all writing, once its cause is gone. While stopped,
     /// reads work, writes return the failure, and [`stats`](Self::stats) names it.
     ///
-    /// When it returns `Ok`, everything written so far is durable; a write that was refused by the
-    /// failure is there as a whole or not at all. If nothing has failed, nothing happens. If the
-    /// reason is not gone, or lies in the file system, which then has to be mounted again, the
-    /// store stays stopped. An error that [`is_space`](Error::is_space) says that it goes on, and
-    /// that writes wait for space.
+    /// When it returns `Ok`, all earlier writes are durable; a write that the failure refused has
+    /// taken effect as a whole or not at all. If nothing has failed, the call changes nothing. The
+    /// store stays stopped if the cause is not gone, or lies in the file system, which must then be
+    /// mounted again. After an error with [`is_space`](Error::is_space), it goes on, and writes
+    /// wait for space.
     pub fn resume(&self) -> Result<(), Error> {
         Ok(self.inner.engine.resume()?)
     }
 
-    /// Reads every table and checks its checksums, its order and that it holds what is recorded of
-    /// it. Ends at the first thing that is wrong. [`Fs::check`](terrace_fs::Fs::check) checks the
-    /// structures below: metadata, logs, zones.
+    /// Reads every table and checks its checksums, its order and its record. Ends at the first
+    /// defect. [`Fs::check`](terrace_fs::Fs::check) checks the structures below: metadata, logs,
+    /// zones.
     pub fn verify(&self) -> Result<Verified, Error> {
         Ok(self.inner.engine.verify()?)
     }
@@ -481,17 +405,20 @@ impl Db {
         self.inner.engine.stats()
     }
 
-    /// Makes everything durable, ends the background jobs, and gives up what the store lies on, so
-    /// that it can be opened again, by this process or another. Clones, key spaces, snapshots,
-    /// scans, cursors and ingests that are left return [`Closed`](crate::ErrorKind::Closed) from
-    /// then on. Dropping the last clone and key space does the same, but the last writes are then
-    /// only handed to the operating system or the drive: a power cut may take back writes that were
-    /// not synced.
+    /// Makes everything durable, ends the background jobs, and closes the layer below, so that the
+    /// store can be opened again, by this process or another. Remaining clones, key spaces,
+    /// snapshots, scans, cursors and ingests return [`Closed`](crate::ErrorKind::Closed) from then
+    /// on. A drop of the last clone and key space does the same, but only hands the last writes to
+    /// the operating system or the drive: a power cut may take back unsynced writes.
     pub fn close(self) -> Result<(), Error> {
         if let Some(Ok(window)) = &self.inner.window {
             window.close();
         }
+        #[cfg(feature = "async")]
+        self.inner.submissions.refuse();
         let closed = self.inner.engine.close();
+        #[cfg(feature = "async")]
+        self.inner.submissions.join();
         self.inner.below.close();
         Ok(closed?)
     }

@@ -1,6 +1,6 @@
-//! Devices: the contract, for those who write one; the emulator, whose power can be cut and whose
-//! requests can fail as planned ([`FaultPlan`]); models of real drives; and the block devices of
-//! Linux ([`BlockDevice`]).
+//! Devices: the contract, for implementations of devices; the emulator, with power cuts and planned
+//! failures of requests ([`FaultPlan`]); models of real drives; and the block devices of Linux
+//! ([`BlockDevice`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,9 +17,9 @@
 //! # }
 //! ```
 //!
-//! A device holds one store at most, or a part of one.
+//! A device holds at most one store, or a part of one.
 //! [`Db::create_device`](crate::Db::create_device) makes an empty store, and all data on the device
-//! is lost; [`Db::open_device`](crate::Db::open_device) opens the store that is there.
+//! is lost; [`Db::open_device`](crate::Db::open_device) opens the existing store.
 
 pub use terrace_env::random::Random;
 pub use terrace_env::{Cause, IoBuf, Lba, Users, Uuid, ZoneId};

@@ -1,5 +1,5 @@
-//! [`Error`]: one type for the errors of a store, whichever layer they come from. Its kind is for
-//! programs ([`ErrorKind`]), its text for people.
+//! [`Error`]: one type for the errors of all layers of a store. Its kind is for programs
+//! ([`ErrorKind`]), its text for people.
 //!
 //! If a failure has stopped all writing, writes return it with the kind [`ErrorKind::Stopped`];
 //! [`Error::origin`] has the kind of the failure itself. Errors are cheap to clone, and any thread
@@ -22,12 +22,12 @@ use crate::error_kind::Kinds;
 /// The most key spaces that an error names.
 const NAMES_MAX: usize = 16;
 
-/// An error of whatever a user of the library calls.
+/// An error of a call of the library.
 ///
-/// Its text has the value expected, the value found, and the place; and advice, where there is
-/// some. [`kind`](Self::kind) is for programs. Errors of devices, of the file system and of texts
-/// that are parsed become one of these by `?`. It is cheap to clone: a store that has stopped goes
-/// on returning the error that stopped it.
+/// Its text has the value expected, the value found, and the place; and in some cases advice.
+/// [`kind`](Self::kind) is for programs. `?` converts errors of devices, of the file system and of
+/// parsers to this one. It is cheap to clone: a stopped store returns the error that stopped it
+/// again and again.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -49,7 +49,10 @@ pub struct Error {
 
 impl Error {
     fn new(kinds: impl Into<Kinds>, cause: impl StdError + Send + Sync + 'static) -> Self {
-        Self { kinds: kinds.into(), cause: Arc::new(cause) }
+        let kinds = kinds.into();
+        #[cfg(feature = "tracing")]
+        crate::tracer::made(kinds, &cause);
+        Self { kinds, cause: Arc::new(cause) }
     }
 
     /// A key space is not of the store that it is used with.
@@ -74,7 +77,7 @@ impl Error {
         Self::new(ErrorKind::UnknownSystem, UnknownSystem { source })
     }
 
-    /// An error that the process has sent that has the store open.
+    /// An error from the process that has the store open.
     pub(crate) fn of_owner(kind: ErrorKind, origin: ErrorKind, text: String) -> Self {
         Self::new(Kinds { kind, origin }, OwnersError { text })
     }
@@ -97,22 +100,22 @@ impl Error {
         self.kinds.kind
     }
 
-    /// The kind of the failure that is behind it: where writing has [stopped](ErrorKind::Stopped),
-    /// the kind of the first failure; otherwise its own.
+    /// Kind of its cause: if writing has [stopped](ErrorKind::Stopped), the kind of the first
+    /// failure; otherwise its own.
     #[must_use]
     pub fn origin(&self) -> ErrorKind {
         self.kinds.origin
     }
 
-    /// Whether space is short, now ([`ErrorKind::NoSpace`]): a write may be tried again once
-    /// something is deleted, or readers of deleted data are done.
+    /// Whether space is short ([`ErrorKind::NoSpace`]): a write may be tried again once something
+    /// is deleted, or readers of deleted data are done.
     #[must_use]
     pub fn is_space(&self) -> bool {
         self.kind() == ErrorKind::NoSpace
     }
 
-    /// Whether bytes on the medium are not what was written, be it that writing has stopped for
-    /// that reason.
+    /// Whether bytes on the medium differ from the written ones, or writing has stopped for that
+    /// reason.
     #[must_use]
     pub fn is_corruption(&self) -> bool {
         self.origin() == ErrorKind::Corruption
@@ -147,7 +150,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Its text is that of the layer's error, so its source is the source of that.
+/// Its text is that of the layer's error, so its source is the source of that error.
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.cause.source()

@@ -1,10 +1,9 @@
-//! [`ErrorKind`]: the kinds of errors that a caller may want to tell apart, and which error of the
-//! engine, of a store of files and of a device is of which kind. (`error` has the kinds of others,
-//! such as options.)
+//! [`ErrorKind`]: the kinds of errors for callers, and the kind of each error of the engine, of a
+//! store of files and of a device. (`error` has the kinds of others, such as options.)
 //!
 //! Several errors of lower layers share a kind; [`Error::get_ref`](crate::Error::get_ref) has the
-//! error of the layer itself. Errors of devices and of the host's files that have no kind of their
-//! own are [`ErrorKind::Io`].
+//! error of the layer itself. Errors of devices and of the host's files without a specific kind are
+//! [`ErrorKind::Io`].
 
 use std::error::Error as StdError;
 use std::io;
@@ -18,15 +17,15 @@ use terrace_zone::DeviceError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Space is short, now. Reads still work, and deletes can use space that is kept for them.
-    /// Writes work again once something is deleted, or readers of deleted data are done.
+    /// Space is short. Reads still work, and deletes can use space that is kept for them. Writes
+    /// work again once something is deleted, or readers of deleted data are done.
     NoSpace,
     /// The host's disk, on which an image or a directory lies, is full. Free space there, then call
     /// [`Db::resume`](crate::Db::resume).
     HostFull,
-    /// Bytes on the medium are not what was written.
+    /// Bytes on the medium differ from the written ones.
     Corruption,
-    /// Written by a version of Terrace that this one does not understand.
+    /// A newer version of Terrace has written a form that this one does not know.
     Unsupported,
     /// The store was last opened under a system that this version does not know.
     UnknownSystem,
@@ -34,23 +33,24 @@ pub enum ErrorKind {
     Option,
     /// A key, a value or a batch is larger than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX),
     /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX);
-    /// or range deletes of a batch, open scans and cursors, or open transactions, take more memory
-    /// than they may.
+    /// or range deletes of a batch, open scans and cursors, or open transactions, would exceed
+    /// their limit of memory.
     TooLarge,
-    /// A transaction was not committed, because another write has changed what it has read. Begin
-    /// it again. [`EngineError::Conflict`], by [`Error::get_ref`](crate::Error::get_ref), has the
-    /// key or the range.
+    /// A transaction was not committed, because another write has changed a key that it has read.
+    /// Begin it again. [`EngineError::Conflict`], by [`Error::get_ref`](crate::Error::get_ref), has
+    /// the key or the range.
     Conflict,
     /// The store was opened without the merge operator of its operands, or with another one; or the
     /// operator refuses to combine the operands of a key.
     MergeOperator,
-    /// A key of an ingest is not behind the one before.
+    /// A key of an ingest does not come after the one before.
     OutOfOrder,
-    /// There is no such key space, or not any more.
+    /// The key space does not exist, or was dropped.
     UnknownKeySpace,
     /// A key space of one store was used with another, or with the same store opened again.
     OtherStore,
-    /// The target of a checkpoint holds something.
+    /// The target of a checkpoint is not empty; or that of a backup is neither empty nor an earlier
+    /// backup of the same store, not opened for writing since.
     TargetNotEmpty,
     /// The store is the target of a checkpoint that was interrupted. Repeat the checkpoint, or
     /// format or delete the target.
@@ -61,13 +61,16 @@ pub enum ErrorKind {
     Closed,
     /// Another program, or another handle of this one, has the store or the image open.
     InUse,
-    /// There is no such file, image or directory.
+    /// Another process writes the store, and has freed a part that a [`Reader`](crate::Reader) was
+    /// reading. Read again.
+    Moved,
+    /// The file, image or directory does not exist.
     NotFound,
     /// The request is impossible: a name of a key space that is too long, a geometry that no device
     /// has, a file that is no image.
     Invalid,
     /// An earlier failure ended all writing; [`Error::origin`](crate::Error::origin) has its kind.
-    /// Reads still work. Once its reason is gone, call [`Db::resume`](crate::Db::resume).
+    /// Reads still work. Once its cause is gone, call [`Db::resume`](crate::Db::resume).
     Stopped,
     /// The medium, or the operating system, failed.
     Io,
@@ -75,7 +78,7 @@ pub enum ErrorKind {
     Bug,
 }
 
-/// The kind of an error, and that of the failure behind it.
+/// The kind of an error, and the kind of its cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds {
     pub(crate) kind: ErrorKind,
@@ -113,7 +116,9 @@ impl Kinds {
             | EngineError::OtherMergeOperator { .. }
             | EngineError::MergeRefused { .. } => ErrorKind::MergeOperator,
             EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
-            EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
+            EngineError::TargetNotEmpty { .. } | EngineError::NotABackup { .. } => {
+                ErrorKind::TargetNotEmpty
+            }
             EngineError::UnfinishedCopy => ErrorKind::UnfinishedCopy,
             EngineError::UnknownKeySpace(_) => ErrorKind::UnknownKeySpace,
             EngineError::DefaultKeySpace | EngineError::KeySpaceName { .. } => ErrorKind::Invalid,
@@ -135,6 +140,7 @@ impl Kinds {
             StoreError::ReadOnly(_) => ErrorKind::ReadOnly,
             StoreError::InUse(_) => ErrorKind::InUse,
             StoreError::Closed => ErrorKind::Closed,
+            StoreError::Moved { .. } => ErrorKind::Moved,
             StoreError::NameTaken(_)
             | StoreError::WrongState { .. }
             | StoreError::OutOfRange { .. }
@@ -167,7 +173,7 @@ impl Kinds {
         .into()
     }
 
-    /// The kind of what a store wraps: mostly an error of its device or of the host.
+    /// Kind of the source of a store's error: mostly an error of its device or of the host.
     fn of_source(source: &(dyn StdError + 'static)) -> Self {
         if let Some(error) = source.downcast_ref::<DeviceError>() {
             return Self::of_device(error);

@@ -2,10 +2,10 @@
 //! space. An entry with an expiry is unseen from that date on.
 //!
 //! - A method `..._with_expiry` takes a date: a [`SystemTime`](std::time::SystemTime), or a
-//!   [`Date`]. A method `..._with_ttl` takes the time that is left: the date is then that of the
-//!   call and so much more, to the millisecond.
-//! - A later put of the key without an expiry stays; so the last put of a key decides alone.
-//! - A put whose date has come already acts as a delete.
+//!   [`Date`]. A method `..._with_ttl` takes a time to live, which is added to the date of the
+//!   call, to the millisecond.
+//! - A later put of the key without an expiry does not expire: only the last put of a key counts.
+//! - A put whose date is already past acts as a delete.
 //!
 //! Any thread may call. Dates are those of the machine's clock ([`Db::put_with_expiry`]).
 
@@ -19,14 +19,14 @@ use crate::transaction::TransactionKeySpace;
 use crate::{Batch, Db, Error, KeySpace, Transaction};
 
 impl Db {
-    /// Writes `value` under `key` until a date. From then on it is unseen: no read, scan or
-    /// condition finds it, and older values of the key stay hidden. Its space comes back with the
-    /// next compaction of its table.
+    /// Writes `value` under `key` until a date. Then it is unseen: no read, scan or condition finds
+    /// it, and older values of the key stay hidden. The next compaction of its table frees its
+    /// space.
     ///
-    /// The date is compared with the clock of the machine on which a read runs. A snapshot keeps
-    /// no entry from expiring. If a transaction has read a value that expires before its commit,
-    /// the commit is a [conflict](crate::ErrorKind::Conflict). If the clock is set back, entries
-    /// that had expired may be seen again, until a compaction has come by them.
+    /// The date is compared with the clock of the machine on which a read runs. An entry also
+    /// expires for snapshots. If a transaction has read a value that expires before its commit, the
+    /// commit is a [conflict](crate::ErrorKind::Conflict). If the clock is set back, entries that
+    /// had expired may be seen again, until a compaction has replaced them.
     ///
     /// A store with such entries cannot be opened by a version of Terrace that does not know them.
     ///
@@ -52,13 +52,13 @@ impl Db {
         self.default.put_with_expiry(key, value, expiry)
     }
 
-    /// Writes `value` under `key` for so much time; see
+    /// Writes `value` under `key` for a time to live; see
     /// [`put_with_expiry`](Self::put_with_expiry).
     pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<(), Error> {
         self.default.put_with_ttl(key, value, ttl)
     }
 
-    /// As [`compare_and_swap`](Self::compare_and_swap), for a new value that expires.
+    /// See [`compare_and_swap`](Self::compare_and_swap); the new value expires.
     pub fn compare_and_swap_with_expiry(
         &self,
         key: &[u8],
@@ -69,7 +69,7 @@ impl Db {
         self.default.compare_and_swap_with_expiry(key, expected, new, expiry)
     }
 
-    /// As [`put_if`](Self::put_if), for a value that expires.
+    /// See [`put_if`](Self::put_if); the value expires.
     pub fn put_if_with_expiry(
         &self,
         key: &[u8],
@@ -80,7 +80,7 @@ impl Db {
         self.default.put_if_with_expiry(key, expected, value, expiry)
     }
 
-    /// As [`put_if`](Self::put_if), for a value that expires after so much time.
+    /// See [`put_if`](Self::put_if); the value expires after a time to live.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -88,7 +88,7 @@ impl Db {
     /// # use terrace::{Db, MemoryStore, Options};
     /// # fn main() -> Result<(), terrace::Error> {
     /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
-    /// // A lease: whoever finds none takes it, and renews it as long as it is needed.
+    /// // A lease: a client that finds none takes it, and renews it while it needs it.
     /// let minute = Duration::from_secs(60);
     /// assert!(db.put_if_with_ttl(b"lease", None, b"ada", minute)?);
     /// assert!(!db.put_if_with_ttl(b"lease", None, b"grace", minute)?);
@@ -108,7 +108,7 @@ impl Db {
 }
 
 impl KeySpace {
-    /// As [`Db::put_with_expiry`].
+    /// See [`Db::put_with_expiry`].
     pub fn put_with_expiry(
         &self,
         key: &[u8],
@@ -120,12 +120,12 @@ impl KeySpace {
         self.write(batch)
     }
 
-    /// As [`Db::put_with_ttl`].
+    /// See [`Db::put_with_ttl`].
     pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<(), Error> {
         self.put_with_expiry(key, value, Date::from_now(ttl))
     }
 
-    /// As [`Db::compare_and_swap_with_expiry`].
+    /// See [`Db::compare_and_swap_with_expiry`].
     pub fn compare_and_swap_with_expiry(
         &self,
         key: &[u8],
@@ -140,7 +140,7 @@ impl KeySpace {
         swap.map_err(|error| self.explain(error))
     }
 
-    /// As [`Db::put_if_with_expiry`].
+    /// See [`Db::put_if_with_expiry`].
     pub fn put_if_with_expiry(
         &self,
         key: &[u8],
@@ -151,7 +151,7 @@ impl KeySpace {
         Ok(self.compare_and_swap_with_expiry(key, expected, value, expiry)?.is_swapped())
     }
 
-    /// As [`Db::put_if_with_ttl`].
+    /// See [`Db::put_if_with_ttl`].
     pub fn put_if_with_ttl(
         &self,
         key: &[u8],
@@ -164,7 +164,7 @@ impl KeySpace {
 }
 
 impl Batch {
-    /// As [`Db::put_with_expiry`].
+    /// See [`Db::put_with_expiry`].
     pub fn put_with_expiry(
         &mut self,
         key: &[u8],
@@ -175,14 +175,14 @@ impl Batch {
         self
     }
 
-    /// As [`Db::put_with_ttl`]; the time begins with this call.
+    /// See [`Db::put_with_ttl`]; the time begins with this call.
     pub fn put_with_ttl(&mut self, key: &[u8], value: &[u8], ttl: Duration) -> &mut Self {
         self.put_with_expiry(key, value, Date::from_now(ttl))
     }
 }
 
 impl BatchKeySpace<'_> {
-    /// As [`Batch::put_with_expiry`].
+    /// See [`Batch::put_with_expiry`].
     pub fn put_with_expiry(
         &mut self,
         key: &[u8],
@@ -193,14 +193,14 @@ impl BatchKeySpace<'_> {
         self
     }
 
-    /// As [`Batch::put_with_ttl`].
+    /// See [`Batch::put_with_ttl`].
     pub fn put_with_ttl(&mut self, key: &[u8], value: &[u8], ttl: Duration) -> &mut Self {
         self.put_with_expiry(key, value, Date::from_now(ttl))
     }
 }
 
 impl Transaction {
-    /// As [`Db::put_with_expiry`], when the transaction is committed.
+    /// See [`Db::put_with_expiry`]; written when the transaction is committed.
     pub fn put_with_expiry(
         &self,
         key: &[u8],
@@ -210,14 +210,15 @@ impl Transaction {
         Ok(self.inner.put_with_expiry(KeySpaceId::DEFAULT, key, value, expiry.into())?)
     }
 
-    /// As [`Db::put_with_ttl`], when the transaction is committed; the time begins with this call.
+    /// See [`Db::put_with_ttl`]; written when the transaction is committed. The time begins with
+    /// this call.
     pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<(), Error> {
         self.put_with_expiry(key, value, Date::from_now(ttl))
     }
 }
 
 impl TransactionKeySpace<'_> {
-    /// As [`Transaction::put_with_expiry`].
+    /// See [`Transaction::put_with_expiry`].
     pub fn put_with_expiry(
         &self,
         key: &[u8],
@@ -228,7 +229,7 @@ impl TransactionKeySpace<'_> {
         Ok(inner.put_with_expiry(space, key, value, expiry.into())?)
     }
 
-    /// As [`Transaction::put_with_ttl`].
+    /// See [`Transaction::put_with_ttl`].
     pub fn put_with_ttl(&self, key: &[u8], value: &[u8], ttl: Duration) -> Result<(), Error> {
         self.put_with_expiry(key, value, Date::from_now(ttl))
     }

@@ -1,12 +1,11 @@
 //! [`Identity`]: tells which opening of a store a handle belongs to.
 //!
-//! A key space is known by a number, which another store may have for another one. So its handle
-//! carries the identity of its opening, which is compared with that of the store that the handle is
-//! used with. Each opening has an identity of its own, because the key space may be dropped between
-//! two openings.
+//! A key space is known by a number, which another store may use for another one. So its handle has
+//! the identity of its opening. A store compares it with its own identity. Each opening has a new
+//! identity, because the key space may be dropped between two openings.
 //!
-//! Identities are numbers that a process gives out one after the other. Any thread may call this
-//! module; it takes no lock.
+//! Identities are consecutive numbers of a process. Any thread may call this module; it takes no
+//! lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +18,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Identity(u64);
 
 impl Identity {
-    /// One that no other opening has.
+    /// A new identity.
     pub(crate) fn new() -> Self {
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
     }

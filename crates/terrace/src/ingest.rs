@@ -1,13 +1,13 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 //!
-//! - Keys come in order, each once, key space by key space in the order in which these were made. A
-//!   key is refused and left out if it is out of order, or if it or its value is too long, and so
-//!   are the keys of a key space that was dropped before its first key came; the ingest goes on. If
-//!   a key space is dropped later, [`Ingest::finish`] fails.
+//! - Keys come in order, each once, key space by key space in the order of their creation. A key is
+//!   refused and left out, and the ingest goes on, if the key is out of order, if it or its value
+//!   is too long, or if its key space was dropped before the key space's first key came. If a key
+//!   space is dropped later, [`Ingest::finish`] fails.
 //! - Nothing is visible before [`Ingest::finish`]. If that succeeds, all of it is visible and
 //!   durable.
 //! - Space for the tables is taken while keys come. If there is too little, and after any other
-//!   error of the medium, the ingest has ended and leaves nothing behind.
+//!   error of the medium, the ingest has ended and leaves no trace.
 //!
 //! One thread at a time uses an ingest; other threads can read and write the store meanwhile.
 
@@ -17,8 +17,8 @@ use crate::identity::Identity;
 use crate::{Error, KeySpace};
 
 /// Sorted input on its way into a store, from [`Db::ingest`](crate::Db::ingest). It goes into
-/// tables directly, without log and memtable, in bounded memory; nothing of it is visible until
-/// [`finish`](Self::finish). Dropped before that, it leaves nothing behind.
+/// tables directly, without log and memtable, in bounded memory; no entry is visible until
+/// [`finish`](Self::finish). If it is dropped before that, it leaves no trace.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,33 +42,33 @@ pub struct Ingest {
 }
 
 impl Ingest {
-    /// Adds a key of the default key space, behind all keys before. Each key comes once. A key that
+    /// Adds a key of the default key space, after all earlier keys. Each key comes once. A key that
     /// is out of order or too long is refused and left out; an error of the medium ends the ingest.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.inner.put(KeySpaceId::DEFAULT, key, value)?)
     }
 
-    /// The ingest as it adds to a key space. Key spaces come in the order in which they were made.
+    /// The ingest for keys of a key space. Key spaces come in the order of their creation.
     pub fn key_space<'a>(&'a mut self, space: &'a KeySpace) -> Result<IngestKeySpace<'a>, Error> {
         self.of.check(space)?;
         Ok(IngestKeySpace { inner: &mut self.inner, space })
     }
 
-    /// How many keys have come.
+    /// Number of keys so far.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.inner.entries()
     }
 
-    /// Makes everything visible at once: durable, newer than all that was written before, and not
-    /// seen by snapshots taken before. With an error nothing of it is there. Writers wait while
-    /// what is in memory of the same keys is flushed.
+    /// Makes everything visible at once: durable, newer than all earlier writes, and not seen by
+    /// earlier snapshots. After an error no entry is there. Writers wait while memtables with the
+    /// same keys are flushed.
     pub fn finish(self) -> Result<Ingested, Error> {
         Ok(self.inner.finish()?)
     }
 }
 
-/// An [`Ingest`] as it adds to one key space, from [`Ingest::key_space`].
+/// An [`Ingest`] for keys of one key space, from [`Ingest::key_space`].
 #[derive(Debug)]
 pub struct IngestKeySpace<'a> {
     inner: &'a mut terrace_lsm::Ingest,
@@ -76,7 +76,7 @@ pub struct IngestKeySpace<'a> {
 }
 
 impl IngestKeySpace<'_> {
-    /// As [`Ingest::put`].
+    /// See [`Ingest::put`].
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let id = self.space.id();
         self.inner.put(id, key, value).map_err(|error| self.space.explain(error))

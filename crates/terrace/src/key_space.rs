@@ -1,10 +1,10 @@
-//! [`KeySpace`]: an ordered map of its own within a store.
+//! [`KeySpace`]: a separate ordered map within a store.
 //!
 //! - A handle belongs to one opening of one store. Snapshots and ingests of another opening refuse
 //!   it, and a batch that writes by it cannot be written to another opening. It keeps the store
-//!   open as a [`Db`](crate::Db) does.
-//! - Once the key space is dropped, reads and writes by the handle are errors. Scans and cursors
-//!   that are open already go on.
+//!   open like a [`Db`](crate::Db).
+//! - Once the key space is dropped, reads and writes by the handle are errors. Open scans and
+//!   cursors go on.
 //!
 //! Clones are the same key space, and any thread may use them.
 
@@ -12,19 +12,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::ByteCount;
-use terrace_lsm::{Batch, Bounds, Durability, KeySpaceId, ReadOptions};
+use terrace_lsm::{Batch, Bounds, Durability, KeySpaceId, KeySpaceOptions, ReadOptions};
 
 use crate::db::Inner;
 use crate::live::Call;
 use crate::{Cursor, Error, Salvage, Scan};
 
-/// A key space: an ordered map of its own within a store. Cheap to clone. It is of one opening of
-/// one store; others refuse it with
-/// [`ErrorKind::OtherStore`](crate::ErrorKind::OtherStore).
+/// A key space: a separate ordered map within a store. Cheap to clone. It belongs to one opening of
+/// one store; others refuse it with [`ErrorKind::OtherStore`](crate::ErrorKind::OtherStore).
 ///
-/// Batches, snapshots and ingests show a key space by their methods `key_space`. Reads find nothing
-/// under a key that is longer than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX), because no write puts
-/// anything there.
+/// Batches, snapshots and ingests have a method `key_space` for a key space. Reads find nothing
+/// under a key that is longer than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX), because no such key can
+/// be written.
 #[derive(Clone, Debug)]
 pub struct KeySpace {
     pub(crate) inner: Arc<Inner>,
@@ -33,7 +32,7 @@ pub struct KeySpace {
     pub(crate) handling: Handling,
 }
 
-/// How a handle reads and writes.
+/// Options of a handle for reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handling {
     pub(crate) reads: ReadOptions,
@@ -41,7 +40,7 @@ pub(crate) struct Handling {
 }
 
 impl KeySpace {
-    /// Its name.
+    /// Name of the key space.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -53,6 +52,22 @@ impl KeySpace {
         self.id
     }
 
+    /// The options that it has of its own, as the store remembers them; `None`: not stated, so that
+    /// the store's option counts, or the default.
+    #[must_use]
+    pub fn options(&self) -> KeySpaceOptions {
+        self.inner.engine.key_space_options(self.id)
+    }
+
+    /// Changes the options of the key space: those that are stated. New tables, and writes that
+    /// begin afterwards, go by them, also after the store was opened again. Tables that are there
+    /// keep their form until they are merged, and entries their expiry. The change is durable when
+    /// this returns.
+    pub fn set_options(&self, options: KeySpaceOptions) -> Result<(), Error> {
+        let set = self.inner.engine.set_key_space_options(self.id, options);
+        set.map_err(|error| self.explain(error))
+    }
+
     /// The same key space, read with these options by the handle that is returned; see
     /// [`Db::with_read_options`](crate::Db::with_read_options).
     #[must_use]
@@ -61,7 +76,7 @@ impl KeySpace {
         Self { handling, ..self.clone() }
     }
 
-    /// The same key space, written with this durability by the handle that is returned; see
+    /// The same key space: the returned handle writes with this durability; see
     /// [`Db::with_durability`](crate::Db::with_durability).
     #[must_use]
     pub fn with_durability(&self, durability: Durability) -> Self {
@@ -76,14 +91,14 @@ impl KeySpace {
         self.write(batch)
     }
 
-    /// Removes what is under `key`; nothing happens if nothing is.
+    /// Removes `key`; no effect if it has no value.
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
         let mut batch = Batch::new();
         batch.delete(self.id, key);
         self.write(batch)
     }
 
-    /// Removes everything in the range, by one write; see [`Db::delete_range`](crate::Db).
+    /// Removes all keys of the range, by one write; see [`Db::delete_range`](crate::Db).
     pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         let mut batch = Batch::new();
         batch.delete_range(self.id, &bounds.into());
@@ -109,19 +124,19 @@ impl KeySpace {
         found.map_err(|error| self.explain(error))
     }
 
-    /// As [`Db::is_empty`](crate::Db::is_empty).
+    /// See [`Db::is_empty`](crate::Db::is_empty).
     pub fn is_empty(&self, bounds: impl Into<Bounds>) -> Result<bool, Error> {
         let found = self.inner.engine.is_empty(self.id, &bounds.into());
         found.map_err(|error| self.explain(error))
     }
 
-    /// As [`Db::size_of`](crate::Db::size_of).
+    /// See [`Db::size_of`](crate::Db::size_of).
     pub fn size_of(&self, bounds: impl Into<Bounds>) -> Result<ByteCount, Error> {
         let size = self.inner.engine.size_of(self.id, &bounds.into());
         size.map_err(|error| self.explain(error))
     }
 
-    /// As [`Db::salvage`](crate::Db::salvage).
+    /// See [`Db::salvage`](crate::Db::salvage).
     pub fn salvage(&self, bounds: impl Into<Bounds>) -> Result<Salvage, Error> {
         let salvage = self.inner.engine.salvage(self.id, &bounds.into());
         salvage.map(Salvage).map_err(|error| self.explain(error))
@@ -139,7 +154,7 @@ impl KeySpace {
         cursor.map(Cursor).map_err(|error| self.explain(error))
     }
 
-    /// Merges what is in the range until no key is in several runs, and waits for it.
+    /// Merges the range until no key is in several runs, and waits for it.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         Ok(self.inner.engine.compact(self.id, &bounds.into())?)
     }
@@ -149,7 +164,7 @@ impl KeySpace {
         self.inner.measured(Call::Write, write).map_err(|error| self.explain(error))
     }
 
-    /// The error of the engine, which knows key spaces by number.
+    /// The error for a caller; the engine knows key spaces only by number.
     pub(crate) fn explain(&self, error: terrace_lsm::Error) -> Error {
         match error {
             terrace_lsm::Error::UnknownKeySpace(id) if id == self.id => {

@@ -22,11 +22,11 @@
 //! # Open
 //! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a device
 //! ([`Db::create_device`], [`Db::open_device`]), in a file system that the user has mounted
-//! ([`Db::open_fs`]), or in a [`Store`] that the user brings, such as a [`MemoryStore`] for tests
-//! ([`Db::open`]). [`Options`] say how it is opened. Each has a default; numbers have a range, and
+//! ([`Db::open_fs`]), or in a [`Store`] of the user, such as a [`MemoryStore`] for tests
+//! ([`Db::open`]). [`Options`] are for one opening. Each has a default; numbers have a range, and
 //! [`limits`] gives the reason for its ends. The [`System`] chooses where tables go and how they
-//! are merged, and can be another one at each opening. A store remembers the options that shape
-//! its tables ([`TableOptions`]), and [`Db::set_table_options`] changes them.
+//! are merged, and can be another one at each opening. A store remembers the options that shape its
+//! tables ([`TableOptions`]), and [`Db::set_table_options`] changes them.
 //!
 //! # Write
 //! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] make one write each. A [`Batch`] holds
@@ -48,8 +48,8 @@
 //! # Write on a condition
 //! [`Db::put_if`], [`Db::delete_if`] and [`Db::compare_and_swap`] write a key if it has an expected
 //! value. A [`Transaction`] reads and writes any number of keys, in any key spaces. Its commit
-//! applies all of its writes. If anything that it has read has been written since it began, the
-//! commit fails with [`ErrorKind::Conflict`]. [`Db::transact`] repeats it until it succeeds.
+//! applies all of its writes. If a key that it has read has been written since it began, the commit
+//! fails with [`ErrorKind::Conflict`]. [`Db::transact`] repeats it until it succeeds.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -69,12 +69,12 @@
 //!
 //! # Read
 //! [`Db::get`] returns a value, [`Db::contains`] says whether there is one, and [`Db::multi_get`]
-//! returns the values of several keys as of one moment. [`ReadOptions`] belong to a handle:
+//! returns the values of several keys at one moment. [`ReadOptions`] belong to a handle:
 //! [`Db::with_read_options`] returns one with other options, for example one whose reads put no
 //! blocks into the cache.
 //!
-//! [`Db::is_empty`] says whether anything is in a range, such as a prefix, and [`Db::size_of`]
-//! about how many bytes tables hold for it. Both mostly read no data.
+//! [`Db::is_empty`] says whether a range, such as a prefix, is empty, and [`Db::size_of`] returns
+//! the approximate bytes of its tables. Both mostly read no data.
 //!
 //! # Scan
 //! [`Db::scan`] returns an iterator over a range of keys, from both ends. A [`Cursor`] seeks and
@@ -82,14 +82,16 @@
 //! keys, or from a prefix.
 //!
 //! # Snapshots
-//! A [`Snapshot`] shows what was there at one moment. It has the same reads, except for the salvage
-//! of damaged tables. A key space that is dropped meanwhile is gone for it, too.
+//! A [`Snapshot`] shows the store at one moment. It has the same reads, except for the salvage of
+//! damaged tables. A key space that is dropped meanwhile is gone for it, too.
 //!
 //! # Key spaces
 //! A [`KeySpace`] is an ordered map of its own. [`Db::create_key_space`] makes it, and
-//! [`Db::key_space`] finds it. It has reads and writes like those of the `Db`, which mean the key
-//! space `default`. A batch, a snapshot and an ingest have a method `key_space` for writing to a
-//! key space or reading it. One batch may write to several.
+//! [`Db::key_space`] finds it. [`Db::create_key_space_with`] gives it options of its own, which the
+//! store remembers: how its part of tables is made, and how long its entries stay. It has reads and
+//! writes like those of the `Db`, which are for the key space `default`. A batch, a snapshot and an
+//! ingest have a method `key_space` for writing to a key space or reading it. One batch may write
+//! to several.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -109,35 +111,48 @@
 //! ```
 //!
 //! # Durability
-//! [`Durability`] is what a write is sure to survive once it has returned: a clean end, the end of
-//! the process, or a power cut. [`Options::durability`] sets it for a store,
-//! [`Db::with_durability`] for a handle, [`Db::write_with`] for a batch. [`Db::sync`] makes
-//! everything before it durable, and so does [`Db::close`].
+//! [`Durability`] is the event that a write is sure to survive once it has returned: a clean end,
+//! the end of the process, or a power cut. [`Options::durability`] sets it for a store,
+//! [`Db::with_durability`] for a handle, [`Db::write_with`] for a batch. [`Db::sync`] and
+//! [`Db::close`] make all earlier writes durable.
 //!
-//! # Checkpoints
+//! # Checkpoints and backups
 //! [`Db::checkpoint_directory`], [`Db::checkpoint_device`] and [`Db::checkpoint`] copy a store
-//! while it is written. The target must be empty; a device is formatted first and loses what it
-//! holds. The copy is a store of its own.
+//! while it is written. The target must be empty; a device is formatted first and loses its data.
+//! The copy is an independent store. [`Db::backup_directory`], [`Db::backup_device`] and
+//! [`Db::backup`] make the same copy the first time. Later they bring it up to date, and copy only
+//! new tables.
 //!
 //! # Errors
 //! Calls that can fail return an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for
 //! people. A put that finds no space in the store is refused with an error that
 //! [`is_space`](Error::is_space); deletes can still use space that is kept for them. A failure of
-//! the medium that the store cannot write around ends all writing. Reads go on, and [`Db::resume`]
-//! begins again once the reason is gone. [`Db::stats`] and a [`Listener`] tell what happens.
+//! the medium that the store cannot avoid ends all writing. Reads go on, and [`Db::resume`] begins
+//! again once the cause is gone. [`Db::stats`] and a [`Listener`] report the state and the events
+//! of the store.
+//!
+//! # Futures
+//! With the cargo feature `async`, `AsyncDb` and `AsyncKeySpace` have reads and writes as futures,
+//! for any runtime.
+//!
+//! # Tracing
+//! With the cargo feature `tracing`, flushes, compactions, stalls, failures and errors are events
+//! of the crate `tracing`, with the target `terrace`. Those of jobs are in the span in which the
+//! store was opened. [`Db::listen`] tells of the same without it.
 //!
 //! # Look from another process
-//! A store that is opened with [`Options::live`](field@Options::live) can be looked at by other
-//! processes, with the program or with [`live::Live`].
+//! Other processes can inspect a store that is opened with [`Options::live`](field@Options::live),
+//! with the program or with [`live::Live`]. A [`Reader`] reads a store next to its writer without
+//! asking it.
 //!
 //! # Expiry
 //! An entry can have a date from which on it is unseen: [`Db::put_with_ttl`],
 //! [`Db::put_with_expiry`], and the same of key spaces, batches, transactions and conditional puts.
 //!
 //! # Merge operators
-//! [`Db::merge`] writes an operand, which the store combines with the value of the key by
-//! the [operator](Options::merge_operator()) of its options, without a read. [`Counter`] adds
-//! numbers, [`Append`] joins byte strings, and a [`MergeOperator`] does as its user likes.
+//! [`Db::merge`] writes an operand, which the store combines with the value of the key by the
+//! [operator](Options::merge_operator()) of its options, without a read. [`Counter`] adds numbers,
+//! [`Append`] joins byte strings, and a [`MergeOperator`] is the user's own.
 //!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a drive in memory or in a
@@ -146,8 +161,12 @@
 //! # Threads
 //! Any thread may call a `Db`; jobs run in threads of the store.
 
+#[cfg(feature = "async")]
+mod asynchronous;
 mod batch;
 mod below;
+mod beside;
+mod checkpoints;
 mod conditional;
 mod cursor;
 mod cut_reader;
@@ -160,6 +179,7 @@ pub mod fs;
 mod identity;
 mod ingest;
 mod key_space;
+mod key_spaces;
 pub mod limits;
 pub mod live;
 mod merging;
@@ -177,9 +197,14 @@ mod salvage;
 mod scan;
 mod snapshot;
 mod space_in_use;
+#[cfg(feature = "tracing")]
+mod tracer;
 mod transaction;
 
+#[cfg(feature = "async")]
+pub use asynchronous::{AsyncDb, AsyncKeySpace, AsyncScan, Operation};
 pub use batch::{Batch, BatchKeySpace};
+pub use beside::{Reader, ReaderScan};
 pub use bytes::Bytes;
 pub use cursor::Cursor;
 pub use db::Db;
@@ -199,10 +224,10 @@ pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     Append, BATCH_BYTES_MAX, Bounds, Checkpointed, CompactionFilters, Compression, Conflict,
     Counter, Durability, Error as EngineError, Event, Ingested, Job, JobStats, KEY_BYTES_MAX,
-    KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork, Listener, LostRange, MemoryStats,
-    MergeKey, MergeOperator, MergeRefused, Operator, ParseCompressionError, ReadOptions,
-    ReaderKind, ReaderStats, SpaceHolders, Stats, Swap, TableOptions, TableShape, VALUE_BYTES_MAX,
-    Verified, WriteAmplification, Written, WrittenBytes,
+    KeySpaceId, KeySpaceOptions, LeftOut, LevelCompression, LevelStats, LevelWork, Listener,
+    LostRange, MemoryStats, MergeKey, MergeOperator, MergeRefused, Operator, ParseCompressionError,
+    ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats, Swap, TableComparison, TableOptions,
+    TableShape, VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
     GearRepairs, GearVariant, LoadRule, MEMTABLES_KEPT, ParameterText, ParseSystemError, Row,

@@ -2,11 +2,11 @@
 //! and the operator that combines them with values, of [`Options`].
 //!
 //! - An operand is a write like a put: it has a sequence, a durability and a place in its batch.
-//! - It reads nothing. So writers of one key do not wait for each other, and a transaction that
+//! - It needs no read. So writers of one key do not wait for each other, and a transaction that
 //!   merges into a key conflicts with no other write of it.
 //! - A read combines the operands of a key with the value below them. Flushes and compactions
-//!   combine operands with each other, and with values that they meet.
-//! - A delete, a range delete or a put of the key ends older operands, as it ends an older value.
+//!   combine operands with each other, and with values below them.
+//! - A delete, a range delete or a put of the key ends older operands, like an older value.
 //!
 //! Any thread may call.
 
@@ -20,16 +20,16 @@ use crate::{Batch, Db, Error, KeySpace, Options, Transaction};
 
 impl Options {
     /// Sets the operator that combines operands with values ([`Db::merge`]): one for all key
-    /// spaces, which is told the name of the key space. It belongs to this opening; the store
+    /// spaces, which gets the name of the key space. It belongs to this opening; the store
     /// remembers its name from the first operand on.
     ///
     /// - *Another name* than the remembered one: the store is not opened.
     /// - *No operator*: the store is opened, and keys without operands are read and written as
-    ///   ever. A read of a key with operands fails, and so does an operand that is written.
+    ///   before. A read of a key with operands fails, and so does the write of an operand.
     ///   Compactions keep operands.
     /// - *Refusals*: if the operator refuses to combine, or panics, reads of the key fail until it
     ///   is put, or deleted. Compactions keep the operands.
-    /// - *What it must not do*: call the store. It is called from several threads at once, and more
+    /// - *Calls*: it must not call the store. It is called from several threads at once, and more
     ///   than once for the same operands.
     ///
     /// These errors are of the kind [`ErrorKind::MergeOperator`](crate::ErrorKind::MergeOperator).
@@ -39,7 +39,7 @@ impl Options {
         self
     }
 
-    /// The same for an operator that is shared already.
+    /// The same for a shared operator.
     #[must_use]
     pub fn shared_merge_operator(mut self, operator: Arc<dyn MergeOperator>) -> Self {
         self.merge_operator = Some(Operator::from(operator));
@@ -56,12 +56,12 @@ impl Options {
 
 impl Db {
     /// Combines the value of `key` with an operand, by the store's
-    /// [operator](Options::merge_operator()), without reading it. If nothing is there, the operand
-    /// alone makes the value.
+    /// [operator](Options::merge_operator()), without reading it. If the key has no value, the
+    /// operand alone makes it.
     ///
-    /// A read pays for it: it looks for operands of the key until it meets a value, so that many
-    /// operands of one key make its reads slower, until a flush or a compaction has combined them.
-    /// If the value below expires, the operands count alone from then on.
+    /// Reads pay for it: a read collects operands of the key until it finds a value. Therefore, a
+    /// large number of operands of one key makes its reads slower, until a flush or a compaction
+    /// has combined them. If the value below expires, the operands count alone from then on.
     ///
     /// A store with operands cannot be opened by a version of Terrace that does not know them.
     ///
@@ -84,7 +84,7 @@ impl Db {
 }
 
 impl KeySpace {
-    /// As [`Db::merge`].
+    /// See [`Db::merge`].
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<(), Error> {
         let mut batch = terrace_lsm::Batch::new();
         batch.merge(self.id, key, operand);
@@ -93,7 +93,7 @@ impl KeySpace {
 }
 
 impl Batch {
-    /// As [`Db::merge`]. Operands of a key come after what the batch has put there before.
+    /// See [`Db::merge`]. Operands of a key come after earlier writes of the batch.
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> &mut Self {
         self.writes.merge(KeySpaceId::DEFAULT, key, operand);
         self
@@ -101,7 +101,7 @@ impl Batch {
 }
 
 impl BatchKeySpace<'_> {
-    /// As [`Batch::merge`].
+    /// See [`Batch::merge`].
     pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> &mut Self {
         self.writes.merge(self.id, key, operand);
         self
@@ -109,15 +109,15 @@ impl BatchKeySpace<'_> {
 }
 
 impl Transaction {
-    /// As [`Db::merge`], when the transaction is committed. The key does not count as read, so that
-    /// other writes of it are no conflict; once the transaction reads it, they are.
+    /// See [`Db::merge`]; written when the transaction is committed. The key does not count as
+    /// read, so other writes of it are no conflict, until the transaction reads it.
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<(), Error> {
         Ok(self.inner.merge(KeySpaceId::DEFAULT, key, operand)?)
     }
 }
 
 impl TransactionKeySpace<'_> {
-    /// As [`Transaction::merge`].
+    /// See [`Transaction::merge`].
     pub fn merge(&self, key: &[u8], operand: &[u8]) -> Result<(), Error> {
         Ok(self.transaction.inner.merge(self.space.id(), key, operand)?)
     }

@@ -1,9 +1,9 @@
-//! [`NameTurns`]: lets calls change what a name stands for one after the other.
+//! [`NameTurns`]: orders calls that change the file of a name one after the other.
 //!
 //! A call takes a turn for all its names at once, and waits while another call has one for any of
-//! them. So no two calls wait for each other, as long as no holder of a turn asks for another. A
-//! call that waits for all names goes first: calls that come later wait behind it. A turn is no
-//! lock: its holder may wait for the device.
+//! them. So no two calls wait for each other, if no holder of a turn asks for another one. A call
+//! that waits for all names goes first: later calls wait for it. A turn is no lock: its holder may
+//! wait for the device.
 //!
 //! Any thread. One lock and one condition.
 
@@ -21,9 +21,9 @@ pub(crate) struct NameTurns {
 #[derive(Default)]
 struct Taken {
     names: BTreeSet<String>,
-    /// Somebody has a turn for all names.
+    /// Whether a call has a turn for all names.
     all: bool,
-    /// Calls that wait for a turn for all names.
+    /// Number of calls that wait for a turn for all names.
     waiting: usize,
 }
 

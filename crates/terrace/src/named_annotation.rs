@@ -1,9 +1,9 @@
-//! The annotation of a file with names: its time of modification and, of a file that was cut, its
+//! The annotation of a file with names: its time of modification and, if the file was cut, its
 //! length. `docs/format/annotation.md` has the bytes.
 //!
-//! A sealed file is cut by this length and a trim, without a copy of its bytes. The store goes on
-//! to tell the length that was sealed; [`as_named`] puts the other one in its place. A file without
-//! names belongs to an engine, and its annotation is not read here.
+//! A sealed file is cut by this length and a trim, without a copy of its bytes. The store still
+//! reports the sealed length; [`as_named`] replaces it. A file without names belongs to an engine,
+//! and its annotation is not read here.
 
 use terrace_env::store::{Annotation, FileInfo, PlacementHint};
 
@@ -26,7 +26,7 @@ pub(crate) fn cut_annotation(of: &Annotation, size: u64) -> Annotation {
     Annotation { hint: of.hint, opaque }
 }
 
-/// A file as users of names see it: its length is the one that it was cut to.
+/// A file for users of names: with the length of its cut.
 pub(crate) fn as_named(mut info: FileInfo) -> FileInfo {
     if info.sealed && !info.names.is_empty() {
         let cut = number(info.annotation.opaque.get(TIME..));
@@ -35,7 +35,7 @@ pub(crate) fn as_named(mut info: FileInfo) -> FileInfo {
     info
 }
 
-/// The number in just eight bytes.
+/// The number in exactly eight bytes.
 fn number(bytes: Option<&[u8]>) -> Option<u64> {
     bytes?.try_into().ok().map(u64::from_le_bytes)
 }
@@ -60,7 +60,7 @@ mod tests {
         let whole = annotation(PlacementHint::default(), 7);
         let cut = cut_annotation(&whole, 30);
         assert_eq!((modified(&whole), modified(&cut)), (7, 7));
-        // As the format's page has them, for ever.
+        // The bytes of the format's page, for ever.
         assert_eq!(whole.opaque, [7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(cut.opaque, [7, 0, 0, 0, 0, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(modified(&Annotation::default()), 0);

@@ -1,27 +1,25 @@
-//! [`NamedFiles`]: files with names, on top of a [`Store`], as programs expect them that were
-//! written for an ordinary file system.
+//! [`NamedFiles`]: files with names, on top of a [`Store`], for programs that were written for an
+//! ordinary file system.
 //!
-//! The store has ids, and files that take no more bytes once they are sealed. This module makes of
-//! it:
-//! - *Creation* under a name that is taken: the new file takes the name in the transaction that
-//!   makes it. The old one goes with its last name.
+//! The store has ids, and files that take no more bytes once they are sealed. This module adds:
+//! - *Creation* under a name in use: the new file takes the name in the transaction that creates
+//!   it. The old one is deleted with its last name.
 //! - *Appending* to a sealed file: the bytes are copied to a new file, which then takes all names
-//!   of the old one. The copy is a client's file where the original was a log. A
+//!   of the old one. The copy of a log is a client's file. A
 //!   [`NamedWriter`](crate::fs::NamedWriter) copies when the first bytes are appended.
 //! - *Truncation*: the file is sealed, its annotation gets the new length, and the blocks after
-//!   that are given back. Nothing is copied. The blocks of a log come back with its last name.
+//!   that are freed. Nothing is copied. The blocks of a log are freed with its last name.
 //! - *Time of modification*, in the file's annotation; the caller gives the number.
 //!
-//! The store below tells the length that a file had before it was cut: sizes, readers and lists are
-//! to be had from here.
+//! The store below reports the length of a file before its cut: sizes, readers and lists must be
+//! taken from here.
 //!
 //! A file that is [created](NamedFiles::create) is visible under its name at once, empty. One that
 //! is [begun](NamedFiles::begin) is visible when it is published, whole.
 //!
-//! Threads: any. Calls may wait for the device. A call that changes what a name stands for waits
-//! until another one that changes the same name has returned: until a sealed file is copied, for
-//! example. That holds for the calls of one [`NamedFiles`]: two of them over one store do not know
-//! of each other.
+//! Threads: any. Calls may wait for the device. A call that changes the file of a name waits until
+//! another call for the same name has returned, for example while a sealed file is copied. This
+//! holds for the calls of one [`NamedFiles`]: two of them over one store do not know of each other.
 
 use std::sync::Arc;
 
@@ -45,14 +43,14 @@ const COPY_BYTES: u64 = 1 << 20;
 /// Facts about a new file.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFile {
-    /// How it is written.
+    /// Kind of the file.
     pub kind: FileKind,
-    /// Which files it is placed with.
+    /// Hint for its placement.
     pub hint: PlacementHint,
-    /// Its largest size, where that is known.
+    /// Its largest size, if that is known.
     pub size: Option<ByteCount>,
-    /// Whose space it takes: [`Rank::Log`] for most, [`Rank::UrgentLog`] for files without which
-    /// no space can be freed.
+    /// Rank for its space: [`Rank::Log`] for most, [`Rank::UrgentLog`] for files without which no
+    /// space can be freed.
     pub rank: Rank,
     /// The time of modification.
     pub modified: u64,
@@ -64,7 +62,7 @@ pub struct NamedFiles {
     turns: NameTurns,
 }
 
-/// An error for a name that only files of a [`Replacement`] have, until it is committed.
+/// An error for a name that only uncommitted files of a [`Replacement`] have.
 fn check_name(name: &str) -> Result<(), StoreError> {
     if !Replacement::is_staged(name) {
         return Ok(());
@@ -78,19 +76,19 @@ fn no_file(name: &str) -> StoreError {
 }
 
 impl NamedFiles {
-    /// Of this store. Nothing keeps others from changing its files: see [`claim`](Self::claim).
+    /// Files of this store. Others may still change them: see [`claim`](Self::claim).
     #[must_use]
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store, turns: NameTurns::default() }
     }
 
     /// Claims the store until the claim is dropped: no engine may use the files meanwhile. An error
-    /// if somebody else uses it ([`InUse`](crate::ErrorKind::InUse)), or if it holds keys and
-    /// values ([`Invalid`](crate::ErrorKind::Invalid)).
+    /// if another user has it ([`InUse`](crate::ErrorKind::InUse)), or if it holds keys and values
+    /// ([`Invalid`](crate::ErrorKind::Invalid)).
     pub fn claim(&self, access: Access) -> Result<Claim, Error> {
         let users = self.store.users();
         let claim = match access {
-            Access::ReadOnly => users.claim_to_read(),
+            Access::ReadOnly | Access::Beside => users.claim_to_read(),
             Access::ReadWrite => users.claim_to_write(),
         };
         let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
@@ -115,7 +113,7 @@ impl NamedFiles {
         info.ok_or_else(|| no_file(name))
     }
 
-    /// The information about a file.
+    /// Information about a file.
     #[must_use]
     pub fn info(&self, id: FileId) -> Option<FileInfo> {
         self.store.info(id).map(as_named)
@@ -127,8 +125,8 @@ impl NamedFiles {
         self.store.list().into_iter().map(as_named).collect()
     }
 
-    /// The bytes of the files with this level of [`PlacementHint`], tables not counted. A file
-    /// counts once, however many names it has.
+    /// Bytes of the files with this level of [`PlacementHint`], without tables. A file counts once,
+    /// with any number of names.
     #[must_use]
     pub fn bytes_on(&self, level: Option<u8>) -> u64 {
         let on =
@@ -136,8 +134,8 @@ impl NamedFiles {
         self.all().iter().filter(|info| on(info)).map(|info| info.size).sum()
     }
 
-    /// Begins a file that nobody finds before it is published ([`publish`](Self::publish)). It is
-    /// gone if its writer is dropped before, or the power is cut.
+    /// Begins a file that has no name until it is published ([`publish`](Self::publish)). It is
+    /// removed if its writer is dropped before, or by a power cut.
     pub fn begin(&self, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
         self.store.create(&CreateOptions {
             kind: file.kind,
@@ -151,9 +149,9 @@ impl NamedFiles {
         })
     }
 
-    /// Adds to a transaction that the file gets a name, which another file may have until then.
+    /// Gives a file a name in a transaction; another file may have the name until then.
     fn take_name(transaction: &mut Transaction, id: FileId, name: &str) {
-        // A name that nobody sees, because the transaction takes it away again.
+        // A name that is never seen, because the transaction removes it again.
         let passing = format!("\u{1}{}", id.0);
         transaction.link(passing.clone(), id).rename(passing, name);
     }
@@ -170,7 +168,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Makes an empty file and gives it the name.
+    /// Creates an empty file with this name.
     pub fn create(&self, name: &str, file: &NewFile) -> Result<Box<dyn FileWriter>, StoreError> {
         check_name(name)?;
         let writer = self.begin(file)?;
@@ -193,8 +191,8 @@ impl NamedFiles {
         self.publish_under_any(writer, names, file, true)
     }
 
-    /// The same for a file that can go on to grow. Its bytes are durable. A
-    /// [table](FileKind::Table) cannot be published so.
+    /// The same for a file that may still grow. Its bytes are durable. A [table](FileKind::Table)
+    /// cannot be published in this way.
     pub fn publish_open(
         &self,
         writer: &mut dyn FileWriter,
@@ -239,13 +237,13 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// A writer at the end of a file. Of a sealed one a copy is made at once.
+    /// A writer at the end of a file. A sealed file is copied at once.
     pub fn append_to(&self, name: &str) -> Result<Box<dyn FileWriter>, StoreError> {
         self.on_file_of(name, |id| self.append_to_file(id))
     }
 
     /// Carries out a call for the file of a name, and once more for the next one if another call
-    /// has put that in its place meanwhile.
+    /// has replaced it meanwhile.
     fn on_file_of<T>(
         &self,
         name: &str,
@@ -275,7 +273,7 @@ impl NamedFiles {
         Ok(writer)
     }
 
-    /// A turn for all names of a file, and what is known of it then.
+    /// A turn for all names of a file, and its information then.
     fn turn_of(&self, id: FileId) -> Result<(NameTurn<'_>, FileInfo), StoreError> {
         let find = || self.info(id).ok_or(StoreError::NotFound(id));
         let mut info = find()?;
@@ -305,7 +303,7 @@ impl NamedFiles {
         if size == info.size { Ok(()) } else { self.cut(None, &info, size) }
     }
 
-    /// Ends a file that is being written with its first `size` bytes.
+    /// Ends an open file with its first `size` bytes.
     pub(crate) fn finish_cut(
         &self,
         writer: &mut dyn FileWriter,
@@ -318,7 +316,7 @@ impl NamedFiles {
         self.cut(Some(writer), &info, size)
     }
 
-    /// Cuts a file, whose turn the caller has; if it has a writer, it is sealed.
+    /// Cuts a file, whose turn the caller has; its writer, if there is one, is ended.
     fn cut(
         &self,
         writer: Option<&mut dyn FileWriter>,
@@ -349,7 +347,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Says anew which files a file is placed with; bytes that are written stay where they are.
+    /// Changes a file's placement hint; written bytes stay in place.
     pub(crate) fn set_hint(&self, id: FileId, hint: PlacementHint) -> Result<(), StoreError> {
         let (_turn, info) = self.turn_of(id)?;
         let mut transaction = Transaction::new();
@@ -358,7 +356,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// The same for the file of a name. Nothing happens if it has that hint.
+    /// The same for the file of a name. No effect if it has that hint.
     pub fn set_hint_of(&self, name: &str, hint: PlacementHint) -> Result<(), StoreError> {
         let info = self.find(name)?;
         if info.annotation.hint == hint { Ok(()) } else { self.set_hint(info.id, hint) }
@@ -399,7 +397,7 @@ impl NamedFiles {
         })
     }
 
-    /// Gives the file of a name another one; the file that had that one loses it.
+    /// Renames a file. A file that has the new name loses it.
     pub fn rename(&self, from: &str, to: &str) -> Result<(), StoreError> {
         check_name(to)?;
         let mut transaction = Transaction::new();
@@ -408,8 +406,8 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Gives all names that begin with `from` another beginning, by one transaction. An error if
-    /// one of the two begins with the other: names would be moved onto each other.
+    /// Renames all files whose names begin with `from`, by one transaction. An error if one of the
+    /// two prefixes begins with the other: names would be moved onto each other.
     pub fn rename_all(&self, from: &str, to: &str) -> Result<(), StoreError> {
         if from != to && (to.starts_with(from) || from.starts_with(to)) {
             return Err(StoreError::Invalid(format!(
@@ -426,7 +424,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Gives the file of a name a further one, which must be free.
+    /// Gives a file a further name, which must be free.
     pub fn link(&self, name: &str, further: &str) -> Result<(), StoreError> {
         check_name(further)?;
         let _turn = self.turns.take([name, further]);
@@ -436,7 +434,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Takes a name away; the file goes with its last name.
+    /// Removes a name; the file is deleted with its last name.
     pub fn remove(&self, name: &str) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         transaction.unlink(name);
@@ -444,7 +442,7 @@ impl NamedFiles {
         self.store.commit(transaction)
     }
 
-    /// Takes names away, by one transaction.
+    /// Removes names, by one transaction.
     pub fn remove_all<'a>(
         &self,
         names: impl IntoIterator<Item = &'a str>,

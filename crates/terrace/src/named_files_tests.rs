@@ -77,7 +77,7 @@ fn a_sealed_file_can_be_appended_to_and_cut() {
     assert_eq!(read(&files, "a"), b"");
 }
 
-/// Bytes that all writes to the store have come to.
+/// Bytes of all writes to the store.
 fn written(files: &NamedFiles) -> u64 {
     files.store().io().written_bytes.iter().sum()
 }
@@ -246,7 +246,7 @@ fn all_names_of_one_beginning_are_moved_at_once() {
     }
 }
 
-/// Appends bytes to a file, however often another writer is in the way, and seals it.
+/// Appends bytes to a file, with retries if another writer is first, and seals it.
 fn append(files: &NamedFiles, bytes: &[u8]) {
     loop {
         match files.append_to("a") {

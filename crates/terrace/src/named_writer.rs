@@ -1,9 +1,9 @@
-//! [`NamedWriter`]: the writer of a file with names, as programs expect it that were written for an
-//! ordinary file system: it can go on with a finished file, and cut one.
+//! [`NamedWriter`]: the writer of a file with names, for programs that were written for an ordinary
+//! file system: it can append to a finished file, and cut one.
 //!
-//! - A finished file that is opened for appends is not touched until bytes are appended. Then its
+//! - A finished file that is opened for appends stays unchanged until bytes are appended. Then its
 //!   bytes are copied to a new file, which takes all its names and the appended bytes.
-//! - A cut ends the file at the new length, durably and without a copy. An append after it copies.
+//! - A cut ends the file at the new length, durably and without a copy. A later append copies.
 //!
 //! Threads: one caller. Calls may wait for the device.
 
@@ -18,19 +18,19 @@ use crate::named_files::{NamedFiles, NewFile};
 pub struct NamedWriter {
     files: Arc<NamedFiles>,
     hint: PlacementHint,
-    /// The file is a log: engines ask for the bytes of logs by their lifetimes.
+    /// Whether the file is a log: engines query the bytes of logs by their lifetimes.
     is_log: bool,
     state: State,
 }
 
 enum State {
     Writing(Box<dyn FileWriter>),
-    /// Finished, and nothing was appended since.
+    /// Finished, without later appends.
     Finished(FileId),
 }
 
 impl NamedWriter {
-    /// Makes an empty file and gives it the name.
+    /// Creates an empty file with this name.
     pub fn create(files: &Arc<NamedFiles>, name: &str, new: &NewFile) -> Result<Self, StoreError> {
         let state = State::Writing(files.create(name, new)?);
         let is_log = new.kind == FileKind::Log;
@@ -48,9 +48,8 @@ impl NamedWriter {
         Ok(Self { files: Arc::clone(files), hint, is_log, state })
     }
 
-    /// Says anew, before the first append, with which files the file is placed and whose space it
-    /// takes. Of a log, the first is durable when the call returns; of other files, when they are
-    /// finished.
+    /// Changes the placement hint and the rank of the file, before the first append. The hint of a
+    /// log is durable when the call returns; that of another file, when it is finished.
     pub fn place(&mut self, hint: PlacementHint, rank: Rank) -> Result<(), StoreError> {
         let State::Writing(writer) = &mut self.state else { return Ok(()) };
         if !writer.is_empty() {
@@ -79,7 +78,7 @@ impl NamedWriter {
         }
     }
 
-    /// Hands the appended bytes of a log to the medium: [`FileWriter::write_out`].
+    /// Writes out the appended bytes of a log to the medium: [`FileWriter::write_out`].
     pub fn write_out(&mut self) -> Result<(), StoreError> {
         match &mut self.state {
             State::Writing(writer) => writer.write_out(),
@@ -87,7 +86,7 @@ impl NamedWriter {
         }
     }
 
-    /// Makes everything durable that was appended so far.
+    /// Makes all appended bytes durable.
     pub fn sync(&mut self) -> Result<(), StoreError> {
         match &mut self.state {
             State::Writing(writer) => writer.sync(),
@@ -95,8 +94,8 @@ impl NamedWriter {
         }
     }
 
-    /// Cuts the file to its first `size` bytes, durably. If that changes its length, it is finished
-    /// then.
+    /// Cuts the file to its first `size` bytes, durably. If that changes its length, the file is
+    /// finished.
     pub fn truncate(&mut self, size: u64) -> Result<(), StoreError> {
         match &mut self.state {
             State::Writing(writer) if writer.len() == size => Ok(()),
@@ -110,7 +109,7 @@ impl NamedWriter {
         }
     }
 
-    /// How many bytes the file has, those appended included; 0 if it is finished and gone.
+    /// Bytes of the file, appended ones included; 0 if it is finished and gone.
     #[must_use]
     pub fn size(&self) -> u64 {
         match &self.state {
@@ -119,8 +118,8 @@ impl NamedWriter {
         }
     }
 
-    /// Makes everything durable and ends the file, with this time of modification if it was being
-    /// written.
+    /// Makes everything durable and ends the file. A file that was being written gets this time of
+    /// modification.
     pub fn finish(&mut self, modified: u64) -> Result<(), StoreError> {
         if let State::Writing(writer) = &mut self.state {
             self.files.seal(&mut **writer, self.hint, modified)?;

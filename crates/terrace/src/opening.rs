@@ -1,13 +1,13 @@
 //! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files.
 //!
-//! - The system is the one that is asked for, or else the one that the store remembers, or, in a
-//!   new store, the default one. If none is asked for, and this version does not know the
-//!   remembered one, the opening fails.
+//! - The system is the requested one, or else the remembered one, or, in a new store, the default
+//!   one. If none is requested, and this version does not know the remembered one, the opening
+//!   fails.
 //! - Options are checked against the store before the engine starts.
-//! - If an opening fails, what was opened for it is closed again. A file system that was handed
-//!   over mounted is unmounted.
+//! - If an opening fails, everything that it opened is closed again. A mounted file system that was
+//!   passed to it is unmounted.
 //! - [`Db::create_device`] checks the options, formats the device, and then opens the store. If the
-//!   opening fails, the old data of the device is gone all the same.
+//!   opening fails, the old data of the device is lost nevertheless.
 //!
 //! An opening does its work in the thread of its caller, and may read and replay all logs.
 
@@ -29,20 +29,20 @@ use crate::live::{Activity, Viewed, Window};
 use crate::{Db, Error, KeySpace, Options};
 
 impl Db {
-    /// Opens what is in a store of files; an empty one becomes an empty `Db`.
+    /// Opens a store of files; an empty one becomes an empty `Db`.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
         Self::start(store, Below::Store, &options)
     }
 
-    /// Opens what is in a plain directory, which is made if it is not there.
+    /// Opens a directory, which is created if it does not exist.
     pub fn open_directory(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let access = access(&options);
         let store = DirStore::open(path, DirOptions { access })?;
         Self::start(Arc::clone(&store) as _, Below::Directory(store), &options)
     }
 
-    /// Makes a zoned device an empty store, and opens it; or a zoned device and a plain one, which
-    /// gets the journal and the logs. All data on them is lost.
+    /// Formats a zoned device as an empty store, and opens it; or a zoned device and a plain one,
+    /// which gets the journal and the logs. All data on them is lost.
     pub fn create_device(
         devices: impl Into<Devices>,
         format: &FormatOptions,
@@ -54,16 +54,17 @@ impl Db {
         Self::open_device(devices, options)
     }
 
-    /// Mounts the device, or devices, that were made a store, and opens what is in it.
+    /// Mounts the device, or devices, of a store, and opens it.
     pub fn open_device(devices: impl Into<Devices>, options: Options) -> Result<Self, Error> {
         let access = access(&options);
         let fs = Fs::mount(devices, &MountOptions { access, ..MountOptions::default() })?;
         Self::start(Arc::clone(&fs) as _, Below::Device(fs), &options)
     }
 
-    /// Opens the rest of a store whose offload device is lost. [`lost_ranges`](Self::lost_ranges)
-    /// says of which keys tables are lost. Unless it is opened for reading, the store is one on
-    /// `tables` alone from now on: it does not take the offload device back.
+    /// Opens the remainder of a store whose offload device is lost.
+    /// [`lost_ranges`](Self::lost_ranges) has the keys of the lost tables. Unless it is opened for
+    /// reading, the store is on `tables` only from now on: it does not take the offload device
+    /// back.
     pub fn open_without_offload(tables: Arc<dyn Device>, options: Options) -> Result<Self, Error> {
         let read_only = options.read_only;
         let db = Self::open_device(Devices::without_offload(tables)?, options)?;
@@ -73,14 +74,14 @@ impl Db {
         Ok(db)
     }
 
-    /// Opens what is in a mounted file system, and unmounts it when it is closed.
+    /// Opens the store in a mounted file system, and unmounts it when the store is closed.
     pub fn open_fs(fs: Arc<Fs>, options: Options) -> Result<Self, Error> {
         let store: Arc<dyn Store> = Arc::clone(&fs) as _;
         Self::open_fs_through(fs, store, options)
     }
 
-    /// The same, with `store` between it and the engine, which passes on to the file system what it
-    /// is asked: for measurements, and for faults on purpose.
+    /// The same, with `store` between it and the engine: for measurements, and for injected faults.
+    /// `store` passes calls on to the file system.
     pub fn open_fs_through(
         fs: Arc<Fs>,
         store: Arc<dyn Store>,
@@ -93,15 +94,20 @@ impl Db {
         opened
     }
 
-    fn start(store: Arc<dyn Store>, below: Below, options: &Options) -> Result<Self, Error> {
+    /// Starts the engine on an opened store of files.
+    pub(crate) fn start(
+        store: Arc<dyn Store>,
+        below: Below,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let fs = below.fs();
         let system = match options.system {
             Some(system) => system,
             None => remembered(&*store)?,
         };
         let capacity = store.space().capacity;
-        // A value that is accepted once must be accepted again, so its limit follows from a
-        // capacity that never changes; the same holds for memtables.
+        // An accepted value must be accepted again, so its limit follows from a capacity that never
+        // changes; the same holds for memtables.
         let whole = fs.map_or(capacity, |fs| fs.device_capacity());
         let guard = fs.map_or(ByteCount(0), |fs| fs.guard_max());
         let whole = options.shape(whole, fs.and_then(|fs| fs.zone_capacity()), guard);
@@ -122,20 +128,32 @@ impl Db {
         let decider = system.compaction(&shape, zones);
         let memtable_size = engine.memtable_size;
         let engine = Arc::new(Engine::open(store, decider, engine)?);
+        #[cfg(feature = "tracing")]
+        engine.listen(Arc::new(crate::tracer::Tracer::new()));
         let durability = options.durability.unwrap_or_else(|| match engine.store().log_unit() {
             ByteCount(0) => Durability::Written,
             _ => Durability::Gathered,
         });
         let mut live_max = system.live_max(&shape);
         if fs.is_none() {
-            // Others write to the host's file system, too: the store has what they leave.
+            // Others write to the host's file system, too: the store has the remaining space.
             let space = engine.store().space();
             live_max = live_max.min(ByteCount(space.free.0 + space.live.0));
         }
         let identity = Identity::new();
         let window = None;
-        let mut inner =
-            Inner { window, engine, below, identity, system, shape, live_max, memtable_size };
+        let mut inner = Inner {
+            window,
+            #[cfg(feature = "async")]
+            submissions: crate::asynchronous::Submissions::new(),
+            engine,
+            below,
+            identity,
+            system,
+            shape,
+            live_max,
+            memtable_size,
+        };
         inner.window = options
             .live
             .as_deref()
@@ -161,7 +179,7 @@ impl Inner {
     }
 }
 
-/// The system under which the store was opened last.
+/// The system of the last opening of the store.
 fn remembered(store: &dyn Store) -> Result<System, Error> {
     match remembered_system(store)?.as_deref() {
         None | Some("") => Ok(System::default()),

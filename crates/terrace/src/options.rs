@@ -1,9 +1,9 @@
-//! [`Options`]: how a store is opened, with the default of each option and what it changes.
+//! [`Options`]: the options of an opening, with the default and the effect of each.
 //!
-//! Setting an option checks nothing. An opening checks those that have a range, and
+//! A setter checks nothing. An opening checks the options that have a range, and
 //! [`Options::check_device`] does so before a device is formatted. Options hold for one opening; a
-//! store remembers the system, those that shape tables, and the name of the merge operator. A plain
-//! value.
+//! store remembers the system, the options that shape tables, and the name of the merge operator. A
+//! plain value.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use terrace_zone::Device;
 
 use crate::{Error, limits};
 
-/// How a store is opened. Each option has a range, and the reason of its ends is with it in
-/// [`limits`]; the parameters of a system have theirs as well. A store is not opened,
-/// and no device formatted, with an option that is out of its range. All of it can be changed from
-/// one opening to the next, except for the options that shape tables, which
-/// [`Db::set_table_options`](crate::Db::set_table_options) changes; what is already written keeps
-/// the form it has until it is compacted.
+/// Options of an opening. Each numeric option has a range, with its reason in [`limits`]; the
+/// parameters of a system have theirs as well. With an option out of its range, a store is not
+/// opened, and no device is formatted. All options can be changed from one opening to the next,
+/// except for those that shape tables, which
+/// [`Db::set_table_options`](crate::Db::set_table_options) changes; existing tables keep their form
+/// until they are compacted.
 ///
 /// ```
 /// use terrace::{ByteCount, Options};
@@ -36,130 +36,126 @@ use crate::{Error, limits};
 #[non_exhaustive]
 pub struct Options {
     // Behaviour.
-    /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
+    /// Opens for reading: nothing is written, not even to finish a recovery, and no job runs.
     /// Writes that are only in the log are read into memory. Default: `false`.
     pub read_only: bool,
     /// The event that a write survives once it has returned. [`Durability::Written`]: the end of
     /// the process, by a crash or `kill`. [`Durability::Synced`]: a power cut as well; the write
-    /// waits for the medium, and writers that come together share the wait.
-    /// [`Durability::Gathered`]: none for certain; the end of the process may take the writes of
-    /// the last [`gather_time`](Self::gather_time). [`Durability::Unlogged`]: a clean end only.
-    /// Handles can have another by [`Db::with_durability`](crate::Db::with_durability), single
-    /// batches by [`Db::write_with`](crate::Db::write_with). `None` chooses by the medium:
-    /// `Written` in a directory, `Gathered` on a drive, where each write takes a block. Default:
-    /// `None`.
+    /// waits for the medium, and concurrent writers share the wait. [`Durability::Gathered`]: none
+    /// for certain; the end of the process may take the writes of the last
+    /// [`gather_time`](Self::gather_time). [`Durability::Unlogged`]: a clean end only. Handles can
+    /// have another by [`Db::with_durability`](crate::Db::with_durability), single batches by
+    /// [`Db::write_with`](crate::Db::write_with). `None` chooses by the medium: `Written` in a
+    /// directory, `Gathered` on a drive, where each write takes a block. Default: `None`.
     pub durability: Option<Durability>,
-    /// How long a gathered write may stay in the memory of the process. It is written earlier when
-    /// enough has gathered, when a writer has to wait, and when the store is closed or its last
+    /// Time that a gathered write may stay in the memory of the process. It is written earlier when
+    /// the buffer is full, when a writer has to wait, and when the store is closed or its last
     /// handle is dropped. Shorter: less is lost with the process, and more blocks of the log are
     /// padded. Default: 100 ms. Range: 0 to an hour.
     pub gather_time: Duration,
-    /// The system: where tables go, which are merged, how space comes back, and the parameters of
-    /// it all - the size of tables and levels among them. `None`: the one under which the store was
-    /// opened last, and [`System::default`] for a new one. Default: `None`.
+    /// The system: it decides where tables go, which are merged, and how space is freed. Its
+    /// parameters include the size of tables and levels. `None`: the system of the last opening,
+    /// and [`System::default`] for a new store. Default: `None`.
     pub system: Option<System>,
 
-    /// Offers a [live window](crate::live): other processes can look at the store while it is open
+    /// Offers a [live window](crate::live): other processes can inspect the store while it is open
     /// here, read it and copy it, through a Unix socket. The value is the path of the store: its
-    /// image, block device or directory. The socket is there, with the rights of the store's file.
-    /// A store that is opened for reading offers none, and neither does one in a simulation. If
-    /// the socket cannot be made, the store opens without it, and
+    /// image, block device or directory. The socket is next to it, with the rights of the store's
+    /// file. A store that is opened for reading offers none, and neither does one in a simulation.
+    /// If the socket cannot be made, the store opens without it, and
     /// [`Db::live_socket`](crate::Db::live_socket) has the reason. Default: `None`, no window.
     pub live: Option<PathBuf>,
 
     // Performance.
-    /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
-    /// fewer and longer runs, less compaction, longer recovery. Up to `memtables_max + 1` of them
-    /// are in memory. And a store keeps space for sixteen
-    /// ([`MEMTABLES_KEPT`](crate::MEMTABLES_KEPT)), which users do not have: where that is all
-    /// of it, [`Db::live_max`](crate::Db::live_max) is 0. `None`: what fits the store
+    /// Size up to which writes are collected in memory, before they are written out as one sorted
+    /// run. Larger: fewer and longer runs, less compaction, longer recovery. Up to `memtables_max +
+    /// 1` memtables are in memory. The store keeps space for sixteen memtables
+    /// ([`MEMTABLES_KEPT`](crate::MEMTABLES_KEPT)), which users do not have: if that is all of it,
+    /// [`Db::live_max`](crate::Db::live_max) is 0. `None`: a size that fits the store
     /// ([`memtable_size_of`](Self::memtable_size_of)), 64 MiB from 4 GiB on. Default: `None`.
     /// Range: 4 KiB to 64 GiB.
     pub memtable_size: Option<ByteCount>,
-    /// How many full memtables may wait to be written out before writers wait. More rides out
-    /// longer bursts, for `memtable_size` of memory each. Default: 2. Range: 1 to 64, and
-    /// so many that the smallest memtables, of 16 KiB, fit `memory`.
+    /// The most full memtables that may wait to be written out before writers wait. More: longer
+    /// bursts are absorbed, for `memtable_size` of memory each. Default: 2. Range: 1 to 64; the
+    /// smallest memtables, of 16 KiB, must fit `memory`.
     pub memtables_max: usize,
-    /// The size of the blocks that tables are read by. Larger: smaller indexes and better
-    /// compression; smaller: less is read for one key. This and the next three shape tables, and
-    /// the store remembers them: `None` is the remembered value, or the default where the option
-    /// was never stated. A value is remembered from then on. To open a store for writing with
-    /// another value than the remembered one is refused, with the kind
-    /// [`Option`](crate::ErrorKind::Option): [`Db::set_table_options`](crate::Db) changes it.
-    /// Default: 4 KiB. Range: 1 B to 1 MiB.
+    /// Size of the blocks in which tables are read. Larger: smaller indexes and better compression;
+    /// smaller: less is read for one key. This and the next three options shape tables, and the
+    /// store remembers them: `None` is the remembered value, or the default if the option was never
+    /// stated. A stated value is remembered from then on. An opening for writing with a value other
+    /// than the remembered one is refused, with the kind [`Option`](crate::ErrorKind::Option):
+    /// [`Db::set_table_options`](crate::Db) changes it. Default: 4 KiB. Range: 1 B to 1 MiB.
     pub block_size: Option<ByteCount>,
-    /// How blocks are compressed, all alike or the last level otherwise than those above it:
-    /// [`Compression`](crate::Compression)`::Lz4` pays where values compress and the medium is
-    /// slower than a processor: disks nearly always. `Zstd` takes three times the processor time
-    /// and saves more; it pays in the last level, where most data lies and least is rewritten:
-    /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. `None`: as for
+    /// Compression of blocks, the same for all levels or different for the last one.
+    /// [`Compression`](crate::Compression)`::Lz4` pays if values compress and the medium is slower
+    /// than a processor: disks nearly always. `Zstd` takes three times the processor time and saves
+    /// more; it pays in the last level, where most data lies and least is rewritten:
+    /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. `None`: see
     /// `block_size`. Default: [`Compression`](crate::Compression)`::None`.
     pub compression: Option<LevelCompression>,
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
-    /// about 0.2 %; 0 means no filters. `None`: as for `block_size`. Default: 10. Range: 0 to 32.
+    /// about 0.2 %; 0 means no filters. `None`: see `block_size`. Default: 10. Range: 0 to 32.
     pub filter_bits: Option<u8>,
     /// Whether the indexes of tables have the first key of each block. On: a scan reads a block of
-    /// a run only when its first key is the next of all runs, so that a short scan of a store of
-    /// many runs reads less, where blocks hold few entries. Indexes take half as much memory again,
-    /// and a scan waits for its first reads one after the other. Scans backward and reads by key
-    /// are as before. `None`: as for `block_size`; where the option was never stated, the parameter
-    /// `first_keys` of the system counts, which is off by default.
+    /// a run only when its first key is the next of all runs. So a short scan of a store of many
+    /// runs reads less, if blocks hold few entries. Indexes take half as much memory again, and a
+    /// scan waits for its first reads one after the other. Scans backward and reads by key do not
+    /// change. `None`: see `block_size`; if the option was never stated, the parameter `first_keys`
+    /// of the system decides, which is off by default.
     pub first_keys: Option<bool>,
     /// Memory budget of the store: memtables, up to three quarters of it; the rest for blocks that
     /// were read, for the indexes and filters of open tables, and for buffers of jobs and scans.
-    /// Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max` ask for more
-    /// than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory) shows where
-    /// it goes. It does not include the file system's own tables, thread stacks, and what the
-    /// allocator adds; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to 16 TiB.
+    /// Larger: fewer reads from the medium. If `memtable_size` and `memtables_max` ask for more
+    /// than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory) shows its
+    /// use. It does not include the file system's own tables, thread stacks, and overhead of the
+    /// allocator; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to 16 TiB.
     pub memory: ByteCount,
-    /// Size of the requests of flushes and compactions: they read this much at once, less
-    /// where memory is short, and write by halves of it. Larger: fewer seeks between the inputs of
-    /// a merge on a disk, as far as memory allows it; smaller: less memory for each input, and
-    /// others wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.
-    /// Range: 8 KiB to 64 MiB.
-    pub io_size: ByteCount,
-    /// How many subcompactions of a merge are carried out at once, each by a thread, at most 4; 0
-    /// leaves it to the device: one where it is a disk
-    /// ([`Geometry::rotational`](terrace_zone::Geometry::rotational)), elsewhere as many as there
-    /// are processors. More: a fast medium is kept busy, and compression is shared out. One: the
-    /// head goes back and forth between the inputs of one subcompaction and not of several, which
-    /// makes a random load on a modelled disk half as fast again, or more; and less memory and free
-    /// space are taken at once. [`Stats::workers`](crate::Stats::workers) says how many there are.
-    /// For those whose disk does not say that it is one - a directory never does. Default: 0.
-    /// Range: 0 to 4.
+    /// Size of the requests of flushes and compactions: they read this much at once, or less if
+    /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
+    /// merge on a disk, if memory allows it; smaller: less memory for each input, and shorter waits
+    /// of other requests for the head. At most 1/28 of `memory` is moved at once. `None`: 2 MiB;
+    /// under `sliced`, whose merges have many inputs, 1/160 of `memory`, at least 2 and at most
+    /// 4 MiB. Default: `None`. Range: 8 KiB to 64 MiB.
+    pub io_size: Option<ByteCount>,
+    /// The most subcompactions of a merge in flight, each in a thread, at most 4. 0 leaves it to
+    /// the device: one on a disk ([`Geometry::rotational`](terrace_zone::Geometry::rotational)),
+    /// elsewhere one for each processor. More: a fast medium is kept busy, and processors share
+    /// compression. One: the head seeks only between the inputs of one subcompaction, which makes a
+    /// random load on a modelled disk at least half as fast again; and less memory and free space
+    /// are taken at once. [`Stats::workers`](crate::Stats::workers) has the number. Set it for a
+    /// disk that does not report that it is one; a directory never does. Default: 0. Range: 0 to 4.
     pub workers: usize,
-    /// Whether level 0 is merged down when nothing was written for half a second, where the system
-    /// has levels ([`wait_idle`](crate::Db::wait_idle) does not wait for that half second). Every
-    /// run in level 0 costs reads a look: up to three of them make point reads two to four times as
-    /// dear. The merge writes up to five bytes for each in level 0, and gives way when writers are
-    /// back. Off: for those whose writers pause often and whose medium wears. Default: on.
+    /// Whether level 0 is merged down when nothing was written for half a second, if the system has
+    /// levels ([`wait_idle`](crate::Db::wait_idle) does not wait for that half second). Reads look
+    /// into every run of level 0: up to three of them make point reads two to four times as slow.
+    /// The merge writes up to five bytes for each in level 0, and ends early when writers are back.
+    /// Off: for writers that pause often on a medium that wears. Default: on.
     pub compact_at_rest: bool,
-    /// Bytes of keys and values that compactions go through in a second at most, all of them
-    /// together, before compression: a compaction reads about as many bytes and writes up to as
-    /// many. It leaves the medium to readers, and makes compactions end later, so that more space
-    /// is in use and reads consult more runs meanwhile. The limit does not count while writers are
-    /// held back because compactions are late, or are about to be, and while space is short. So no
-    /// writer waits for it, but a load without a pause finds compactions a little later than
-    /// without a limit. It counts for [`compact`](crate::Db::compact) too. Flushes and the file
-    /// system's reclaim have no limit. Default: 0, no limit.
+    /// The most bytes of keys and values that all compactions together process in a second, before
+    /// compression: a compaction reads about this much and writes at most this much. A limit leaves
+    /// the medium to readers, and makes compactions end later: meanwhile more space is in use, and
+    /// reads consult more runs. The limit does not count while writers are held back because
+    /// compactions are late, or are about to be, and while space is short. So no writer waits for
+    /// it, but under a load without a pause, compactions are a little later than without a limit.
+    /// It counts for [`compact`](crate::Db::compact), too. Flushes and the file system's reclaim
+    /// have no limit. Default: 0, no limit.
     pub compaction_rate: ByteCount,
-    /// Which values compactions keep, by key space: set by
-    /// [`compaction_filter`](Self::compaction_filter). Default: all.
+    /// Filters of values in compactions, by key space: set by
+    /// [`compaction_filter`](Self::compaction_filter). Default: none.
     pub compaction_filters: CompactionFilters,
-    /// How operands are combined with values: set by
-    /// [`merge_operator`](Self::merge_operator()).
-    /// Default: none, and an operand is refused.
+    /// The operator that combines operands with values: set by
+    /// [`merge_operator`](Self::merge_operator()). Default: none, and an operand is refused.
     pub merge_operator: Option<Operator>,
     /// Whether a store with operands of [`Counter`](crate::Counter) or [`Append`](crate::Append) is
-    /// opened with that operator if `merge_operator` is none, as a program does that opens stores
-    /// of others. Default: `false`.
+    /// opened with that operator if `merge_operator` is none: for a program that opens stores of
+    /// others. Default: `false`.
     pub shipped_merge_operators: bool,
-    /// Size of the file system's cache of table blocks, besides `memory`: compactions then read
-    /// blocks that were written a while ago from memory. It pays where the medium is what
-    /// compactions wait for - disks - and covers the levels from the top down, so that the first
-    /// bytes save most; a store that is mostly read is better served by more `memory`. It begins
-    /// empty with each opening, and does nothing over a plain directory, which the operating system
-    /// keeps in memory. Default: 0, nothing. Range: 0 to 16 TiB.
+    /// Size of the file system's cache of table blocks, in addition to `memory`: compactions then
+    /// read blocks from memory that were written a while ago. It pays if compactions wait for the
+    /// medium, as on disks. It covers the levels from the top down, so the first bytes save most. A
+    /// store that is mostly read profits more from `memory`. It begins empty with each opening, and
+    /// has no effect over a plain directory, which the operating system keeps in memory. Default:
+    /// 0, no cache. Range: 0 to 16 TiB.
     pub file_cache: ByteCount,
 }
 
@@ -179,7 +175,7 @@ impl Default for Options {
             filter_bits: None,
             first_keys: None,
             memory: engine.memory,
-            io_size: engine.io_size,
+            io_size: None,
             workers: engine.workers,
             compact_at_rest: true,
             compaction_rate: engine.compaction_rate,
@@ -191,30 +187,29 @@ impl Default for Options {
     }
 }
 
-/// A store has room for so many memtables of the size that fits it: its log, the flushes that are
-/// due and the compactions that follow take a handful of them at once, and a quarter is kept for
+/// Number of memtables of the fitting size for which a store has room. Its log, the flushes that
+/// are due and the compactions after them take a handful of them at once, and a quarter is kept for
 /// them.
 const MEMTABLES_IN_STORE: u64 = 64;
-/// Less memory than this saves nothing worth having.
+/// Least memory of [`Options::fitting`]: less would save almost nothing.
 const MEMORY_MIN: ByteCount = ByteCount::mib(32);
-/// Smaller memtables than this save nothing worth having.
+/// Least memtable of a fitting size: a smaller one would save almost nothing.
 const MEMTABLE_SIZE_MIN: ByteCount = ByteCount::kib(64);
 
 impl Options {
     /// The size of the memtables of a large store.
     pub const MEMTABLE_SIZE: ByteCount = ByteCount::mib(64);
 
-    /// The size of the memtables of a store of `capacity`, where
-    /// [`memtable_size`](Self::memtable_size) leaves it open: a 64th of the store, from 64 KiB to
-    /// 64 MiB.
+    /// Size of the memtables of a store of `capacity`, if [`memtable_size`](Self::memtable_size)
+    /// does not set it: a 64th of the store, from 64 KiB to 64 MiB.
     #[must_use]
     pub fn memtable_size_of(capacity: ByteCount) -> ByteCount {
         let part = ByteCount(capacity.0 / MEMTABLES_IN_STORE);
         part.clamp(MEMTABLE_SIZE_MIN, Self::MEMTABLE_SIZE)
     }
 
-    /// The defaults, with memory cut down to what a store of `capacity` has use for. From 4 GiB on
-    /// they are the defaults.
+    /// The defaults, with less memory for a small store of `capacity`. From 4 GiB on they are the
+    /// defaults.
     #[must_use]
     pub fn fitting(capacity: ByteCount) -> Self {
         let full = Self::default();
@@ -223,8 +218,8 @@ impl Options {
         Self { memory: memory.clamp(MEMORY_MIN, full.memory), ..full }
     }
 
-    /// Checks that a store on this device can be opened with these options and takes writes; before
-    /// the device is formatted, for example. An unset system is not looked at.
+    /// Checks that a store on this device can be opened with these options and takes writes; for
+    /// example before the device is formatted. An unset system is not checked.
     pub fn check_device(&self, device: &dyn Device) -> Result<(), Error> {
         let geometry = device.geometry();
         let zone = ByteCount(geometry.zone_capacity * u64::from(geometry.logical_block));
@@ -243,7 +238,7 @@ impl Options {
     ) -> StoreShape {
         let fitted = || Self::memtable_size_of(capacity);
         let memtable_size = self.memtable_size.unwrap_or_else(fitted);
-        // What is kept has a part in what there is room for, and in nothing that is checked.
+        // The kept space affects only the room of the store, and no check.
         StoreShape { capacity, zone_capacity, guard, kept: ByteCount(0), memtable_size }
     }
 
@@ -254,7 +249,7 @@ impl Options {
         Ok(self.engine(system, store).check()?)
     }
 
-    /// The options that shape tables, as far as they are stated.
+    /// The options that shape tables, as they are stated.
     #[must_use]
     pub fn tables(&self) -> TableOptions {
         let Self { block_size, compression, filter_bits, first_keys, .. } = *self;
@@ -271,8 +266,9 @@ impl Options {
             table_size: system.table_size(store).max(terrace_lsm::limits::TABLE_SIZE.least),
             tables: self.tables(),
             first_keys: system.first_keys,
+            last_block_size: system.last_block_size,
             memory: self.memory,
-            io_size: self.io_size,
+            io_size: self.io_size.unwrap_or_else(|| system.io_size(self.memory)),
             workers: self.workers,
             // The system says how many.
             jobs: 0,
@@ -384,8 +380,8 @@ impl Options {
 
     /// Sets [`io_size`](field@Self::io_size).
     #[must_use]
-    pub fn io_size(mut self, io_size: ByteCount) -> Self {
-        self.io_size = io_size;
+    pub fn io_size(mut self, io_size: impl Into<Option<ByteCount>>) -> Self {
+        self.io_size = io_size.into();
         self
     }
 
@@ -410,24 +406,23 @@ impl Options {
         self
     }
 
-    /// Lets a function say which values of a key space compactions keep: it gets the key and the
-    /// value, and returns whether they are kept. A value that is not kept becomes a delete, and is
-    /// gone for all later reads. The key space need not be there yet; the filter holds for this
-    /// opening alone, and replaces one that was set for the same key space.
+    /// Sets a function that says which values of a key space compactions keep: it gets the key and
+    /// the value, and returns whether they are kept. A value that is not kept becomes a delete, and
+    /// is gone for all later reads. The key space need not exist yet; the filter holds only for
+    /// this opening, and replaces an earlier one for the same key space.
     ///
-    /// - *When it is asked*: a compaction asks about the newest entry of each key in the tables
-    ///   that it merges, if it is a put. Values that no compaction has come to yet can be read.
+    /// - *Calls*: a compaction asks about the newest entry of each key in the tables that it
+    ///   merges, if it is a put. Values that no compaction has reached yet can be read.
     ///   [`Db::compact`](crate::Db::compact) asks about every value in its range that was written
-    ///   before. A flush and an ingest ask nothing, and neither does a compaction that moves or
-    ///   drops a table unread.
-    /// - *Snapshots*: a compaction keeps all values that are older than a snapshot which was there
+    ///   before. A flush and an ingest do not ask, and neither does a compaction that moves or
+    ///   drops a table without reading it.
+    /// - *Snapshots*: a compaction keeps all values that are older than a snapshot that existed
     ///   when it began, and does not ask about them. A later compaction does, once the snapshot has
-    ///   ended. A snapshot that begins during a compaction may see values go when the compaction
-    ///   ends.
-    ///   Scans and cursors that are open see no value go.
-    /// - *What it must not do*: call the store or panic. It is called from several threads at once,
-    ///   in no order, and may be asked about the same entry again. It should give the same answer
-    ///   each time, and be quick.
+    ///   ended. For a snapshot that begins during a compaction, values may disappear when the
+    ///   compaction ends. Open scans and cursors are not affected.
+    /// - *Requirements*: it must not call the store or panic. It is called from several threads at
+    ///   once, in any order, and may be asked about the same entry again. It should give the same
+    ///   answer each time, and be quick.
     ///
     /// [`Stats::values_filtered`](crate::Stats::values_filtered) counts the values that were not
     /// kept.

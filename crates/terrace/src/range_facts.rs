@@ -1,5 +1,5 @@
-//! Facts about a range of keys that [`Db`] tells with little or no reading: whether anything is in
-//! it, and about how large it is. [`KeySpace`](crate::KeySpace) has the same.
+//! Facts about a range of keys that [`Db`] has with little or no reading: whether it is empty, and
+//! its approximate size. [`KeySpace`](crate::KeySpace) has the same.
 //!
 //! Any thread may call. A call may wait for the device, and for no other client.
 
@@ -9,8 +9,8 @@ use terrace_lsm::Bounds;
 use crate::{Db, Error};
 
 impl Db {
-    /// Whether nothing is in the range, such as the keys of a prefix. Memory and the key ranges of
-    /// tables are asked first; a scan reads only where they cannot tell.
+    /// Whether the range is empty, for example the keys of a prefix. Memory and the key ranges of
+    /// tables are searched first; a scan reads only if they cannot tell.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -27,10 +27,10 @@ impl Db {
         self.default.is_empty(bounds)
     }
 
-    /// About the bytes that tables hold for the range, as they are stored: compressed, with
-    /// overwritten and deleted entries until they are merged away. Of each table, the blocks at
-    /// both ends of the range count as a whole. Entries that are only in memory and log do not
-    /// count. No data is read.
+    /// Approximate bytes of tables in the range, as stored: compressed, with overwritten and
+    /// deleted entries until a merge drops them. Of each table, the blocks at both ends of the
+    /// range count as a whole. Entries that are only in memory and log do not count. No data is
+    /// read.
     ///
     /// ```
     /// # use std::sync::Arc;

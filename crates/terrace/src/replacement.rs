@@ -1,17 +1,16 @@
-//! [`Replacement`]: files that take the place of all files of a file system at once, as a restore
-//! of a backup wants it.
+//! [`Replacement`]: replaces all files of a file system at once, for example to restore a backup.
 //!
-//! 1. Each new file is written and published under a name that no user gives: its number behind
+//! 1. Each new file is written and published under a name that no user gives: its number after
 //!    [`STAGED`].
-//! 2. [`commit`](Replacement::commit) takes the names of all old files away and gives the new ones
+//! 2. [`commit`](Replacement::commit) removes the names of all old files and gives the new ones
 //!    theirs, by one transaction.
 //!
 //! A power cut leaves the old files before that transaction, and the new ones after it. Before it,
-//! staged files may be left, too; the next replacement removes them. So does the drop of one that
-//! was not committed. Until the commit there must be space for old and new files together.
+//! staged files may remain, too; the drop of the replacement removes them, or the next replacement.
+//! Until the commit there must be space for old and new files together.
 //!
-//! Nobody else may change the file system meanwhile: take the
-//! [claim](NamedFiles::claim) before.
+//! No other program may change the file system meanwhile: take the [claim](NamedFiles::claim)
+//! before.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, FileWriter, StoreError, Transaction};
@@ -30,20 +29,19 @@ pub struct Replacement<'a> {
 }
 
 impl<'a> Replacement<'a> {
-    /// Begins, and removes what an earlier one has left.
+    /// Begins a replacement, and removes the staged files of an earlier one.
     pub fn begin(files: &'a NamedFiles) -> Result<Self, StoreError> {
         remove_staged(files)?;
         Ok(Self { files, names: Vec::new(), committed: false })
     }
 
-    /// Whether a name is that of a staged file: of one that is not in its place yet, or was left by
-    /// a replacement that ended early.
+    /// Whether a name is that of a staged file, of this replacement or of one that ended early.
     #[must_use]
     pub fn is_staged(name: &str) -> bool {
         name.starts_with(STAGED)
     }
 
-    /// Names of files that the commit takes away, in their order.
+    /// Names of files that the commit removes, in order.
     #[must_use]
     pub fn replaced(&self) -> Vec<String> {
         let all = self.files.list("").into_iter();
@@ -51,8 +49,8 @@ impl<'a> Replacement<'a> {
     }
 
     /// Adds a file of these names. `fill` writes its bytes; if it fails, the file is not added.
-    /// With `sealed` the file takes no more bytes afterwards; a [table](FileKind::Table) never
-    /// does. Returns its id, by which it can be read.
+    /// With `sealed` the file takes no more bytes; a [table](FileKind::Table) never does. Returns
+    /// its id, for reads.
     pub fn add<E: From<StoreError>>(
         &mut self,
         names: &[String],
@@ -73,8 +71,8 @@ impl<'a> Replacement<'a> {
         Ok(writer.id())
     }
 
-    /// Puts the new files in the place of the old ones. An error, with nothing changed, if two of
-    /// them have the same name.
+    /// Replaces the old files by the new ones. An error, without a change, if two new files have
+    /// the same name.
     pub fn commit(mut self) -> Result<(), StoreError> {
         let mut transaction = Transaction::new();
         let id_of = |name: &str| self.files.store().lookup(name);
@@ -83,7 +81,7 @@ impl<'a> Replacement<'a> {
         }
         for (number, names) in self.names.iter().enumerate() {
             let staged = staged(number);
-            // A rename would take a name away from another new file.
+            // A rename would remove a name from another new file.
             for (id, name) in names.iter().filter_map(|name| Some((id_of(&staged)?, name))) {
                 transaction.link(name, id);
             }
@@ -98,7 +96,7 @@ impl<'a> Replacement<'a> {
 impl Drop for Replacement<'_> {
     fn drop(&mut self) {
         if !self.committed {
-            // The next one removes what is left.
+            // The next replacement removes remaining files.
             let _ = remove_staged(self.files);
         }
     }

@@ -1,53 +1,53 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! A scan shows what was there when it began, or at the moment of its snapshot. It ends after the
-//! first error, such as a damaged block or the closing of the store. While it lives it keeps space
-//! from coming free. One thread at a time uses it; a step may wait for the device.
+//! A scan shows the entries at its begin, or at the moment of its snapshot. It ends after the first
+//! error, such as a damaged block or the closing of the store. While it lives it keeps space from
+//! being freed. One thread at a time uses it; a step may wait for the device.
 
 use bytes::Bytes;
 
 use crate::Error;
 
 /// The entries of a range in order, as they were when it began. Ends after the first error, of the
-/// kind [`Closed`](crate::ErrorKind::Closed) once the store is closed. It pins what it may read:
-/// kept for long, it keeps space from being freed.
+/// kind [`Closed`](crate::ErrorKind::Closed) once the store is closed. It pins the files that it
+/// may read: kept for long, it keeps space from being freed.
 ///
 /// Either an iterator of keys and values from both ends, so that `scan.rev()` goes backward; or,
 /// without an allocation per entry, [`advance`](Self::advance) and
 /// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). A
 /// [`Cursor`](crate::Cursor) turns and seeks.
 ///
-/// In between an iterator holds no value of 128 KiB or more, where scans hold more than their share
-/// of memory together; one that advances holds the entry that it stands on.
+/// If scans together hold more than their share of memory, an iterator holds no value of 128 KiB or
+/// more between two steps. A scan that advances holds its current entry.
 #[derive(Debug)]
 pub struct Scan(pub(crate) terrace_lsm::Scan);
 
 impl Scan {
-    /// Goes on from the front to the next key; `false` at the end.
+    /// Moves the front to the next key; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, Error> {
         Ok(self.0.advance()?)
     }
 
-    /// Goes on from the back to the key before; `false` at the end.
+    /// Moves the back to the key before; `false` at the end.
     pub fn advance_back(&mut self) -> Result<bool, Error> {
         Ok(self.0.advance_back()?)
     }
 
-    /// The key of the entry that it went to last, as an iterator or otherwise.
+    /// The key of the last entry, as an iterator or otherwise.
     ///
     /// # Panics
-    /// Before the first entry, and when there was none any more.
+    /// Before the first entry, and after the end.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.0.key()
     }
 
-    /// The value of the entry that it went to last; shares the memory of the block that it lies in.
+    /// The value of the last entry; shares the memory of the value's block.
     ///
     /// # Panics
-    /// When the last call to move it was not an [`advance`](Self::advance) or
-    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has handed the
-    /// value out.
+    /// Unless the last move was an [`advance`](Self::advance) or
+    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has returned
+    /// the value.
     #[must_use]
     pub fn value(&self) -> Bytes {
         self.0.value()

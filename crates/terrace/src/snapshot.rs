@@ -1,7 +1,7 @@
 //! [`Snapshot`]: a view of the store at one moment.
 //!
 //! - It sees the writes that were visible when it was made. While it lives, compactions keep the
-//!   entries that it sees, so their space does not come free.
+//!   entries that it sees, so their space is not freed.
 //! - A key space that is dropped meanwhile is gone for the snapshot as well. Once the store is
 //!   closed, reads of the snapshot return errors.
 //!
@@ -13,10 +13,10 @@ use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};
 use crate::identity::Identity;
 use crate::{Cursor, Error, KeySpace, Scan};
 
-/// A view of the store at one moment, for as long as it lives. It keeps overwritten and deleted
-/// entries that it sees from being dropped, and nothing else.
+/// A view of the store at one moment. It keeps overwritten and deleted entries that it sees from
+/// being dropped, and holds no files.
 ///
-/// Its own methods mean the default key space; [`key_space`](Self::key_space) has them for any
+/// Its own methods are for the default key space; [`key_space`](Self::key_space) has them for any
 /// other.
 ///
 /// ```
@@ -46,7 +46,7 @@ impl Snapshot {
         Ok(SnapshotKeySpace { snapshot: self, space })
     }
 
-    /// The same moment, read with these options by the snapshot that is returned.
+    /// The same moment: the returned snapshot reads with these options.
     #[must_use]
     pub fn with_read_options(&self, options: ReadOptions) -> Self {
         Self { reads: options, ..self.clone() }
@@ -73,7 +73,7 @@ impl Snapshot {
         Ok(Scan(self.inner.scan(KeySpaceId::DEFAULT, &bounds.into())?))
     }
 
-    /// Walks what was in the range, in both directions.
+    /// A cursor over the entries of the range at that moment, in both directions.
     pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
         Ok(Cursor(self.inner.cursor(KeySpaceId::DEFAULT, &bounds.into())?))
     }
@@ -87,21 +87,21 @@ pub struct SnapshotKeySpace<'a> {
 }
 
 impl SnapshotKeySpace<'_> {
-    /// As [`Snapshot::get`].
+    /// See [`Snapshot::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         let Snapshot { inner, reads, .. } = self.snapshot;
         let found = inner.get_with(self.space.id(), key, *reads);
         found.map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Snapshot::contains`].
+    /// See [`Snapshot::contains`].
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
         let Snapshot { inner, reads, .. } = self.snapshot;
         let found = inner.contains(self.space.id(), key, *reads);
         found.map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Snapshot::multi_get`].
+    /// See [`Snapshot::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Bytes>>, Error> {
         let Snapshot { inner, reads, .. } = self.snapshot;
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
@@ -109,13 +109,13 @@ impl SnapshotKeySpace<'_> {
         found.map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Snapshot::scan`].
+    /// See [`Snapshot::scan`].
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         let scan = self.snapshot.inner.scan(self.space.id(), &bounds.into());
         scan.map(Scan).map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Snapshot::cursor`].
+    /// See [`Snapshot::cursor`].
     pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
         let cursor = self.snapshot.inner.cursor(self.space.id(), &bounds.into());
         cursor.map(Cursor).map_err(|error| self.space.explain(error))

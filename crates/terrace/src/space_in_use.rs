@@ -1,11 +1,11 @@
-//! [`SpaceInUse`]: how much of the space of a store on drives is in use at a moment, and how much
-//! of that is valid. *Space efficiency* is the latter over the former.
+//! [`SpaceInUse`]: the space in use of a store on drives at a moment, and the valid part of it.
+//! *Space efficiency* is the valid share.
 //!
 //! *Valid* bytes are those of tables that the tree refers to. The space in use is:
 //!
 //! - With zones, the capacity of the zones in which files have live or pinned bytes. Zones of
 //!   journal and superblock are not counted.
-//! - Without zones, what is not free, plus *fragments*, as [`FreeSpace`] has them: free runs that
+//! - Without zones, all space that is not free, plus *fragments* ([`FreeSpace`]): free runs that
 //!   are too short to be useful.
 //!
 //! The files' live and pinned bytes on an offload device are added to the space in use.
@@ -20,7 +20,7 @@ use terrace_lsm::Stats;
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpaceInUse {
-    /// All that the store's files could occupy.
+    /// The most bytes of the store's files.
     pub capacity: ByteCount,
     /// Zones in use.
     pub zones: u64,
@@ -30,16 +30,16 @@ pub struct SpaceInUse {
     pub valid: ByteCount,
     /// Bytes of fragments, on a device without zones.
     pub fragments: ByteCount,
-    /// A free run that is shorter is a fragment.
+    /// Length below which a free run is a fragment.
     pub fragment_below: ByteCount,
-    /// Where the free run begins that reaches to the end of such a device; the end if it is in use.
+    /// Start of the free run at the end of such a device; the end of the device if it is in use.
     pub span: ByteCount,
     /// Live bytes on an offload device.
     pub offloaded: ByteCount,
 }
 
 impl SpaceInUse {
-    /// Of the store on this file system, with these statistics. Walks all zones and all files.
+    /// For the store on this file system, with these statistics. Walks all zones and all files.
     pub fn of(fs: &Fs, stats: &Stats) -> Result<Self, StoreError> {
         let mut found = Self {
             capacity: stats.space.capacity,
@@ -64,7 +64,8 @@ impl SpaceInUse {
         Ok(found)
     }
 
-    /// Of a device without zones, which ends at `end`. If it is full, it has no free run.
+    /// Counts the runs of a device without zones, which ends at `end`. A full device has no free
+    /// run.
     fn count_runs(&mut self, free: &[Range<u64>], tables: u64, end: ByteCount) {
         let space = FreeSpace::of(free, tables, self.valid.0);
         self.fragment_below = space.fragment_below;

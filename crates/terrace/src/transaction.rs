@@ -1,15 +1,14 @@
 //! [`Transaction`]: several reads and writes that take effect as if they were done at once, and
 //! [`TransactionScan`].
 //!
-//! - All reads are of the moment at which it began, with its own writes. The commit succeeds if
-//!   nothing that was read has been written since: no key, also one that was not there, and no
-//!   range, as far as it was scanned. Otherwise it fails with
-//!   [`ErrorKind::Conflict`](crate::ErrorKind::Conflict), and nothing is written.
-//!   That a value which was read has expired counts as a write.
+//! - All reads are at the moment at which it began, with its own writes. The commit succeeds if no
+//!   key that was read has been written since, even if it had no value, and no key of the scanned
+//!   part of a range. Otherwise it fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict),
+//!   and nothing is written. The expiry of a value that was read counts as a write.
 //! - So committed transactions, batches and conditional writes are serializable.
-//! - It takes no locks, and holds no other client up. While it is open, its snapshot keeps what it
-//!   sees from coming free.
-//! - Reads and writes of open transactions together may take an eighth of the memory budget.
+//! - It takes no locks, and delays no other client. While it is open, its snapshot keeps the space
+//!   of old entries from being freed.
+//! - The memory of open transactions together is at most an eighth of the memory budget.
 //!
 //! Any thread may use a transaction; one thread at a time uses a scan.
 
@@ -20,9 +19,9 @@ use crate::identity::Identity;
 use crate::{Error, KeySpace, Snapshot};
 
 /// Several reads and writes that take effect as if they were done at once, by
-/// [`commit`](Self::commit). Dropped before, it has written nothing.
+/// [`commit`](Self::commit). If it is dropped before, it has written nothing.
 ///
-/// Its own methods mean the default key space; [`key_space`](Self::key_space) has them for any
+/// Its own methods are for the default key space; [`key_space`](Self::key_space) has them for any
 /// other. [`Db::transact`](crate::Db::transact) repeats one that conflicts.
 ///
 /// ```
@@ -37,7 +36,7 @@ use crate::{Error, KeySpace, Snapshot};
 ///     transaction.key_space(&rooms)?.put(b"7", b"ada")?;
 ///     transaction.key_space(&guests)?.put(b"ada", b"7")?;
 /// }
-/// // Another client is quicker.
+/// // Another client is first.
 /// rooms.put(b"7", b"grace")?;
 /// let error = transaction.commit().unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -54,14 +53,14 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// The transaction as it reads and writes a key space.
+    /// The transaction for reads and writes of a key space.
     pub fn key_space<'a>(&'a self, space: &'a KeySpace) -> Result<TransactionKeySpace<'a>, Error> {
         self.of.check(space)?;
         Ok(TransactionKeySpace { transaction: self, space })
     }
 
-    /// The moment that it reads. What is read from the snapshot is not remembered: that it is
-    /// written meanwhile is no conflict.
+    /// Snapshot of the transaction. Reads of the snapshot are not remembered: a later write of such
+    /// a key is no conflict.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { inner: self.inner.snapshot().clone(), of: self.of, reads: self.reads }
@@ -78,8 +77,8 @@ impl Transaction {
     }
 
     /// The keys and values in the range, in order, from both ends, with the transaction's own
-    /// writes, also with those that come before the scan has passed their keys. The part of the
-    /// range that it has passed counts as read, and while it is open, all of the range.
+    /// writes, even later ones if the scan has not passed their keys. The part of the range that
+    /// the scan has passed counts as read; while it is open, all of the range does.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<TransactionScan, Error> {
         Ok(TransactionScan(self.inner.scan(KeySpaceId::DEFAULT, &bounds.into())?))
     }
@@ -89,21 +88,20 @@ impl Transaction {
         Ok(self.inner.put(KeySpaceId::DEFAULT, key, value)?)
     }
 
-    /// Removes what is under `key` when the transaction is committed. The key does not count as
-    /// read.
+    /// Removes `key` when the transaction is committed. The key does not count as read.
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
         Ok(self.inner.delete(KeySpaceId::DEFAULT, key)?)
     }
 
-    /// Removes everything in the range when the transaction is committed. The range does not count
-    /// as read.
+    /// Removes all keys of the range when the transaction is committed. The range does not count as
+    /// read.
     pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         Ok(self.inner.delete_range(KeySpaceId::DEFAULT, &bounds.into())?)
     }
 
-    /// Applies all writes as a batch, if nothing that was read has been written since; otherwise
-    /// fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) and applies nothing. One that
-    /// has written nothing always succeeds.
+    /// Applies all writes as a batch, if no key that was read has been written since; otherwise
+    /// fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) and applies nothing. A
+    /// transaction without writes always succeeds.
     pub fn commit(self) -> Result<(), Error> {
         let durability = self.durability;
         self.commit_with(durability)
@@ -115,7 +113,7 @@ impl Transaction {
     }
 }
 
-/// A [`Transaction`] as it reads and writes one key space, from [`Transaction::key_space`].
+/// A [`Transaction`] for reads and writes of one key space, from [`Transaction::key_space`].
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionKeySpace<'a> {
     pub(crate) transaction: &'a Transaction,
@@ -123,35 +121,35 @@ pub struct TransactionKeySpace<'a> {
 }
 
 impl TransactionKeySpace<'_> {
-    /// As [`Transaction::get`].
+    /// See [`Transaction::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         let Transaction { inner, reads, .. } = self.transaction;
         inner.get(self.space.id(), key, *reads).map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Transaction::contains`].
+    /// See [`Transaction::contains`].
     pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
         let Transaction { inner, reads, .. } = self.transaction;
         inner.contains(self.space.id(), key, *reads).map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Transaction::scan`].
+    /// See [`Transaction::scan`].
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<TransactionScan, Error> {
         let scan = self.transaction.inner.scan(self.space.id(), &bounds.into());
         scan.map(TransactionScan).map_err(|error| self.space.explain(error))
     }
 
-    /// As [`Transaction::put`].
+    /// See [`Transaction::put`].
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         Ok(self.transaction.inner.put(self.space.id(), key, value)?)
     }
 
-    /// As [`Transaction::delete`].
+    /// See [`Transaction::delete`].
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
         Ok(self.transaction.inner.delete(self.space.id(), key)?)
     }
 
-    /// As [`Transaction::delete_range`].
+    /// See [`Transaction::delete_range`].
     pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         Ok(self.transaction.inner.delete_range(self.space.id(), &bounds.into())?)
     }

@@ -53,8 +53,8 @@ pub struct Geometry {
     pub max_active: Option<u32>,
     /// The most logical blocks a zone append may carry; `None` if the device has no append.
     pub max_append: Option<u32>,
-    /// Whether the medium turns under a head, so that streams beside each other are seeks, as Linux
-    /// has it in `queue/rotational`. A device whose rotation is unknown counts as not rotational.
+    /// Whether the medium turns under a head, so that several streams at once cost seeks; in Linux,
+    /// `queue/rotational`. A device whose rotation is unknown counts as not rotational.
     pub rotational: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct GeometryError {
     pub got: String,
 }
 
-/// How many zones a small drive is given.
+/// Number of zones of a small drive.
 const ZONES_USUAL: u64 = 256;
 /// The smallest size of these zones.
 const ZONE_SIZE_USUAL_MIN: ByteCount = ByteCount::kib(64);
@@ -85,11 +85,11 @@ impl Geometry {
     /// zones are kept in memory, [`ZONE_MEMORY`](Self::ZONE_MEMORY) for each, so 1 GiB at most.
     pub const ZONES_MAX: u32 = 4 << 20;
 
-    /// The size of a zone of a large drive where none is asked for.
+    /// Zone size of a large drive, if the caller names none.
     pub const ZONE_SIZE_USUAL: ByteCount = ByteCount::mib(16);
 
-    /// Largest memory that emulator and file system together hold for each zone. It bounds by how
-    /// much the process grows when it opens a store of a million zones and reports on all of them.
+    /// Largest memory that emulator and file system together hold for each zone. It bounds the
+    /// growth of the process when it opens a store of a million zones and reports on all of them.
     pub const ZONE_MEMORY: ByteCount = ByteCount(256);
 
     /// Largest memory that the tables of all zones take while a store on the device is open.
@@ -117,9 +117,10 @@ impl Geometry {
         Self { layout: Layout::Tracks(tracks), rotational: true, ..self }
     }
 
-    /// The zone size that is usual where none is asked for: a 256th of the drive, as a power of
-    /// two, from 64 KiB to 16 MiB. A store keeps a fixed number of zones for itself, so a small
-    /// drive needs small ones; that of a drive of 4 GiB is what larger ones have as well.
+    /// Zone size of a drive of this size, if the caller names none: a 256th of the drive, rounded
+    /// down to a power of two, from 64 KiB to 16 MiB. A store keeps a fixed number of zones for
+    /// itself, so a small drive needs small zones. All drives of 4 GiB or more have zones of 16
+    /// MiB.
     #[must_use]
     pub fn usual_zone_size(size: ByteCount) -> ByteCount {
         let part = (size.0 / ZONES_USUAL).max(1);
@@ -156,8 +157,8 @@ impl Geometry {
         }
     }
 
-    /// The longest stretch of bytes behind a write that the write may destroy, for which a writer
-    /// leaves a guard: the rest of its last track, and the tracks that overlap. 0 without tracks.
+    /// The most bytes after a write that the write may destroy: the rest of its last track, and the
+    /// tracks that it overlaps. A writer leaves a guard of this size. 0 without tracks.
     #[must_use]
     pub fn guard_max(&self) -> ByteCount {
         let Some(Tracks { blocks, overlap }) = self.layout.tracks() else { return ByteCount(0) };
@@ -307,7 +308,7 @@ impl Geometry {
         }
     }
 
-    /// The zone a block lies in, or `None` beyond the end of the device.
+    /// The zone of a block; `None` beyond the end of the device.
     #[must_use]
     pub fn zone_of(&self, lba: Lba) -> Option<ZoneId> {
         let zone = ZoneId(u32::try_from(lba.0 / self.zone_size).ok()?);

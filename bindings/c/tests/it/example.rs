@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Libraries that Rust's standard library needs where it is linked statically.
+/// Libraries that Rust's standard library needs if it is linked statically.
 const OF_RUST: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lgcc_s"];
 
-/// The directory into which cargo has put the libraries, beside this test.
+/// The directory of cargo's libraries, which is also that of this test.
 fn libraries() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().to_owned()
 }
@@ -49,6 +49,8 @@ fn examples(link: impl Fn(&mut Command, &Path)) {
     assert!(said.contains("apple is red\n"), "{said}");
     let said = example("bank", &link);
     assert!(said.contains("800 transfers, "), "{said}");
+    let said = example("callbacks", &link);
+    assert!(said.contains("flush of "), "{said}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The header that is kept in the project is the one that cbindgen makes of the sources.
-//! `TERRACE_REGENERATE=1 cargo test -p terrace-c` writes it anew.
+//! `TERRACE_REGENERATE=1 cargo test -p terrace-c` writes it again.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! The C API from outside: the header is that of the sources, and a program in C does with it what
-//! the guide says.
+//! The C API from outside: the header is that of the sources, and C programs that follow the guide
+//! work.
 
 mod example;
 mod header;

@@ -15,7 +15,7 @@
 
 namespace terrace {
 
-// Mounts what the URI names, or shares the mount of it within this process, and makes an Env. The
+// Mounts the drive of the URI, or shares its mount within this process, and makes an Env. The
 // caller deletes it after the last database that uses it; `*env` is null if that fails.
 __attribute__((visibility("default"))) leveldb::Status new_leveldb_env(const std::string& uri,
                                                                        leveldb::Env** env);

@@ -12,6 +12,7 @@ object with a buffer of bytes.
 """
 
 from ._terrace import (
+    ArrowScan,
     ClosedError,
     ConflictError,
     CorruptionError,
@@ -28,11 +29,13 @@ from ._terrace import (
     WriteBatch,
     __version__,
     create_image,
+    number,
     open,
 )
 from ._transact import transact
 
 __all__ = [
+    "ArrowScan",
     "ClosedError",
     "ConflictError",
     "CorruptionError",
@@ -49,6 +52,7 @@ __all__ = [
     "WriteBatch",
     "__version__",
     "create_image",
+    "number",
     "open",
     "transact",
 ]

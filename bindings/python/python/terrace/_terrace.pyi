@@ -2,11 +2,13 @@ from typing_extensions import Buffer
 from datetime import timedelta
 from os import PathLike
 from types import TracebackType
-from typing import Any, Optional, TypeVar, overload
+from typing import Any, Callable, Mapping, Optional, Protocol, TypeVar, overload
 
 D = TypeVar("D")
 # Seconds, or a span of time.
 Ttl = float | timedelta
+# Whether a key and its value are kept.
+Filter = Callable[[bytes, bytes], bool]
 
 __version__: str
 
@@ -33,10 +35,24 @@ def open(
     block_size: Optional[int] = None,
     compression: Optional[str] = None,
     filter_bits: Optional[int] = None,
+    first_keys: Optional[bool] = None,
+    compaction_rate: Optional[int] = None,
+    compaction_filter: Optional[Filter | Mapping[str, Filter]] = None,
+    counters: bool = False,
+    append: Optional[Buffer] = None,
 ) -> Db: ...
 def create_image(
     path: str | PathLike[str], size: int, *, zone_size: int = ...
 ) -> None: ...
+
+def number(value: Optional[Buffer]) -> int: ...
+
+class ArrowStream(Protocol):
+    def __arrow_c_stream__(self) -> object: ...
+
+class ArrowScan:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
 
 class KeySpace:
     @property
@@ -50,6 +66,8 @@ class KeySpace:
     def put(
         self, key: Buffer, value: Buffer, *, sync: bool = False, ttl: Optional[Ttl] = None
     ) -> None: ...
+    def merge(self, key: Buffer, operand: Buffer, *, sync: bool = False) -> None: ...
+    def add(self, key: Buffer, amount: int = 1, *, sync: bool = False) -> None: ...
     def delete(self, key: Buffer, *, sync: bool = False) -> None: ...
     def delete_range(
         self,
@@ -80,6 +98,23 @@ class KeySpace:
         include_key: bool = True,
         include_value: bool = True,
     ) -> Iterator: ...
+    def scan_arrow(
+        self,
+        start: Optional[Buffer] = None,
+        stop: Optional[Buffer] = None,
+        *,
+        prefix: Optional[Buffer] = None,
+        reverse: bool = False,
+        batch: int = 65536,
+    ) -> ArrowScan: ...
+    def put_arrow(
+        self,
+        source: ArrowStream,
+        *,
+        key: str = "key",
+        value: str = "value",
+        sync: bool = False,
+    ) -> int: ...
     def write_batch(self, *, transaction: bool = False, sync: bool = False) -> WriteBatch: ...
     def compact_range(
         self, *, start: Optional[Buffer] = None, stop: Optional[Buffer] = None
@@ -104,6 +139,7 @@ class Db(KeySpace):
     def flush(self) -> None: ...
     def wait_idle(self) -> None: ...
     def checkpoint(self, directory: str | PathLike[str]) -> None: ...
+    def backup(self, directory: str | PathLike[str]) -> None: ...
     def verify(self) -> int: ...
     def stats(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
@@ -123,6 +159,12 @@ class WriteBatch:
         *,
         key_space: Optional[KeySpace] = None,
         ttl: Optional[Ttl] = None,
+    ) -> None: ...
+    def merge(
+        self, key: Buffer, operand: Buffer, *, key_space: Optional[KeySpace] = None
+    ) -> None: ...
+    def add(
+        self, key: Buffer, amount: int = 1, *, key_space: Optional[KeySpace] = None
     ) -> None: ...
     def delete(self, key: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
     def delete_range(
@@ -211,6 +253,12 @@ class Transaction:
         *,
         key_space: Optional[KeySpace] = None,
         ttl: Optional[Ttl] = None,
+    ) -> None: ...
+    def merge(
+        self, key: Buffer, operand: Buffer, *, key_space: Optional[KeySpace] = None
+    ) -> None: ...
+    def add(
+        self, key: Buffer, amount: int = 1, *, key_space: Optional[KeySpace] = None
     ) -> None: ...
     def delete(self, key: Buffer, *, key_space: Optional[KeySpace] = None) -> None: ...
     def delete_range(

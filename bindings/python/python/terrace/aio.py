@@ -46,6 +46,12 @@ class AsyncDb:
     async def put(self, key: Any, value: Any, *, sync: bool = False, ttl: Any = None) -> None:
         await _run(self.db.put, key, value, sync=sync, ttl=ttl)
 
+    async def merge(self, key: Any, operand: Any, *, sync: bool = False) -> None:
+        await _run(self.db.merge, key, operand, sync=sync)
+
+    async def add(self, key: Any, amount: int = 1, *, sync: bool = False) -> None:
+        await _run(self.db.add, key, amount, sync=sync)
+
     async def delete(self, key: Any, *, sync: bool = False) -> None:
         await _run(self.db.delete, key, sync=sync)
 

@@ -6,6 +6,8 @@
 //!   `/`, else a drive of the source's shape. A copy of a directory to a name that ends with `.img`
 //!   is refused, because a directory has no shape for a drive. The drive of `--to-log` must exist,
 //!   and is refused if it holds a store. With a directory as target, `--to-log` is refused.
+//! - With `--incremental` the copy is a backup: the target may also be an earlier backup of the
+//!   same store, and gets only the tables that it lacks. Any other store is refused.
 //! - A drive is formatted if it holds no store and, if it is zoned, its sequential zones are empty
 //!   or have failed. Another drive is mounted as it is, and the copy fails if that is impossible or
 //!   the store on it is not empty.
@@ -17,8 +19,8 @@
 //!   command that makes an image there removes such a directory of a killed one.
 //! - If the copy fails, nothing is left that would pass for it: an image that was made for it is
 //!   removed, a drive that was formatted for it is made blank again, and a directory that was empty
-//!   is emptied. An empty store that was there stays one, and so does an unfinished copy. The error
-//!   says which of these it was.
+//!   is emptied. An empty store that was there stays one, and so does an unfinished copy or an
+//!   earlier backup. The error says which of these it was.
 
 use std::fs::File;
 use std::io;
@@ -29,10 +31,10 @@ use std::sync::Arc;
 use serde_json::json;
 use terrace::device::{Device, Emulator};
 use terrace::fs::{Access, DirStore, FormatOptions, Fs, MountOptions};
-use terrace::{Checkpointed, Devices, ErrorKind, Store};
+use terrace::{ByteCount, Checkpointed, Devices, ErrorKind, Store, TableComparison};
 use terrace_env::{ZoneId, runner};
 use terrace_fs::{holds_store, holds_unfinished_format};
-use terrace_lsm::{is_unfinished_copy, mark_of_unfinished_copy};
+use terrace_lsm::{backup_of, is_unfinished_copy, mark_of_unfinished_copy};
 
 use super::format::is_untouched;
 use super::source::Source;
@@ -54,7 +56,8 @@ Examples:
   terrace checkpoint drive.img backup.img
   terrace checkpoint drive.img backup/
   terrace device create fast2.img --kind plain --size 1GiB
-  terrace checkpoint drive.img backup2.img --to-log fast2.img")]
+  terrace checkpoint drive.img backup2.img --to-log fast2.img
+  terrace checkpoint drive.img daily/ --incremental")]
 pub(crate) struct Checkpoint {
     #[command(flatten)]
     target: Target,
@@ -66,6 +69,14 @@ pub(crate) struct Checkpoint {
     /// An empty plain drive for the copy's journal and logs
     #[arg(long, value_name = "IMAGE")]
     to_log: Option<PathBuf>,
+    /// Make a backup, which the same command brings up to date: it then copies only tables that the
+    /// backup lacks, and replaces the earlier backup at the end. TARGET may be a backup of this
+    /// store, if it was not opened for writing since
+    #[arg(long)]
+    incremental: bool,
+    /// Compare whole tables of source and backup before they are kept
+    #[arg(long, requires = "incremental")]
+    verify: bool,
 }
 
 /// Target of a copy.
@@ -103,15 +114,24 @@ impl Checkpoint {
             }),
             Medium::Directory => self.copy_to_directory(db),
         };
-        let Checkpointed { tables, logs, bytes, sequence } = copied?;
+        let Checkpointed { tables, logs, bytes, kept_tables, kept_bytes, sequence } = copied?;
         let kind = if medium == Medium::Directory { "directory" } else { "image" };
         let json = json!({
-            "tables": tables, "logs": logs, "bytes": bytes, "sequence": sequence, "target": kind,
+            "tables": tables, "logs": logs, "bytes": bytes, "kept_tables": kept_tables,
+            "kept_bytes": kept_bytes, "sequence": sequence, "target": kind,
         });
         output.result(&json, |out| {
-            let to = shown(&self.to);
-            let (tables, logs) = (counted(tables, "table", "tables"), counted(logs, "log", "logs"));
-            writeln!(out, "copied {tables} and {logs}, {bytes} in all, to the {kind} {to}")
+            let (to, new) = (shown(&self.to), ByteCount(bytes.0 - kept_bytes.0));
+            let copied = counted(tables - kept_tables, "table", "tables");
+            let logs = counted(logs, "log", "logs");
+            write!(out, "copied {copied} and {logs}, {new} in all, to the {kind} {to}")?;
+            match kept_tables {
+                0 => writeln!(out),
+                kept => {
+                    let kept = counted(kept, "table", "tables");
+                    writeln!(out, "; kept {kept} of the earlier backup, {kept_bytes}")
+                }
+            }
         })
     }
 
@@ -189,10 +209,11 @@ impl Checkpoint {
     ) -> Result<Checkpointed, Failure> {
         let devices = self.devices(Arc::clone(&drive))?;
         let is_ours = is_made || self.make_store(&drive, &devices)?;
-        let mut is_unfinished = false;
+        let (mut is_unfinished, mut is_backup) = (false, false);
         let copied = self.mount(devices.clone()).and_then(|fs| {
-            let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
+            let copied = self.copy(db, Arc::clone(&fs) as Arc<dyn Store>);
             is_unfinished = is_unfinished_copy(&*fs);
+            is_backup = self.incremental && backup_of(&*fs).is_some();
             fs.unmount();
             copied.map_err(|error| self.failure(&error))
         });
@@ -202,6 +223,7 @@ impl Checkpoint {
                 None if is_unfinished => "; the drive holds an unfinished copy: repeat the \
                      checkpoint, or format the drive anew with --force"
                     .to_owned(),
+                None if is_backup => "; the drive still holds a backup".to_owned(),
                 None => "; nothing was copied, the drive is as it was".to_owned(),
                 Some(Ok(())) if is_made => "; nothing was copied".to_owned(),
                 Some(Ok(())) => "; nothing was copied, the drive is blank again".to_owned(),
@@ -220,7 +242,7 @@ impl Checkpoint {
         let opened = opened.map_err(terrace::Error::from);
         // Another process may have just begun to make a store of it.
         let is_ours = !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::InUse);
-        opened.and_then(|store| copy(db, store)).map_err(|error| {
+        opened.and_then(|store| self.copy(db, store)).map_err(|error| {
             let mut failure = self.failure(&error);
             if was_blank && is_ours {
                 failure.message += &match empty_directory(&self.to) {
@@ -241,23 +263,45 @@ impl Checkpoint {
         let to = self.to.display();
         if !error.is_space() {
             let from = self.target.path().display();
-            return Failure::from(error.clone()).while_doing(format!("copying {from} to {to}"));
+            let failure = Failure::from(error.clone());
+            let mut failure = failure.while_doing(format!("copying {from} to {to}"));
+            if error.kind() == ErrorKind::TargetNotEmpty && !self.incremental {
+                failure.message += "; a backup is brought up to date by --incremental";
+            }
+            return failure;
         }
+        let (of, earlier) = match self.incremental {
+            true => ("new tables and logs", " next to those of an earlier backup"),
+            false => ("tables and logs", ""),
+        };
         let message = format!(
-            "{to}: expected room for a copy of the store's tables and logs, found too little; name \
-             a larger target"
+            "{to}: expected room for a copy of the store's {of}{earlier}, found too little; name a \
+             larger target"
         );
         Failure::new(Kind::NoSpace, message)
     }
 
+    /// Copies the store, with a bar of progress.
+    fn copy(&self, db: &mut Source, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
+        let comparison = self.incremental.then_some(match self.verify {
+            true => TableComparison::Whole,
+            false => TableComparison::Ends,
+        });
+        let mut bar = None;
+        db.copy(to, comparison, &mut |done, all| {
+            let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));
+            bar.reach(done.0);
+        })
+    }
+
     /// The target's drives. A plain one that holds a store is left alone, unless both have an
-    /// unfinished copy.
+    /// unfinished copy, or a backup that is to be brought up to date.
     fn devices(&self, drive: Arc<dyn Device>) -> Result<Devices, Failure> {
         let Some(path) = &self.to_log else { return Ok(drive.into()) };
         let log = drive::open(path, terrace::device::Access::ReadWrite, false)?;
         let holds_store = holds_store(&*log)?;
         let devices = Devices::pair(drive, log);
-        if holds_store && !has_unfinished_copy(&devices) {
+        if holds_store && !self.has_copy(&devices) {
             let path = path.display();
             let message = format!("{path}: expected an empty drive, found a store");
             return Err(Failure::new(Kind::Failed, message));
@@ -275,7 +319,7 @@ impl Checkpoint {
             is_untouched && !holds_store(&**drive)? || holds_unfinished_format(&**drive)?;
         if is_blank {
             self.format(devices)?;
-        } else if self.to_log.is_some() && !has_unfinished_copy(devices) {
+        } else if self.to_log.is_some() && !self.has_copy(devices) {
             let (to, found) = (self.to.display(), if is_untouched { "a store" } else { "data" });
             let message = format!(
                 "{to}: expected a blank drive, as --to-log makes one store of two, found {found}; \
@@ -301,28 +345,23 @@ impl Checkpoint {
         let fs = Fs::mount(devices, &MountOptions::default()).map_err(Failure::from);
         fs.map_err(|failure| {
             let to = self.to.display();
-            let message = format!("{to}: expected an empty drive: {}", failure.message);
+            let expected =
+                if self.incremental { "an empty drive or a backup" } else { "an empty drive" };
+            let message = format!("{to}: expected {expected}: {}", failure.message);
             Failure::new(Kind::Failed, message)
         })
     }
-}
 
-/// Whether an interrupted checkpoint has left an unfinished copy on these drives.
-fn has_unfinished_copy(devices: &Devices) -> bool {
-    let options = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
-    Fs::mount(devices.clone(), &options).is_ok_and(|fs| {
-        let found = is_unfinished_copy(&*fs);
-        fs.unmount();
-        found
-    })
-}
-
-fn copy(db: &mut Source, to: Arc<dyn Store>) -> Result<Checkpointed, terrace::Error> {
-    let mut bar = None;
-    db.checkpoint(to, &mut |done, all| {
-        let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));
-        bar.reach(done.0);
-    })
+    /// Whether these drives have an unfinished copy, which an interrupted checkpoint has left, or a
+    /// backup that may be brought up to date.
+    fn has_copy(&self, devices: &Devices) -> bool {
+        let options = MountOptions { access: Access::ReadOnly, ..MountOptions::default() };
+        Fs::mount(devices.clone(), &options).is_ok_and(|fs| {
+            let found = is_unfinished_copy(&*fs) || self.incremental && backup_of(&*fs).is_some();
+            fs.unmount();
+            found
+        })
+    }
 }
 
 /// Removes the files of a directory: a store's has nothing else.

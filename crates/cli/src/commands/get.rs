@@ -7,7 +7,7 @@
 use serde_json::Map;
 
 use super::entry::{self, Key, Space};
-use super::source::Source;
+use super::source::{Alone, Source};
 use super::target::Target;
 use crate::escape;
 use crate::failure::Failure;
@@ -27,11 +27,20 @@ pub(crate) struct Get {
     key: Key,
     #[command(flatten)]
     space: Space,
+    #[command(flatten)]
+    alone: Alone,
 }
 
 impl Get {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
+        if let Some(reader) = self.alone.reader(&self.target)? {
+            let name = self.space.name();
+            let value = reader.read(|db| db.key_space(name)?.get(&key));
+            let value = value.map_err(|error| self.target.named(error.into()))?;
+            let value = value.ok_or_else(|| entry::not_found_in(name, &key))?;
+            return Self::print(&key, &value, output);
+        }
         let value = match self.target.source()? {
             Source::Alone(db) => {
                 let space = self.space.find(&db)?;
@@ -44,12 +53,16 @@ impl Get {
                 value.ok_or_else(|| entry::not_found_in(self.space.name(), &key))?
             }
         };
+        Self::print(&key, &value, output)
+    }
+
+    fn print(key: &[u8], value: &[u8], output: &Output) -> Result<(), Failure> {
         if !output.is_json() {
-            return output.raw(&value);
+            return output.raw(value);
         }
         let mut object = Map::new();
-        escape::insert(&mut object, "key", &key);
-        escape::insert(&mut object, "value", &value);
+        escape::insert(&mut object, "key", key);
+        escape::insert(&mut object, "value", value);
         output.result(&object, |_| Ok(()))
     }
 }

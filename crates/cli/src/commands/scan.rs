@@ -9,11 +9,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, json};
 use terrace::live::{Live, LiveEntry};
+use terrace::{ErrorKind, Reader};
 
 use super::entry::{self, Space};
 use super::range::Range;
 use super::skip::{self, Skip};
-use super::source::Source;
+use super::source::{Alone, Source};
 use super::target::Target;
 use crate::escape::{self, Escaped};
 use crate::failure::Failure;
@@ -48,6 +49,8 @@ pub(crate) struct Scan {
     /// The keys of the range are given, and keys and values are printed, as hexadecimal digits
     #[arg(long)]
     hex: bool,
+    #[command(flatten)]
+    alone: Alone,
 }
 
 /// Sums over the printed entries.
@@ -70,6 +73,9 @@ impl Scan {
     }
 
     fn scan(&self, output: &Output) -> Result<(), Failure> {
+        if let Some(reader) = self.alone.reader(&self.target)? {
+            return self.scan_alone(&reader, output);
+        }
         let db = match self.target.source()? {
             Source::Alone(db) => db,
             Source::Owner(live) => return self.scan_live(*live, output),
@@ -102,19 +108,44 @@ impl Scan {
     /// Scans by the process that has the store open.
     fn scan_live(&self, live: Live, output: &Output) -> Result<(), Failure> {
         self.skip.check_alone(live.owner())?;
-        let mut printed = Printed::default();
-        let mut out = output.screen();
         let limit = self.limit.unwrap_or(u64::MAX);
         let bounds = self.range.bounds(self.hex)?;
         let scan = live.scan(self.space.name(), bounds, self.reverse, limit, self.values)?;
-        for entry in scan {
+        self.print_all(scan.map(|entry| Ok(entry?)), output)
+    }
+
+    /// Scans next to the process that has the store open, without asking it.
+    fn scan_alone(&self, reader: &Reader, output: &Output) -> Result<(), Failure> {
+        self.skip.check_unasked("--alone")?;
+        let bounds = self.range.bounds(self.hex)?;
+        let scan = reader.scan_key_space(self.space.name(), bounds)?;
+        let entries: Box<dyn Iterator<Item = _>> =
+            if self.reverse { Box::new(scan.rev()) } else { Box::new(scan) };
+        let limit = usize::try_from(self.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        let entries = entries.take(limit).map(|entry| {
+            let (key, value) = entry.map_err(moved_on)?;
+            let size = value.len() as u64;
+            Ok(LiveEntry { key, size, value: self.values.then_some(value) })
+        });
+        self.print_all(entries, output)
+    }
+
+    /// Prints entries as they come, and their sums.
+    fn print_all(
+        &self,
+        entries: impl Iterator<Item = Result<LiveEntry, Failure>>,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        let mut printed = Printed::default();
+        let mut out = output.screen();
+        for entry in entries {
             let LiveEntry { key, size, value } = entry?;
             self.print(&mut out, output, &key, value.as_deref().unwrap_or_default(), size)?;
             printed.add(size);
         }
         out.flush()?;
         drop(out);
-        if printed.entries == 0 && limit > 0 {
+        if printed.entries == 0 && self.limit != Some(0) {
             let range = if self.range.is_given() { " of this range" } else { "" };
             let space = Escaped(self.space.name().as_bytes());
             output.note(format_args!("no key{range} in the key space `{space}`"));
@@ -154,4 +185,15 @@ impl Scan {
         }
         object
     }
+}
+
+/// The failure of a scan without asking. If the writer has freed a part of its view, the message
+/// says what to do.
+fn moved_on(error: terrace::Error) -> Failure {
+    let has_moved = error.kind() == ErrorKind::Moved;
+    let mut failure = Failure::from(error);
+    if has_moved {
+        failure.message += "; run the command again, or scan a smaller range";
+    }
+    failure
 }

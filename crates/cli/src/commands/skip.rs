@@ -69,6 +69,15 @@ impl Skip {
         Err(Failure::new(Kind::InUse, message))
     }
 
+    /// Refuses the option together with another one.
+    pub(super) fn check_unasked(&self, other: &str) -> Result<(), Failure> {
+        if !self.skip_damaged {
+            return Ok(());
+        }
+        let message = format!("{other}: expected no --skip-damaged with it, found both");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
     /// Adds the ranges left out to the result of a command, if there could be any.
     pub(super) fn add(&self, result: &mut Value, db: &Db, left_out: &[LeftOut], hex: bool) {
         if self.skip_damaged {

@@ -4,6 +4,7 @@
 //! - A store is opened first. Only if it is in use is the other process asked. If that has closed
 //!   the store meanwhile, it is opened after all.
 //! - Through a window, a scan does not skip damage.
+//! - With [`Alone`] neither is done: a [`Reader`] reads the medium next to the other process.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use serde::Serialize;
 use terrace::device::Geometry;
 use terrace::fs::{Access, Fs};
 use terrace::live::{Live, Overview, Owner, ZoneMap};
-use terrace::{ByteCount, Checkpointed, Db, Store};
+use terrace::{ByteCount, Checkpointed, Db, Reader, Store, TableComparison};
 
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -26,6 +27,22 @@ pub(crate) enum Source {
     Alone(Db),
     /// Another process has the store open.
     Owner(Box<Live>),
+}
+
+/// Whether to read without asking another process, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Alone {
+    /// Read the store without a lock and without asking the process that has it open: the writes
+    /// that this process has handed to the medium are seen
+    #[arg(long)]
+    alone: bool,
+}
+
+impl Alone {
+    /// The reader, if one was asked for.
+    pub(crate) fn reader(&self, target: &Target) -> Result<Option<Reader>, Failure> {
+        self.alone.then(|| target.reader()).transpose()
+    }
 }
 
 /// The process that was asked, for JSON.
@@ -115,15 +132,18 @@ impl Source {
         }
     }
 
-    /// Copies it into an empty store of files.
-    pub(crate) fn checkpoint(
+    /// Copies it into an empty store of files, or, with a comparison, backs it up there.
+    pub(crate) fn copy(
         &mut self,
         to: Arc<dyn Store>,
+        comparison: Option<TableComparison>,
         progress: &mut dyn FnMut(ByteCount, ByteCount),
     ) -> Result<Checkpointed, terrace::Error> {
-        match self {
-            Self::Alone(db) => db.checkpoint_watched(to, progress),
-            Self::Owner(live) => live.checkpoint(&to, progress),
+        match (self, comparison) {
+            (Self::Alone(db), None) => db.checkpoint_watched(to, progress),
+            (Self::Alone(db), Some(comparison)) => db.backup_watched(to, comparison, progress),
+            (Self::Owner(live), None) => live.checkpoint(&to, progress),
+            (Self::Owner(live), Some(comparison)) => live.backup(&to, comparison, progress),
         }
     }
 }

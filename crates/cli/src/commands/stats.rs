@@ -11,13 +11,14 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{ByteCount, LevelStats, Stats, Waits, Written};
+use terrace::live::Overview;
+use terrace::{ByteCount, KeySpaceOptions, LevelStats, Stats, Waits, Written};
 use terrace_fs::{DeviceUsage, FreeSpace};
 
 use super::format::room;
-use super::options::Remembered;
+use super::options::{Remembered, own_options};
 use super::runs;
-use super::source::Asked;
+use super::source::{Alone, Asked};
 use super::target::Target;
 use super::zones;
 use crate::escape::{Escaped, Visible};
@@ -31,6 +32,8 @@ use crate::output::{Output, counted_in_groups as counted};
 pub(crate) struct Metrics {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    alone: Alone,
 }
 
 #[derive(Serialize)]
@@ -41,6 +44,8 @@ struct Answer {
     /// known in a plain directory.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
+    /// The names of key spaces with options of their own, with these.
+    key_space_options: Vec<(String, KeySpaceOptions)>,
     /// Where the store is, and whether an image is synced to the host's disk.
     medium: String,
     /// The process that has the store open, if it is another one.
@@ -64,11 +69,15 @@ struct Answer {
 
 impl Metrics {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let (overview, asked) = self.target.source()?.overview()?;
+        let (overview, asked) = match self.alone.reader(&self.target)? {
+            Some(reader) => (reader.read(Overview::of)?, None),
+            None => self.target.source()?.overview()?,
+        };
         let answer = Answer {
             stats: overview.stats,
             space_efficiency: overview.space_efficiency,
             key_spaces: overview.key_spaces,
+            key_space_options: overview.key_space_options,
             medium: self.target.describe(),
             asked,
             system: overview.system,
@@ -94,6 +103,10 @@ impl Answer {
         writeln!(out, "new tables: {}", self.tables.line())?;
         let spaces = self.key_spaces.iter().map(|name| Escaped(name.as_bytes()).to_string());
         writeln!(out, "key spaces: {}", spaces.collect::<Vec<_>>().join(", "))?;
+        for (name, options) in &self.key_space_options {
+            let (name, options) = (Escaped(name.as_bytes()), own_options(options));
+            writeln!(out, "key space {name}: {options}")?;
+        }
         writeln!(
             out,
             "{} in all; memtables, whose entries are in no table yet, take {}\n",

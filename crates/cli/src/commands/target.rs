@@ -18,7 +18,7 @@ use std::time::Duration;
 use terrace::StoreError;
 use terrace::fs::{DirOptions, DirStore};
 use terrace::live::Live;
-use terrace::{Db, Options, Store};
+use terrace::{Db, Options, Reader, Store};
 use terrace_env::runner;
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::Role;
@@ -276,6 +276,18 @@ impl Target {
         self.open(access, &Under::default(), false).map_err(|failure| self.named(failure))
     }
 
+    /// A reader of the store next to a process that may have it open.
+    pub(crate) fn reader(&self) -> Result<Reader, Failure> {
+        let opened = if self.is_directory()? {
+            Db::open_reader(&self.image, Options::default().shipped_merge_operators(true))
+        } else {
+            let devices = self.devices(Access::Beside)?;
+            let options = Options::fitting(devices.tables().geometry().capacity());
+            Reader::on_devices(devices, options.shipped_merge_operators(true))
+        };
+        opened.map_err(|error| self.named(error.into()))
+    }
+
     /// Opens the store for writing, under the system that was asked for.
     pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
         self.opened(Access::ReadWrite, under, false)
@@ -322,9 +334,10 @@ impl Target {
                     "; `terrace top {path}` and `terrace stats {path}` ask the process that has \
                      it open"
                 ),
-                Ok(None) => "; no process offers a live window to it, so that nothing can be \
-                             read meanwhile"
-                    .to_owned(),
+                Ok(None) => format!(
+                    "; no process offers a live window to it; `terrace get`, `scan` and `stats` \
+                     read {path} meanwhile with --alone"
+                ),
                 Err(error) => format!("; its live window cannot be used: {error}"),
             };
         }
@@ -391,6 +404,7 @@ fn of_drive(access: Access) -> terrace::device::Access {
     match access {
         Access::ReadWrite => terrace::device::Access::ReadWrite,
         Access::ReadOnly => terrace::device::Access::ReadOnly,
+        Access::Beside => terrace::device::Access::Beside,
     }
 }
 

@@ -208,3 +208,50 @@ fn a_user_sees_what_the_rights_of_the_image_allow() {
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0)
 }
+
+#[test]
+fn commands_read_alone_next_to_the_process_that_has_the_store_open() {
+    for store in ["d.img", "dir"] {
+        let place = Place::formatted("64MiB", "1MiB");
+        fs::create_dir(place.path().join("dir")).unwrap();
+        place.ok(&["format", "dir"]);
+        let mut loader = Loader::start(&place, store);
+        loader.load(&place, store, 0..3000);
+        let socket = match store {
+            "dir" => place.path().join("dir/LIVE"),
+            image => place.path().join(format!("{image}.live")),
+        };
+        // From now on it is a process without a window.
+        fs::remove_file(socket).unwrap();
+        let refused = place.fails(1, &["get", store, "key000001"]);
+        assert!(refused.contains("is in use") && refused.contains("--alone"), "{refused}");
+
+        // Gathered writes come to the medium by themselves.
+        let get = ["get", store, "key002999", "--alone"];
+        let is_there = (0..LOOKS).any(|_| {
+            let found = place.run(&get).status.success();
+            if !found {
+                runner::sleep(Duration::from_millis(50));
+            }
+            found
+        });
+        assert!(is_there);
+        assert_eq!(place.ok(&get), "value 2999");
+        assert_eq!(place.json(&get)["value"], "value 2999");
+        place.fails(5, &["get", store, "none", "--alone"]);
+        place.fails(5, &["get", store, "key000001", "--alone", "--space", "none"]);
+        let scan = ["scan", store, "--values", "--from", "key002998", "--alone"];
+        assert_eq!(place.ok(&scan), "key002998\tvalue 2998\nkey002999\tvalue 2999\n");
+        let scan = place.json(&["scan", store, "--reverse", "--alone"]);
+        assert_eq!(scan["total"]["entries"], 3000);
+        place.fails(2, &["scan", store, "--skip-damaged", "--alone"]);
+        let stats = place.json(&["stats", store, "--alone"]);
+        assert!(stats["sequence"].as_u64().unwrap() >= 3000, "{stats}");
+        assert!(stats.get("asked").is_none(), "{stats}");
+
+        // The death of the writer does not matter, nor does its absence.
+        loader.kill();
+        assert_eq!(place.ok(&get), "value 2999");
+        assert_eq!(place.ok(&["get", store, "key002999"]), "value 2999");
+    }
+}

@@ -3,6 +3,7 @@
 
 mod answers;
 mod arrivals;
+mod backups;
 mod bench;
 mod device;
 mod directory;

@@ -29,6 +29,12 @@ fn warnings(place: &Place, words: &[&str]) -> (usize, Option<i32>) {
     (lines.count(), output.status.code())
 }
 
+/// Bytes that are deleted and not yet given back, and live bytes, by `stats`.
+fn deleted_and_live(place: &Place) -> (u64, u64) {
+    let stats = place.json(&["stats", "d.img"]);
+    (stats["deleted"].as_u64().unwrap(), stats["space"]["live"].as_u64().unwrap())
+}
+
 #[test]
 fn commands_that_write_warn_before_a_store_is_full_and_stats_tells_what_deletes_give_back() {
     let place = Place::formatted("32MiB", "256KiB");
@@ -42,14 +48,16 @@ fn commands_that_write_warn_before_a_store_is_full_and_stats_tells_what_deletes_
     assert_eq!(warnings(&place, &["load", "d.img", "small", "--json"]).0, 1, "it is full still");
     assert_eq!(warnings(&place, &["delete", "d.img", "key000000"]).0, 1);
     assert_eq!(warnings(&place, &["scan", "d.img", "--limit", "1"]), (0, Some(0)), "no write");
-    let before = place.json(&["stats", "d.img"])["deleted"].as_u64().unwrap();
-    assert!(before < 100_000, "{before}");
+    let (deleted, full) = deleted_and_live(&place);
+    assert!(deleted < 100_000, "{deleted}");
     place.ok(&["delete", "d.img", "--from", "key000000", "--to", "key600000"]);
-    let deleted = place.json(&["stats", "d.img"])["deleted"].as_u64().unwrap();
-    let live = place.json(&["stats", "d.img"])["space"]["live"].as_u64().unwrap();
-    assert!(deleted > live / 3 && deleted < live, "{deleted} of {live}");
+    let (deleted, live) = deleted_and_live(&place);
+    // A compaction that ends before the program does has given a part of it back already.
+    let told = deleted + full.saturating_sub(live);
+    assert!(told > full / 3 && told < full, "{deleted} of {live}, {full} before");
     let text = place.ok(&["stats", "d.img"]);
-    assert!(text.contains(" are deleted, and come back when they are compacted\n"), "{text}");
+    let line = " are deleted, and come back when they are compacted\n";
+    assert_eq!(text.contains(line), deleted > 0, "{text}");
     place.ok(&["compact", "d.img"]);
     assert_eq!(place.json(&["stats", "d.img"])["deleted"], 0);
     assert_eq!(warnings(&place, &["put", "d.img", "key", "value"]), (0, Some(0)), "room again");

@@ -82,3 +82,45 @@ fn options_that_no_store_can_have_are_refused_and_nothing_is_formatted() {
     }
     place.fails(2, &["format", "d.img", "--force", "--files", "--compression", "lz4"]);
 }
+
+#[test]
+fn a_key_space_has_options_of_its_own_and_every_later_command_keeps_to_them() {
+    let place = Place::formatted("64MiB", "1MiB");
+    let made = place.json(&[
+        "options",
+        "d.img",
+        "--space",
+        "sessions",
+        "--compression",
+        "zstd",
+        "--filter-bits",
+        "15",
+        "--ttl",
+        "90min",
+    ]);
+    assert_eq!((&made["changed"], &made["ttl_ms"]), (&json!(true), &json!(90 * 60_000)), "{made}");
+    assert_eq!(made["stated"], json!(["compression", "filter_bits", "ttl_ms"]));
+    let value = "v".repeat(2000);
+    place.ok(&["put", "d.img", "--space", "sessions", "ada", &value]);
+    let text = place.ok(&["options", "d.img", "--space", "sessions"]);
+    let line = "compression zstd, filters of 15 bits for a key, blocks of 4 KiB (of the store), \
+                entries stay for 5400 s\n";
+    assert_eq!(text, line);
+    let own = "key space sessions: compression zstd, filters of 15 bits for a key, entries stay \
+               for 5400 s\n";
+    assert!(place.ok(&["stats", "d.img"]).contains(own));
+    let options = &place.json(&["stats", "d.img"])["key_space_options"];
+    assert_eq!(options[0][0], "sessions", "{options}");
+    assert_eq!(options[0][1]["filter_bits"], 15, "{options}");
+    // A copy has them, and the store's own are as they were.
+    place.ok(&["checkpoint", "d.img", "copy"]);
+    assert_eq!(place.ok(&["options", "copy", "--space", "sessions"]), line);
+    assert_eq!(place.json(&["options", "d.img"])["stated"], json!([]));
+    let forever = ["options", "d.img", "--space", "sessions", "--ttl", "forever"];
+    assert_eq!(place.json(&forever)["ttl_ms"], 0);
+    assert_eq!(place.json(&forever)["changed"], false);
+    let missing = place.fails(5, &["options", "d.img", "--space", "other"]);
+    assert!(missing.contains("`other`"), "{missing}");
+    place.fails(2, &["options", "d.img", "--space", "other", "--first-keys", "on"]);
+    place.fails(2, &["options", "d.img", "--ttl", "1h"]);
+}

@@ -28,8 +28,18 @@ struct Entry {
     systems: BTreeMap<String, Vec<String>>,
 }
 
+/// A value of a parameter that is derived from the size of the store.
+const FITTED: &str = "fitted to the store";
+
 fn text(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
+}
+
+/// A range with its words as code, since a word such as `beside` is a name here.
+fn range(expected: &str) -> String {
+    let Some(words) = expected.strip_prefix("one of ") else { return expected.to_owned() };
+    let words: Vec<String> = words.split(", ").map(|word| format!("`{word}`")).collect();
+    format!("one of {}", words.join(", "))
 }
 
 fn page() -> String {
@@ -40,8 +50,8 @@ fn page() -> String {
         for parameter in system["parameters"].as_array().expect("parameters") {
             let entry = entries.entry(text(&parameter["name"])).or_default();
             entry.meaning = text(&parameter["meaning"]);
-            entry.range = text(&parameter["expected"]);
-            let value = parameter["value"].as_str().unwrap_or("fitted to the store").to_owned();
+            entry.range = range(&text(&parameter["expected"]));
+            let value = parameter["value"].as_str().unwrap_or(FITTED).to_owned();
             entry.systems.entry(value).or_default().push(format!("`{}`", text(&system["name"])));
         }
     }
@@ -52,6 +62,7 @@ fn page() -> String {
         having.sort_by_key(|(_, names)| names.len());
         let last = having.len() - 1;
         let values = having.iter().enumerate().map(|(at, (value, names))| {
+            let value = if value == FITTED { value.clone() } else { format!("`{value}`") };
             match at == last && count == systems.len() {
                 true if last == 0 => format!("all: {value}"),
                 true => format!("others: {value}"),

@@ -81,6 +81,18 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// Whether the caller is this actor, which would wait for itself if it joined.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        match &self.0 {
+            Runner::Thread(handle) => handle.thread().id() == thread::current().id(),
+            Runner::Actor { simulation, actor, .. } => {
+                let running = Simulation::current().map(|current| current.running());
+                running == Some((*simulation, actor.0))
+            }
+        }
+    }
+
     /// Whether the actor has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
@@ -95,5 +107,42 @@ impl<T> std::fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let state = if self.is_finished() { "finished" } else { "running" };
         write!(f, "JoinHandle({state})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::JoinHandle;
+    use crate::runner;
+    use crate::sync::{Condvar, Mutex};
+
+    /// Actors that get their own handle, or that of another.
+    fn actors() {
+        let place = Arc::new((Mutex::new(Vec::<JoinHandle<bool>>::new()), Condvar::new()));
+        let (of, first) = (Arc::clone(&place), Arc::clone(&place));
+        let waits = move |place: &(Mutex<Vec<JoinHandle<bool>>>, Condvar)| {
+            let mut handles = place.0.lock();
+            place.1.wait_while(&mut handles, |handles| handles.is_empty());
+            handles[0].is_current()
+        };
+        let one = runner::spawn("one", move || waits(&first));
+        assert!(!one.is_current());
+        place.0.lock().push(one);
+        place.1.notify_all();
+        let other = runner::spawn("other", move || waits(&of));
+        assert!(!other.join(), "the handle of another actor");
+        while !place.0.lock()[0].is_finished() {
+            runner::yield_now();
+        }
+        let one = place.0.lock().remove(0);
+        assert!(one.join(), "its own handle");
+    }
+
+    #[test]
+    fn an_actor_knows_its_own_handle() {
+        actors();
+        runner::simulate(1, actors);
     }
 }

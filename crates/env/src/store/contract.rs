@@ -16,7 +16,7 @@ use super::{
     StoreError, Transaction,
 };
 use crate::wait::Waits;
-use crate::{ByteCount, Cause, DeviceId, FileId, Users};
+use crate::{ByteCount, Cause, DeviceId, FileId, Users, Uuid};
 
 impl FileId {
     /// Not a file: the place of the store's own annotation (the engine's global state).
@@ -465,6 +465,12 @@ pub trait Store: Send + Sync + 'static {
     /// Claims on the store: an engine claims the store before it looks at it. A store that wraps
     /// another one returns the claims of the inner one.
     fn users(&self) -> &Users;
+
+    /// Identity of the store, drawn at random when it was made, and kept with it; `None` if it has
+    /// none. A store that wraps another one returns that of the inner one.
+    fn uuid(&self) -> Option<Uuid> {
+        None
+    }
 
     /// Bytes and requests moved since the store was mounted, by cause.
     fn io(&self) -> IoCounts;

@@ -12,6 +12,7 @@
 //!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState),
 //!   [`OutOfRange`](StoreError::OutOfRange), [`Invalid`](StoreError::Invalid): the request does not
 //!   fit the state or the abilities of the store.
+//! - [`Moved`](StoreError::Moved): read again, in a newer view of the store.
 //! - [`Corruption`](StoreError::Corruption): bytes on the medium differ from the written ones.
 //! - [`Io`](StoreError::Io): the medium failed. The call may have taken effect or not.
 
@@ -143,6 +144,15 @@ pub enum StoreError {
     /// The store has been closed.
     #[error("the store has been closed")]
     Closed,
+    /// Another process writes the store, and has freed what a reader without a lock was reading:
+    /// the bytes may be those of something else by now. A newer view of the store has others.
+    #[error("the store moved on under this reader: expected {expected}, found {found}")]
+    Moved {
+        /// State that the reader knew.
+        expected: String,
+        /// State of now.
+        found: String,
+    },
     /// The request is malformed, or the store does not support it.
     #[error("{0}")]
     Invalid(String),

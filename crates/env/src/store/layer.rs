@@ -13,7 +13,7 @@ use super::{
     PlacementGroup, Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use crate::wait::Waits;
-use crate::{ByteCount, FileId, Users};
+use crate::{ByteCount, FileId, Users, Uuid};
 
 /// A store on top of another one. Each method does the same as the method of [`Store`], on the
 /// store below.
@@ -145,6 +145,10 @@ impl<L: Layer> Store for L {
 
     fn users(&self) -> &Users {
         self.below().users()
+    }
+
+    fn uuid(&self) -> Option<Uuid> {
+        self.below().uuid()
     }
 
     fn io(&self) -> IoCounts {

@@ -128,8 +128,11 @@ impl Contents {
             self.used += FILE_COST;
             self.order.insert((rank(self.policy, level, id), id));
         }
+        debug_assert_eq!(block.len(), BLOCK, "a block's bytes");
         self.files.entry(id).or_insert_with(fresh).blocks.insert(at, block);
         self.used += BLOCK_COST;
+        debug_assert!(self.used <= self.size, "{} of {} bytes", self.used, self.size);
+        debug_assert!(self.order.len() <= self.files.len(), "a file stands once in the order");
     }
 
     /// Whether a block of `victim` makes room for one of `id`.

@@ -197,7 +197,11 @@ impl ExtentMap {
                 kept.push(Mapped { at: last, extent: piece.extent.part(last - piece.at, tail) });
             }
         }
-        (Self(kept.into()), freed)
+        let given_back: u64 = freed.iter().map(|extent| u64::from(extent.blocks)).sum();
+        let kept = Self(kept.into());
+        debug_assert_eq!(kept.blocks() + given_back, self.blocks(), "no block is lost");
+        debug_assert!(kept.is_in_order(), "{kept:?}");
+        (kept, freed)
     }
 
     /// The blocks of the devices that this map names and `other` does not.
@@ -223,6 +227,7 @@ impl ExtentMap {
                 left.push(part(next, extent.end()));
             }
         }
+        debug_assert!(left.iter().all(|extent| extent.blocks > 0), "{left:?}");
         left
     }
 
@@ -231,7 +236,9 @@ impl ExtentMap {
     #[must_use]
     pub fn extended(&self, extents: &[Extent]) -> Option<Self> {
         let tail = Self::consecutive(self.end(), extents)?;
-        Some(Self(self.0.iter().chain(tail.0.iter()).copied().collect()))
+        let longer = Self(self.0.iter().chain(tail.0.iter()).copied().collect());
+        debug_assert!(longer.is_in_order(), "{longer:?}");
+        Some(longer)
     }
 
     /// With the piece at block `at` of the file, which must be exactly `old`, replaced by extents
@@ -247,7 +254,16 @@ impl ExtentMap {
             return None;
         }
         let (before, after) = (&self.0[..index], &self.0[index + 1..]);
-        Some(Self([before, &fresh.0, after].concat().into()))
+        let map = Self([before, &fresh.0, after].concat().into());
+        debug_assert_eq!(map.blocks(), self.blocks(), "a move changes no size");
+        debug_assert!(map.is_in_order(), "{map:?}");
+        Some(map)
+    }
+
+    /// The first invariant of the module.
+    fn is_in_order(&self) -> bool {
+        let is_full = |piece: &Mapped| piece.extent.blocks > 0;
+        self.0.iter().all(is_full) && self.0.windows(2).all(|pair| pair[0].end() <= pair[1].at)
     }
 }
 

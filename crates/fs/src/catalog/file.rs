@@ -87,4 +87,11 @@ impl FileRecord {
     pub fn is_leased(&self) -> bool {
         self.kind == FileKind::Log && !self.sealed
     }
+
+    /// Whether it has runs only if it is a log, and a mark of durable frames only while it is
+    /// written.
+    pub(super) fn is_sound(&self) -> bool {
+        let runs_of_a_log = self.kind == FileKind::Log || self.runs.is_empty();
+        runs_of_a_log && (self.durable.is_none() || self.is_leased())
+    }
 }

@@ -52,6 +52,10 @@ impl<'a> Staging<'a> {
     }
 
     pub(super) fn into_effects(self) -> Effects {
+        debug_assert!(
+            self.effects.deleted.iter().all(|gone| self.catalog.get(gone.file).is_none()),
+            "a deleted file has no record"
+        );
         self.effects
     }
 
@@ -163,6 +167,11 @@ impl<'a> Staging<'a> {
     }
 
     fn put(&mut self, id: FileId, record: Option<FileRecord>) {
+        debug_assert!(id != FileId::STORE && id < self.catalog.next_file, "file {id}");
+        debug_assert!(
+            record.as_ref().is_none_or(|file| file.names.is_sorted() && file.is_sound()),
+            "file {id}: {record:?}"
+        );
         let before = self.catalog.put(id, record);
         self.undo.push(Undo::File(id, before));
     }
@@ -176,6 +185,10 @@ impl<'a> Staging<'a> {
     }
 
     fn free(&mut self, file: FileId, map: &Arc<ExtentMap>, extents: Vec<Extent>) {
+        debug_assert!(
+            extents.iter().all(|gone| map.extents().any(|whole| whole.contains(gone))),
+            "file {file} gives up blocks that are not its own"
+        );
         if !extents.is_empty() {
             self.effects.freed.push(Freed { file, map: Arc::clone(map), extents });
         }
@@ -299,6 +312,7 @@ impl<'a> Staging<'a> {
         let mut file = self.file(id)?.clone();
         let place = file.names.partition_point(|other| other < name);
         file.names.insert(place, Arc::clone(name));
+        debug_assert!(file.names.is_sorted(), "names of file {id}");
         self.put_name(name, Some(id));
         self.put(id, Some(file));
         Ok(())
@@ -310,6 +324,7 @@ impl<'a> Staging<'a> {
             return Err(wrong(id, "a file that has the name", "one that does not"));
         }
         let mut file = self.file(id)?.clone();
+        debug_assert!(file.names.contains(name), "a name belongs to a file that lists it");
         file.names.retain(|other| other != name);
         self.put_name(name, None);
         self.put(id, Some(file));
@@ -349,6 +364,7 @@ impl<'a> Staging<'a> {
         let Some(longer) = longer else {
             return Err(wrong(id, "a log that reaches the new lease", "a shorter one"));
         };
+        debug_assert!(longer.end() >= end, "a lease lies after the log's end");
         let before = std::mem::replace(&mut file.extents, Arc::new(longer));
         self.unlease(id, &before, cut);
         self.put(id, Some(file));

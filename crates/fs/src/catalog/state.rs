@@ -199,7 +199,16 @@ impl Catalog {
                 return Err(error);
             }
         }
-        Ok(staging.into_effects())
+        let effects = staging.into_effects();
+        debug_assert!(
+            self.files.last_key_value().is_none_or(|(id, _)| *id < self.next_file),
+            "ids are given out once"
+        );
+        debug_assert!(
+            effects.freed.iter().all(|freed| !freed.extents.is_empty()),
+            "an effect has blocks"
+        );
+        Ok(effects)
     }
 
     /// Starts over from a snapshot of which nothing has been read yet.
@@ -233,6 +242,7 @@ impl Catalog {
         }
         let next = rest.peek().map(|(id, _)| **id);
         let upto = next.map_or(u64::MAX, |id| id.0);
+        debug_assert!(upto > from.0, "a chunk has at least one file, or is the last");
         to[start + 8..start + 16].copy_from_slice(&upto.to_le_bytes());
         next
     }
@@ -278,6 +288,7 @@ impl Catalog {
             }
             self.put(id, Some(record));
         }
+        debug_assert!(least <= upto, "files of a chunk end before the next chunk");
         self.next_file = self.next_file.max(least);
         self.pending_from = Some(upto);
         Ok(())

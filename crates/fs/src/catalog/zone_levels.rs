@@ -53,6 +53,7 @@ impl ZoneLevels {
         let Some(level) = level(&file.annotation) else { return };
         for zone in zones(file.extents.extents(), space) {
             let levels = self.0.get_mut(&zone).expect("a file that was counted");
+            debug_assert!(levels.tables > 0 && levels.sum >= level, "{levels:?} of {zone:?}");
             *levels = Levels { tables: levels.tables - 1, sum: levels.sum - level };
             if levels.tables == 0 {
                 self.0.remove(&zone);

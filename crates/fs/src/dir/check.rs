@@ -1,6 +1,6 @@
 //! Check of a store in a directory. It changes nothing.
 //!
-//! | what | how |
+//! | part | check |
 //! |---|---|
 //! | `CURRENT` and journal | read and replayed, as an opening does |
 //! | directory | each file that the journal names is there, is a file and is long enough |
@@ -9,12 +9,12 @@
 //! | tables, clients' files | read, and compared with the checksum of an extent that has one |
 //! | logs | frames are read and verified; a sealed log has its recorded length; zeros follow |
 //!
-//! Damage is listed, with the path and the byte in the file. The check leaves a file where it
-//! cannot be read, and a log at its first error, and goes on with the next file. A damaged
-//! superblock or journal is listed and ends the check. Traces that a crash may leave are listed
-//! apart, unless the store was closed: the leftovers, and bytes behind the end of an unsealed log.
-//! `CURRENT.new` and further journals are leftovers in a store that was closed, too: an opening
-//! that was killed before its first commit leaves them.
+//! Damage is listed, with the path and the byte in the file. The check leaves a file at its first
+//! read error, and a log at its first error, and goes on with the next file. A damaged superblock
+//! or journal is listed and ends the check. Traces that a crash may leave are listed apart, unless
+//! the store was closed: the leftovers, and bytes after the end of an unsealed log. `CURRENT.new`
+//! and further journals are leftovers in a store that was closed, too: an opening that was killed
+//! before its first commit leaves them.
 //!
 //! The call itself fails if there is no store, or one that this version does not know; or if the
 //! list of files, `CURRENT` or the journal cannot be read for a reason other than damage.
@@ -42,7 +42,7 @@ use crate::{Access, BLOCK};
 const READ_BYTES: u64 = 1 << 20;
 
 impl DirStore {
-    /// Checks the store in a directory that nobody has open for writing. Whatever is damaged in the
+    /// Checks the store in a directory that no process has open for writing. All damage in the
     /// store is in the result. An error if the directory is in use by a writer, holds no store that
     /// this version knows, or cannot be read.
     pub fn check(
@@ -87,7 +87,7 @@ impl Check<'_> {
             (names::path(self.files, names::CURRENT), "the superblock".to_owned());
         match listed.iter().find(is_own) {
             Some(other) => {
-                let got = format!("no such file beside {other}");
+                let got = format!("no such file next to {other}");
                 Err(StoreError::Corruption { region: path, offset: 0, expected, got })
             }
             None => Err(StoreError::Invalid(format!(
@@ -133,7 +133,7 @@ impl Check<'_> {
         }
     }
 
-    /// Adds what is damage, or else what a crash may have left.
+    /// Adds a trace to the damage, or else to the traces that a crash may leave.
     fn note_trace(&mut self, is_damage: bool, trace: Problem) {
         let Checked { problems, leftovers, .. } = &mut self.checked;
         let list = if is_damage { problems } else { leftovers };
@@ -184,7 +184,7 @@ impl Check<'_> {
         let behind = first_byte(&*file, end)
             .map_err(|error| StoreError::io(format!("reading {path}"), error))?;
         if let Some(offset) = behind {
-            let expected = format!("nothing but zeros behind the log's end at {end}");
+            let expected = format!("nothing but zeros after the log's end at {end}");
             let got = "other bytes".to_owned();
             let is_damage = record.sealed || self.checked.closed;
             self.note_trace(is_damage, Problem { region: path, offset, expected, got });

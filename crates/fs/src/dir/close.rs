@@ -1,8 +1,8 @@
 //! Closing of a directory's store: records in the journal how far its unsealed logs are durable and
-//! that the store is closed, and in `CURRENT` where the journal ends.
+//! that the store is closed, and in `CURRENT` the end of the journal.
 //!
-//! Why: a reader finds the end of a log or journal where frames stop being valid. This alone does
-//! not tell a torn tail from damage to acknowledged frames. A recorded end does.
+//! Why: a reader finds the end of a log or journal at the last valid frame. This alone does not
+//! tell a torn tail from damage to acknowledged frames. A recorded end does.
 //!
 //! Nothing is recorded if a file has a writer, if a deleted file has a reader, or if a cut or a
 //! sync of a log has failed before. `record_ends` fails, and records nothing, if the store takes no
@@ -23,13 +23,13 @@ use crate::catalog::{LogMark, Record};
 use crate::{Access, BLOCK};
 
 impl Volume {
-    /// Records that the store is closed, where its logs end, and where its journal does. If
-    /// anything has a writer, a log one that failed, or a deleted file a reader, nothing is
-    /// recorded: the store is then as after a crash.
+    /// Records that the store is closed, and the ends of its logs and its journal. If a file has a
+    /// writer, a log has failed, or a deleted file has a reader, nothing is recorded: the store is
+    /// then as after a crash.
     pub(super) fn record_ends(&self) -> Result<(), StoreError> {
         let nodes: Vec<_> = {
             let state = self.lock();
-            if self.access == Access::ReadOnly || state.catalog.is_closed() {
+            if self.access != Access::ReadWrite || state.catalog.is_closed() {
                 return Ok(());
             }
             state.check()?;
@@ -52,8 +52,8 @@ impl Volume {
         self.vouch()
     }
 
-    /// Makes a log durable to its end, and takes away what stands behind that; whether it can be
-    /// told where it ends.
+    /// Makes a log durable to its end, and cuts the bytes after it. Returns whether the end is
+    /// known.
     fn settle(&self, node: &Node) -> Result<bool, StoreError> {
         let (end, failed, is_over) = {
             let mut state = node.lock();
@@ -73,7 +73,7 @@ impl Volume {
         Ok(true)
     }
 
-    /// Writes `CURRENT` anew, so that it names all of the journal.
+    /// Writes `CURRENT` anew, with the present end of the journal.
     fn vouch(&self) -> Result<(), StoreError> {
         let while_open = |state: &State| if state.closed { Err(None) } else { Ok(()) };
         let written = self.commits.leading(while_open, |journal| {
@@ -88,7 +88,7 @@ impl Volume {
 }
 
 impl State {
-    /// Records of how far logs are durable, where that is more than the catalog knows.
+    /// Records of how far logs are durable, if that is further than the catalog knows.
     pub(super) fn fresh_marks(&self) -> Vec<Record> {
         if canary::is_broken(Rule::LogEndRecorded) {
             return Vec::new();

@@ -16,8 +16,8 @@
 //! # Failure
 //! - A transaction that cannot be applied fails alone. So does one if a file that it seals cannot
 //!   be synced; no later one can seal that file either.
-//! - After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
-//!   what is on the medium. The same holds for a roll that fails in or after the rename of
+//! - After a failed write or sync of the journal, or a failed sync of the directory, the content of
+//!   the medium is unknown. The same holds for a roll that fails in or after the rename of
 //!   `CURRENT`. The store then takes no more commits, and those that wait fail. The catalog may
 //!   include changes that were not acknowledged. The same holds if the leader panics.
 //! - A roll that fails before the rename fails no commit: the old journal goes on.
@@ -44,10 +44,10 @@ use crate::catalog::{Catalog, Effects, Record};
 use crate::journal as codec;
 use crate::superblock::Features;
 
-/// A group takes no further member beyond this, so that its write stays short.
+/// A group of this size takes no further member, so that its write stays short.
 const GROUP_BYTES: usize = 1 << 20;
 
-/// Commits that wait, and how those ended that did.
+/// Commits that wait, and the results of those that have ended.
 #[derive(Default)]
 pub(super) struct Queue {
     next: u64,
@@ -91,7 +91,7 @@ impl Volume {
         self.enqueue(Work::Changes(transaction))
     }
 
-    /// Queues changes and waits until they are durable, leading if nobody does.
+    /// Queues changes and waits until they are durable; leads if there is no leader.
     pub(super) fn enqueue(&self, work: Work) -> Result<(), StoreError> {
         let mut state = self.lock();
         state.check()?;
@@ -149,7 +149,8 @@ impl Volume {
         Ok(())
     }
 
-    /// Gives back what durable transactions have freed.
+    /// Carries out the effects of a durable transaction: removes deleted files, and punches out
+    /// trimmed bytes.
     fn carry_out(&self, effects: &Effects) {
         for gone in &effects.deleted {
             if let Some(pinned) = self.lock().pinned.get_mut(&gone.file) {
@@ -165,7 +166,7 @@ impl Volume {
             let holes: Vec<_> = holes.collect();
             let kind = {
                 let state = self.lock();
-                // A file that is gone has no holes, and one that grows has moved nothing.
+                // A file that is gone has no holes, and one that grows has moved no blocks.
                 let Some(record) = state.catalog.get(freed.file).filter(|record| record.sealed)
                 else {
                     continue;
@@ -183,7 +184,7 @@ impl Volume {
         }
     }
 
-    /// Starts a new journal when the old one is mostly history.
+    /// Starts a new journal if the old one has grown enough.
     fn roll_if_due(&self, journal: &mut Journal) {
         let since = journal.written() - journal.snapshot;
         let postponed = journal.written() < self.lock().queue.roll_after;
@@ -208,7 +209,8 @@ impl Volume {
         }
     }
 
-    /// Writes the catalog to a new journal. Only the leader may: nobody else changes the catalog.
+    /// Writes the catalog to a new journal. Only the leader may do so: no other actor changes the
+    /// catalog.
     fn start_journal(&self, identity: Identity) -> Result<Journal, RollError> {
         let created = || self.created.load(Ordering::Relaxed);
         let journal = Journal::start(&self.files, identity, created, |next| {
@@ -221,7 +223,7 @@ impl Volume {
     }
 
     fn remove_journal(&self, generation: u64) {
-        // Where that fails, the next opening does it.
+        // If that fails, the next opening does it.
         let _ = self.files.remove(&super::names::journal(generation));
     }
 }
@@ -245,7 +247,7 @@ impl CommitQueue for State {
 }
 
 impl State {
-    /// Takes what is queued and stages it.
+    /// Takes queued changes and stages them.
     fn stage_group(&mut self) -> Group {
         let mut group = Group::default();
         while group.records.len() < GROUP_BYTES
@@ -260,7 +262,7 @@ impl State {
         group
     }
 
-    /// Adds to a group that is written anyway how far each log is durable.
+    /// Adds records of how far each log is durable to a group that is written anyway.
     fn stage_marks(&mut self, group: &mut Group) {
         if group.records.is_empty() || self.catalog.is_closed() {
             return;
@@ -398,7 +400,7 @@ impl State {
     fn note_deleted(&mut self, id: FileId) {
         if let Some(node) = self.nodes.remove(&id) {
             let mut file = node.lock();
-            // Committed or not before, there is nothing left for its writer to remove.
+            // Whether it was committed before or not, its writer has no file to remove.
             (file.committed, file.deleted) = (true, true);
             if file.readers > 0 {
                 let (kind, bytes) = (node.kind, file.size);

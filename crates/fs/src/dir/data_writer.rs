@@ -1,13 +1,13 @@
 //! Writer of tables and clients' files in a directory. An append is written to the file at once;
-//! the operating system gathers writes.
+//! the operating system buffers writes.
 //!
 //! A sync makes the appended bytes durable. For a client's file that the catalog has, it also
 //! commits the new length, if that has changed. `finish` syncs nothing.
 //!
 //! # Failure
-//! An append that fails has taken nothing, and can be made again. If a sync fails because the host
-//! could not sync the file, later appends, syncs and `finish` return that error while the store is
-//! open. If only the commit of the length fails, the sync can be made again.
+//! A failed append has no effect, and can be made again. If a sync fails because the host could not
+//! sync the file, later appends, syncs and `finish` return that error while the store is open. If
+//! only the commit of the length fails, the sync can be made again.
 //!
 //! # Threads
 //! One writer to a file. Readers see the bytes of each append that has returned.
@@ -34,7 +34,7 @@ pub(super) struct DataWriter {
     pub(super) node: Arc<Node>,
     pub(super) cause: Cause,
     pub(super) allowance: Allowance,
-    /// After a failed sync nobody knows which bytes are durable.
+    /// The error of a failed sync: the durable bytes are then unknown.
     pub(super) failed: Option<StoreError>,
 }
 
@@ -43,7 +43,7 @@ impl DataWriter {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Records the length that has been synced, if others know the file.
+    /// Records the synced length of a client's file, if the file is committed.
     fn record_size(&self) -> Result<(), StoreError> {
         let (id, size) = {
             let state = self.node.lock();

@@ -1,15 +1,15 @@
 //! [`Files`]: the interface between the store and the host's file system. It has few calls, so that
-//! a fake can simulate power cuts behind it.
+//! a fake can implement it and simulate power cuts.
 //!
-//! | implementation | what it is |
+//! | implementation | content |
 //! |---|---|
 //! | [`OsFiles`](super::OsFiles) | a directory |
-//! | [`MemoryFiles`](super::MemoryFiles) | the fake, which knows what has been synced |
+//! | [`MemoryFiles`](super::MemoryFiles) | the fake, which tells synced bytes from others |
 //!
-//! A sync of a file's handle makes its bytes and its length durable. A sync of the directory makes
-//! names durable, whether made, moved or removed. A handle goes on working when its file is renamed
-//! or removed. Calls other than `describe`, `handle_limit` and `unlock` may wait for the disk, so
-//! the caller must hold no lock.
+//! A sync of a file's handle makes the file's bytes and length durable. A sync of the directory
+//! makes names durable, whether made, moved or removed. A handle goes on working when its file is
+//! renamed or removed. Calls other than `describe`, `handle_limit` and `unlock` may wait for the
+//! disk, so the caller must hold no lock.
 
 use std::io;
 use std::ops::Range;
@@ -27,8 +27,8 @@ pub trait Files: Send + Sync + 'static {
     /// Makes an empty file, or empties the one of this name.
     fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>>;
 
-    /// Opens a file. If the name is there and is no file's, the error is of the kind
-    /// [`IsADirectory`](io::ErrorKind::IsADirectory), and its text says what it is.
+    /// Opens a file. If the name exists and is not that of a file, the error is of the kind
+    /// [`IsADirectory`](io::ErrorKind::IsADirectory), and its text names the found object.
     fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>>;
 
     /// Moves a name, replacing the file that has the new one.
@@ -40,14 +40,14 @@ pub trait Files: Send + Sync + 'static {
     /// Makes all names durable as they are now.
     fn sync(&self) -> io::Result<()>;
 
-    /// Lets other processes open the directory, where opening it locked it. Called once nothing is
-    /// written any more.
+    /// Lets other processes open the directory, if opening it locked it. Called after the last
+    /// write.
     fn unlock(&self) {}
 
-    /// How much can still be written.
+    /// Total and available space.
     fn room(&self) -> io::Result<Room>;
 
-    /// How many handles may be open at once, as of now.
+    /// The present limit of open handles.
     fn handle_limit(&self) -> HandleLimit {
         HandleLimit::None
     }
@@ -65,8 +65,8 @@ pub struct Room {
     pub available: ByteCount,
 }
 
-/// How many handles may be open at once. A call that would open one more fails with the error of
-/// the host (`EMFILE`).
+/// Limit of open handles. A call that would open one more fails with the error of the host
+/// (`EMFILE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandleLimit {
     /// Any number.

@@ -3,8 +3,8 @@
 //!
 //! A handle must hold a [`Pass`] while it changes a file. After [`Gate::shut`], no pass is given
 //! out, and `shut` waits until those given out have been dropped. A thread that panics does not
-//! wait, because it may hold one itself. [`Gate::check`] tells whether the gate is shut, and keeps
-//! nobody out. That suffices for a read, which may go on after it.
+//! wait, because it may hold one itself. [`Gate::check`] tells whether the gate is shut, and does
+//! not keep it open. That suffices for a read, which may go on after the gate is shut.
 //!
 //! # Threads
 //! Any thread may use a gate. A thread that holds a pass must not shut it, as it would wait for
@@ -20,13 +20,13 @@ use terrace_env::sync::{Condvar, Mutex};
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     is_shut: AtomicBool,
-    /// How many passes are out.
+    /// Number of passes given out.
     passes: Mutex<usize>,
     returned: Condvar,
 }
 
 impl Gate {
-    /// Leave to change files until it is dropped.
+    /// A permit to change files until it is dropped.
     pub(super) fn pass(self: &Arc<Self>) -> Result<Pass, StoreError> {
         let mut passes = self.passes.lock();
         self.check()?;
@@ -39,8 +39,8 @@ impl Gate {
         if self.is_shut.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
     }
 
-    /// Gives out no pass any more, and waits for those that are out. A thread that panics does not
-    /// wait: its own writer may have one.
+    /// Gives out no more passes, and waits for those given out. A thread that panics does not wait:
+    /// its own writer may have one.
     pub(super) fn shut(&self) {
         let mut passes = self.passes.lock();
         self.is_shut.store(true, Ordering::Release);
@@ -50,7 +50,7 @@ impl Gate {
     }
 }
 
-/// Leave to change files.
+/// A permit to change files.
 #[derive(Debug)]
 pub(super) struct Pass(Arc<Gate>);
 

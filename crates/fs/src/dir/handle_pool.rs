@@ -8,15 +8,16 @@
 //! # Rules
 //! - The pools of a process together use at most half of its descriptors. The other half is for the
 //!   program, and for the handles that do not count here: lock, journal, directory, superblock. A
-//!   pool may always have [`LEAST`] handles, whatever the others have.
+//!   pool may always have [`LEAST`] handles, even if that exceeds the half.
 //! - A handle in use is never closed. If all are in use, the next one waits.
-//! - Of the others, the pool closes handles that were not used lately (the clock algorithm), and
-//!   handles with unsynced writes last. It syncs such a file before it closes it: the host reports
-//!   an error of writing back to the handles that are open at that time. If that sync fails, all
-//!   later syncs of the file fail.
+//! - Of the idle handles, the pool closes those that were not used lately (the clock algorithm),
+//!   and handles with unsynced writes last. It syncs such a file before it closes it: the host
+//!   reports a write-back error only to the handles that are open at that time. If that sync fails,
+//!   all later syncs of the file fail.
 //! - If the host refuses a further descriptor although the pool has room, other parts of the
-//!   program use them. Then a quarter of the handles is closed, first here, then in the other pools
-//!   of the process, and the call is made again. It fails when nothing is left to close.
+//!   program use the rest. Then a quarter of the handles is closed, here or, if none can be closed
+//!   here, in another pool of the process, and the call is made again. It fails when no handle is
+//!   left to close.
 //!
 //! # Threads
 //! The lock of the pool is taken before that of a slot. No lock is held over a file operation. An
@@ -34,7 +35,7 @@ use terrace_env::sync::{Condvar, Mutex};
 use super::pooled_file::{Slot, Victim};
 use super::{Files, HandleLimit};
 
-/// Handles that a pool may have even if the others of the process use up their share.
+/// Handles that a pool may have even if the other pools of the process use up the share of all.
 const LEAST: usize = 4;
 
 /// Descriptors without which a store cannot be written: lock, journal, its successor during a roll,
@@ -60,7 +61,7 @@ struct State {
     /// The files that are open.
     slots: BTreeMap<u64, Arc<Slot>>,
     next: u64,
-    /// The slot at which the search for one to close goes on.
+    /// The slot at which the next search for a handle to close begins.
     hand: u64,
 }
 
@@ -95,7 +96,8 @@ impl HandlePool {
         state.next
     }
 
-    /// Makes a handle, in a place of the pool. Before that, others are closed if need be.
+    /// Makes a handle, in a place of the pool. Before that, closes other handles if the pool is
+    /// full.
     pub(super) fn open<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         self.take_place();
         let opened = self.retry(open);
@@ -105,19 +107,19 @@ impl HandlePool {
         opened
     }
 
-    /// An open file may be closed when others need its place.
+    /// Adds an open file: the pool may close it when another file needs its place.
     pub(super) fn insert(&self, key: u64, slot: &Arc<Slot>) {
         self.state.lock().slots.insert(key, Arc::clone(slot));
     }
 
-    /// A file was closed by its owner.
+    /// Removes a file that its owner has closed.
     pub(super) fn remove(&self, key: u64) {
         let slot = self.state.lock().slots.remove(&key);
         drop(slot);
         self.give_place_back();
     }
 
-    /// A handle is no longer in use.
+    /// Wakes waiters: a handle is no longer in use.
     pub(super) fn released(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
             let state = self.state.lock();
@@ -126,8 +128,8 @@ impl HandlePool {
         }
     }
 
-    /// Makes a call that needs a descriptor. If there is none, handles are closed, and the call is
-    /// made again.
+    /// Makes a call that needs a descriptor. If none is left, closes handles, and makes the call
+    /// again.
     pub(super) fn retry<T>(&self, mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         loop {
             let error = match call() {
@@ -141,7 +143,7 @@ impl HandlePool {
         }
     }
 
-    /// How many handles this pool may have now.
+    /// The most handles that this pool may have now.
     fn most(&self) -> usize {
         match self.files.handle_limit() {
             HandleLimit::None => usize::MAX,
@@ -203,12 +205,13 @@ impl HandlePool {
         has_closed
     }
 
-    /// Waits until a handle is closed or no longer in use. Returns `false` if there is none.
+    /// Waits until a handle is closed or no longer in use. Returns `false` at once if the pool has
+    /// no handle.
     fn wait_for_change(&self) -> bool {
         let mut state = self.state.lock();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let is_hopeful = !state.slots.is_empty();
-        // One that has become idle meanwhile has told no waiter.
+        // A handle that became idle before `waiting` was raised has woken no waiter.
         if is_hopeful && !state.slots.values().any(|slot| slot.is_idle()) {
             self.changed.wait(&mut state);
         }
@@ -228,7 +231,7 @@ impl HandlePool {
 }
 
 impl State {
-    /// Takes a handle out of the pool that is not in use.
+    /// Takes a handle that is not in use out of the pool.
     fn pick(&mut self, choice: Choice) -> Option<Victim> {
         let choices: &[_] = match choice {
             Choice::Synced => &[Choice::Synced],
@@ -288,8 +291,8 @@ fn explained(error: &io::Error, limit: HandleLimit) -> io::Error {
     io::Error::new(
         error.kind(),
         format!(
-            "{error}: expected {NEEDED} open files for the store besides those of the program, \
-             found all in use that the limit of {limit} allows; {advice}"
+            "{error}: expected {NEEDED} open files for the store in addition to those of \
+             the program, found all in use that the limit of {limit} allows; {advice}"
         ),
     )
 }

@@ -3,8 +3,8 @@
 //!
 //! Bytes are handed on as they are, and not verified here. Without a superblock there is no store.
 //! Any other file that is missing is corruption; so is a file that ends before the bytes that are
-//! read through [`FilePart`]. A superblock that is too short is filled up with zeros. Nobody may
-//! write to the directory meanwhile.
+//! read through [`FilePart`]. A superblock that is too short is filled up with zeros. No process
+//! may write to the directory meanwhile.
 
 use std::sync::Arc;
 

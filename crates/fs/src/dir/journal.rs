@@ -30,8 +30,8 @@ use crate::journal::{Application, Step, kind, vouched_for};
 use crate::superblock::{Features, Foreign, JournalHead, MountMark, Placement, Shape, Superblock};
 use crate::{AddressSpace, BLOCK, BlockAddr};
 
-/// Space set aside behind the snapshot, so that a full disk can still record deletes: room for 256
-/// of them, each a block.
+/// Space set aside after the snapshot, so that a full disk can still record deletes: 256 deletes of
+/// one block each.
 const AHEAD: u64 = 256 * BLOCK as u64;
 
 /// Result of replaying a directory's journal.
@@ -40,6 +40,8 @@ pub(super) struct Replayed {
     pub(super) catalog: Catalog,
     /// The sequence of the frame after the last.
     pub(super) sequence: u64,
+    /// The block where that frame starts.
+    pub(super) block: u32,
 }
 
 /// Which journal to write.
@@ -52,7 +54,7 @@ pub(super) struct Identity {
     pub(super) sequence: u64,
 }
 
-/// The journal's end, in the hands of one actor at a time.
+/// The journal's end. One actor at a time has it.
 pub(super) struct Journal {
     files: Arc<PooledFiles>,
     file: Arc<dyn FileHandle>,
@@ -62,7 +64,8 @@ pub(super) struct Journal {
     block: u32,
     /// Bytes of the snapshot.
     pub(super) snapshot: u64,
-    /// How many of the files that were ever created have a durable entry in the directory.
+    /// Number of the files created since the store was opened that have a durable entry in the
+    /// directory.
     pub(super) entries: u64,
 }
 
@@ -111,8 +114,8 @@ fn damaged(files: &dyn Files, offset: usize, expected: String, got: String) -> S
     StoreError::Corruption { region, offset: offset as u64, expected, got }
 }
 
-/// Reads the journal that the superblock names. With `write`, what an earlier process left in the
-/// cache of the operating system is made durable first.
+/// Reads the journal that the superblock names. With `write`, the journal is synced first: an
+/// earlier process may have left frames in the cache of the operating system.
 pub(super) fn replay(
     files: &dyn Files,
     superblock: Superblock,
@@ -126,15 +129,15 @@ pub(super) fn replay(
         file.sync().map_err(wrap)?;
     }
     let source = FileSource::new(&file, names::path(files, &name), None)?;
-    let (catalog, sequence) = read_frames(&source, &superblock, write)?;
-    Ok(Replayed { superblock, catalog, sequence })
+    let (catalog, sequence, block) = read_frames(&source, &superblock, write)?;
+    Ok(Replayed { superblock, catalog, sequence, block })
 }
 
 fn read_frames(
     source: &FileSource,
     superblock: &Superblock,
     write: bool,
-) -> Result<(Catalog, u64), StoreError> {
+) -> Result<(Catalog, u64, u32), StoreError> {
     let JournalHead { sequence, epoch, chain, .. } = superblock.head;
     let binding = Binding { uuid: superblock.uuid, owner: 0, epoch };
     let start = Cursor { sequence, chain };
@@ -165,7 +168,7 @@ fn read_frames(
     }
     let finished = application.finish(epoch);
     let (catalog, _) = finished.map_err(|got| corruption(end, "a complete snapshot", got))?;
-    Ok((catalog, cursor.sequence))
+    Ok((catalog, cursor.sequence, end))
 }
 
 impl Journal {
@@ -203,14 +206,15 @@ impl Journal {
             }
         }
         journal.snapshot = journal.written();
-        // Where the file system cannot set space aside, a full disk refuses deletes as well.
+        // If the file system cannot set space aside, a full disk refuses deletes as well.
         let _ = journal.file.preallocate(journal.written() + AHEAD);
         journal.file.sync().map_err(before)?;
         journal.put_in_force(entries)?;
         Ok(journal)
     }
 
-    /// Makes `CURRENT` name this journal, and say that all of it is durable, as it must be.
+    /// Makes `CURRENT` name this journal, and record that all of it is durable. The caller has
+    /// synced it.
     pub(super) fn put_in_force(&mut self, entries: impl Fn() -> u64) -> Result<(), RollError> {
         let Identity { uuid, generation, epoch, sequence } = self.identity;
         let chain = self.binding.start(sequence).chain;
@@ -234,7 +238,7 @@ impl Journal {
             let file = self.files.create(names::CURRENT_NEW)?;
             file.write_at(0, &superblock.encode())?;
             file.sync()?;
-            // The journal's own entry must be durable before anything names it.
+            // The journal's own entry must be durable before `CURRENT` names it.
             self.files.sync()
         };
         written().map_err(|error| RollError::Before(StoreError::io(what("writing"), error)))?;

@@ -1,5 +1,5 @@
-//! Index of a log's frames: which bytes of the log each frame holds, where they lie in the file,
-//! and their checksum. With the checksum, a reader can verify a frame each time it reads it.
+//! Index of a log's frames: for each frame, its bytes of the log, their place in the file, and
+//! their checksum. With the checksum, a reader can verify a frame each time it reads it.
 //!
 //! Frames are added in the order of the log. [`LogIndex::scan`] reads and verifies a log from its
 //! start to the end that it finds.
@@ -15,7 +15,7 @@ use crate::frame::{HEADER, LogScan, LogTail};
 pub(super) struct Spot {
     /// The log's byte that it starts with.
     pub(super) offset: u64,
-    /// Where it starts in the file.
+    /// Its first byte in the file.
     pub(super) place: u64,
     pub(super) len: u32,
     /// The CRC32C of the payload alone: a frame that was whole when it was indexed is verified
@@ -54,6 +54,12 @@ impl LogIndex {
     /// The payload bytes of all frames.
     pub(super) fn size(&self) -> u64 {
         self.spots.last().map_or(0, Spot::end)
+    }
+
+    /// The block at which the last frame starts.
+    pub(super) fn last_block(&self) -> Option<u32> {
+        let last = self.spots.last()?;
+        u32::try_from((last.place - HEADER as u64) / BLOCK as u64).ok()
     }
 
     /// How many frames there are.

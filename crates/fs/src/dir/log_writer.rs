@@ -1,25 +1,25 @@
 //! Writer of logs in a directory. Appends go into frames with checksums, so that a power cut leaves
 //! a prefix of the log, cut between two appends.
 //!
-//! 1. Appends gather in memory. A write-out writes them to the file as a frame; a sync does so too,
-//!    and syncs the file. If an append would make more than 256 KiB gather, the bytes before it are
-//!    written first. An append that is longer than a frame holds (1 MiB) is written at once, in
-//!    several frames.
+//! 1. Appends are buffered in memory. A write-out writes them to the file as a frame; a sync does
+//!    so too, and syncs the file. If an append would make the buffer larger than 256 KiB, the bytes
+//!    before it are written first. An append that is longer than a frame holds (1 MiB) is written
+//!    at once, in several frames.
 //! 2. A write-out may leave a frame of one block *open*: the next write writes the frame again,
 //!    with the appends since then, if they fit the block. So small appends that are written out one
-//!    by one share blocks. A sync closes the frame, and so do `finish` and a write that makes room
-//!    in memory. Reopening the log and closing the store close it, too.
+//!    by one share blocks. A sync closes the frame, and so do `finish` and a write that empties the
+//!    buffer for an append. Reopening the log and closing the store close it, too.
 //!
 //! Writing an open frame again is safe. If the process ends, the file has the old block or the new
 //! one. A power cut may take the frame in any case, as it was not synced.
 //!
 //! # Failure
-//! - After a failed write, what it may have left is cut off the file, and the cut is synced. If the
-//!   write was one of an open frame, its former bytes are written back. If that fails too, they are
-//!   in memory alone until a write-out succeeds. Appended bytes stay gathered, and the call can be
-//!   made again.
-//! - If the cut or a sync by this writer fails, nobody knows what is durable. Later appends,
-//!   write-outs, syncs and `finish` return the error while the store is open.
+//! - After a failed write, the bytes that it may have left are cut off the file, and the cut is
+//!   synced. If the write was one of an open frame, its former bytes are written back. If that
+//!   fails too, they are in memory alone until a write-out succeeds. Appended bytes stay in memory,
+//!   and the call can be made again.
+//! - If the cut or a sync by this writer fails, the durable end of the log is unknown. Later
+//!   appends, write-outs, syncs and `finish` return the error while the store is open.
 //!
 //! # Threads
 //! One writer to a log. Readers see the bytes of each append that has returned.
@@ -39,11 +39,11 @@ use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_f
 /// The type of a log's frames; logs have only one.
 const LOG_FRAME: u8 = 1;
 
-/// Bytes that gather before a frame is written unasked: much larger than a block, so that padding
-/// is nothing, and small enough to hold.
+/// Most buffered bytes before a frame is written unasked: much larger than a block, so that padding
+/// is negligible, and small enough for memory.
 const GATHER_MAX: usize = 256 << 10;
 
-/// A larger buffer is given back: only a large append needs it.
+/// A larger buffer is freed after its write: only a large append needs it.
 const BUFFER_KEPT: usize = 2 * GATHER_MAX;
 
 /// See the [module](self).
@@ -52,11 +52,11 @@ pub(super) struct LogWriter {
     pub(super) node: Arc<Node>,
     pub(super) cause: Cause,
     pub(super) allowance: Allowance,
-    /// After a failed sync nobody knows which frames are durable.
+    /// The error of a failed cut or sync: the durable frames are then unknown.
     pub(super) failed: Option<StoreError>,
     /// Buffer of bytes to write, kept for the next write.
     pub(super) buffer: IoBuf,
-    /// The memory of what has gathered.
+    /// Memory of the buffered appends.
     pub(super) gathered: usize,
 }
 
@@ -67,7 +67,7 @@ impl LogState {
         (self.epoch, self.block, self.synced) = (epoch, block, sequence);
     }
 
-    /// The open frame is never written again.
+    /// Closes the open frame: it is never written again.
     pub(super) fn close_open_frame(&mut self) {
         let Some(OpenFrame { len, cursor }) = self.open.take() else { return };
         self.index.push(self.block, &self.pending[..len]);
@@ -94,7 +94,7 @@ impl LogWriter {
 
     /// After a cut at `place`, where the open frame was: writes the frame again as it was, because
     /// an earlier write-out has promised its bytes. If that fails as well, its bytes are only in
-    /// memory, like all others that have gathered, until a write-out succeeds.
+    /// memory, like all other buffered bytes, until a write-out succeeds.
     fn restore_open_frame(&mut self, place: u64) {
         let mut state = self.node.lock();
         let log = &mut state.log;
@@ -112,8 +112,7 @@ impl LogWriter {
         }
     }
 
-    /// Writes what has gathered. A frame that may be written again stays open, unless it is to be
-    /// closed.
+    /// Writes the buffered bytes. A frame of one block stays open, unless `close` is set.
     fn put_out(&mut self, close: bool) -> Result<(), StoreError> {
         let id = self.node.id;
         let mut state = self.node.lock();
@@ -142,7 +141,8 @@ impl LogWriter {
             self.restore_open_frame(place);
             return Err(self.allowance.describe(&self.node, bytes, error));
         }
-        // A block that the operating system has already is not more for the medium.
+        // A block that is written again in the cache of the operating system adds no write to the
+        // medium.
         self.volume.count_write(self.cause, if was_open { 0 } else { bytes as u64 });
         if bytes > BUFFER_KEPT {
             self.buffer = IoBuf::default();
@@ -167,13 +167,13 @@ impl LogWriter {
 }
 
 impl LogWriter {
-    /// Writes an append of more than a frame, frame by frame, when nothing has gathered before it:
-    /// no more than a frame of it is copied.
+    /// Writes an append of more than a frame, frame by frame. At most one frame of it is copied. No
+    /// buffered bytes may precede it.
     fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let id = self.node.id;
         let (binding, mut cursor, start, synced) = {
             let log = &self.node.lock().log;
-            debug_assert!(log.pending.is_empty() && log.open.is_none(), "what gathered is written");
+            debug_assert!(log.pending.is_empty() && log.open.is_none(), "the buffer is written");
             let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
             (binding, log.cursor, log.block, log.synced)
         };
@@ -231,7 +231,7 @@ impl FileWriter for LogWriter {
         self.check()?;
         self.node.check_writable()?;
         let gathered = self.node.lock().log.pending.len();
-        // The last block may be open: it is closed before what is not to go into it.
+        // The last block may be open: it is closed, since this append does not go into it.
         if gathered > 0 && gathered + bytes.len() > GATHER_MAX {
             self.put_out(true)?;
         }
@@ -282,8 +282,7 @@ impl FileWriter for LogWriter {
             return Err(StoreError::NotFound(self.node.id));
         }
         self.put_out(true)?;
-        // A caller that seals the file later, or waits until it is deleted, keeps its writer until
-        // then.
+        // A caller may keep its writer until it seals the file, or until the file is deleted.
         (self.buffer, self.gathered) = (IoBuf::default(), 0);
         let mut state = self.node.lock();
         state.log.pending = Vec::new();

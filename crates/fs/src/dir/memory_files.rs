@@ -6,12 +6,12 @@
 //!   last written, by chance. Where the chosen version of the file is too short to have the sector,
 //!   zeros are found. The length is one of the two, or between them. Each name, independently of
 //!   the others, is found as it was when the directory was last synced, or as it is now.
-//! - A cut can be set to happen at the n-th operation that changes or syncs something, counted from
-//!   zero. That operation fails, though its bytes may be found afterwards. Later calls of the two
-//!   traits fail too, except `room`, `describe`, `unlock` and `preallocate`. `power_cut` gives the
+//! - A cut can be set to happen at the n-th change or sync, counted from zero. That operation
+//!   fails, though its bytes may be found afterwards. Later calls of the two traits fail too,
+//!   except `room`, `describe`, `unlock`, `handle_limit` and `preallocate`. `power_cut` gives the
 //!   directory that is found afterwards.
-//! - **Crash of the process**: everything is there, and as volatile as before. Handles from before
-//!   it cannot change or sync files.
+//! - **Crash of the process**: all bytes and names are kept, and are as volatile as before. Handles
+//!   from before the crash cannot change or sync files.
 //! - One operation can be made to fail by itself, without an effect.
 //! - **Few handles**: the open handles can be limited. A call that would make one more fails with
 //!   `EMFILE`. A sync of the directory, and listing it, take a handle for the time of the call.
@@ -79,7 +79,7 @@ impl MemoryFiles {
         Self::default()
     }
 
-    /// Makes every sync take time, so that others come in between.
+    /// Makes every sync take time, so that other actors run in between.
     #[must_use]
     pub fn with_sync_time(self, time: Duration) -> Self {
         self.0.lock().sync_time = time;
@@ -98,13 +98,13 @@ impl MemoryFiles {
         self.0.lock().taken = count;
     }
 
-    /// How many handles are open.
+    /// Number of open handles.
     #[must_use]
     pub fn handles(&self) -> usize {
         self.0.lock().handles
     }
 
-    /// How many operations have changed or synced something.
+    /// Number of operations so far that change or sync files or names.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.0.lock().operations
@@ -151,8 +151,8 @@ impl MemoryFiles {
         Self(Arc::new(Mutex::new(Disk { contents, next, names, durable_names, ..Disk::default() })))
     }
 
-    /// Makes the directory as a new process finds it: everything is there, and volatile bytes still
-    /// are volatile. Handles of the old process are dead.
+    /// Starts a new process on the directory: all bytes and names are kept, and volatile bytes
+    /// still are volatile. Handles of the old process are dead.
     pub fn restart(&self) {
         let mut disk = self.0.lock();
         disk.life += 1;
@@ -224,7 +224,7 @@ impl Content {
 }
 
 impl Disk {
-    /// Counts an operation that changes something; says whether it is the one the power fails at.
+    /// Counts an operation that changes something. Returns whether the power fails at it.
     fn change(disk: &Mutex<Self>) -> io::Result<(MutexGuard<'_, Self>, bool)> {
         assert_no_lock_held("a file operation");
         let mut disk = disk.lock();

@@ -6,7 +6,7 @@
 //! a file of the operating system, named by its id and kind. `docs/format/directory.md` describes
 //! the layout.
 //!
-//! | part | what it does |
+//! | part | content |
 //! |---|---|
 //! | `store`, `volume`, `node` | the calls of the trait; the state of the store, and of a file |
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
@@ -14,18 +14,19 @@
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
 //! | `handle_pool`, `pooled_file`, `pooled_files` | a bound on open files of the host |
 //! | `gate` | keeps writers out once the store is closed |
-//! | `log_index`, `source` | where a log's bytes lie in its frames; a file for a scan |
+//! | `log_index`, `source` | places of a log's bytes in its frames; a file for a scan |
+//! | `watch` | of an opening next to a writer: whether the store has changed |
 //! | `names`, `reservation` | names of files; space that is set aside |
 //! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the interface to the host; a directory; the fake |
-//! | `check`, `inspect` | what is there, verified, or as it is |
+//! | `check`, `inspect` | a check of the store; its parts for an inspector |
 //!
 //! # Order
-//! What is synced, and when:
+//! Syncs and other writes, in their order:
 //!
 //! 1. **Commit**: the bytes of the files that are sealed; then the directory, if the group creates
 //!    or seals files and any was made since it was last synced; then one append to the journal, and
-//!    its sync. Deleted files are removed, and trimmed bytes punched out, after that: where a file
-//!    has readers, when the last one ends.
+//!    its sync. After that, deleted files are removed, and trimmed bytes punched out; if a file has
+//!    readers, when the last one ends.
 //! 2. **Sync of a log**: its frames, then the file; no metadata. The commit that creates the log
 //!    makes its name durable: before that commit, no sync makes a log last.
 //! 3. **Sync of a client's file**: the file; then a commit of its length, if the catalog has the
@@ -35,17 +36,17 @@
 //!    directory is synced again. The old journal is removed last. So `CURRENT` names a whole
 //!    snapshot at any time.
 //! 5. **Opening for writing**: the directory, the journal and all unsealed logs, before they are
-//!    believed: an earlier process may have left them in the operating system's cache. Leftovers
+//!    read: an earlier process may have left their bytes in the operating system's cache. Leftovers
 //!    are removed: files named by an id and kind that no record has, other journals, and
 //!    `CURRENT.new`. Then a roll writes a new journal, with the ends of the logs and a new epoch.
-//! 6. **Reopening of a log**: the file, if bytes behind the log's end had to be cut off.
-//! 7. **Closing**: each unsealed log, cut to its end; then a commit that says so; then `CURRENT`,
-//!    in the same steps as for a roll. If a file still has a writer, nothing of this is done. If a
-//!    log has failed, no commit is made.
+//! 6. **Reopening of a log**: the file, if bytes after the log's end had to be cut off.
+//! 7. **Closing**: each unsealed log, cut to its end; then a commit that records the ends; then
+//!    `CURRENT`, in the same steps as for a roll. If a file still has a writer, or a deleted file a
+//!    reader, none of these steps is taken. If a log has failed, no commit is made.
 //!
 //! # Assumptions about the medium
-//! A synced file, and the entries of a synced directory, survive a power cut. Of what is not
-//! synced, any sectors of 512 bytes and any entries may survive. A name that a rename replaces
+//! A synced file, and the entries of a synced directory, survive a power cut. Of unsynced bytes and
+//! entries, any sectors of 512 bytes and any entries may survive. A name that a rename replaces
 //! leads to the old file or to the new one.
 //!
 //! # Threads
@@ -80,6 +81,7 @@ mod reservation;
 mod source;
 mod store;
 mod volume;
+mod watch;
 
 pub use files::{FileHandle, Files, HandleLimit, Room};
 pub(crate) use inspect::{FilePart, file_source, journal_source, superblock_block};

@@ -2,7 +2,7 @@
 //! a journal by its number, such as `JOURNAL-000002`; `LOCK`; and one for each file by id and kind,
 //! such as `000007.table`.
 //!
-//! [`parse`] tells what a name means. The spelling must be exact: `7.table` and `JOURNAL-2` are
+//! [`parse`] gives the meaning of a name. The spelling must be exact: `7.table` and `JOURNAL-2` are
 //! foreign names.
 
 use terrace_env::FileId;
@@ -13,7 +13,7 @@ use crate::growing::FILE_ID_END;
 
 /// File that a process locks as long as it has the store open.
 pub(super) const LOCK: &str = "LOCK";
-/// The superblock: which journal counts.
+/// The superblock: it names the journal in force.
 pub(super) const CURRENT: &str = "CURRENT";
 /// The next superblock, until it is renamed.
 pub(super) const CURRENT_NEW: &str = "CURRENT.new";

@@ -36,7 +36,7 @@ pub(super) struct NodeState {
     pub(super) size: u64,
     /// Bytes that are durable. (Of logs, see [`LogState`].)
     pub(super) synced: u64,
-    /// A sync failed: what is durable is not known any more.
+    /// The error of a failed sync: the durable bytes are then unknown.
     pub(super) unsynced: Option<StoreError>,
     /// The length that the catalog has.
     pub(super) recorded: u64,
@@ -49,7 +49,7 @@ pub(super) struct NodeState {
     pub(super) sealed: bool,
     pub(super) deleted: bool,
     pub(super) readers: u32,
-    /// Trimmed for good, to be punched out when nobody reads any more.
+    /// Trimmed by a durable commit, to be punched out when the last reader ends.
     pub(super) holes: Vec<Range<u64>>,
     pub(super) log: LogState,
 }
@@ -63,9 +63,9 @@ pub(super) struct LogState {
     pub(super) block: u32,
     /// Frames of a smaller sequence are durable.
     pub(super) synced: u64,
-    /// How far it is durable, as of the last sync.
+    /// Its durable end, as of the last sync.
     pub(super) durable: Option<LogMark>,
-    /// A sync or a cut failed: what is durable is not known any more.
+    /// A sync or a cut failed: the durable end is unknown.
     pub(super) failed: bool,
     pub(super) index: LogIndex,
     /// Bytes that the next frame will hold.
@@ -74,9 +74,9 @@ pub(super) struct LogState {
     pub(super) open: Option<OpenFrame>,
 }
 
-/// A frame of one block that is in the file, at `block`, and may be written again with more behind
-/// what it holds, as long as it has not been synced. Until it is closed, what it holds stays at the
-/// front of `pending`.
+/// A frame of one block that is in the file, at `block`. Until it is synced, it may be written
+/// again with further bytes after its payload. Until it is closed, its payload stays at the front
+/// of `pending`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenFrame {
     /// Its payload bytes.
@@ -125,9 +125,9 @@ impl Node {
         Ok(())
     }
 
-    /// Makes all its bytes durable; of a log, all that are in frames. Returns whether anything had
-    /// to be done. Once it has failed, the same error comes again: the host may have let go of
-    /// bytes that it could not write, and a further sync would succeed.
+    /// Makes all its bytes durable; of a log, all that are in frames. Returns whether there was
+    /// anything to sync. After a failure, each call returns the same error: the host may have
+    /// dropped bytes that it could not write, and a further sync would succeed.
     pub(super) fn sync(&self) -> Result<bool, StoreError> {
         let (size, mark) = {
             let state = self.lock();
@@ -181,7 +181,7 @@ fn host_extent(start: u32, blocks: u32, crc: Option<u32>) -> Extent {
     Extent { first: BlockAddr::new(DeviceId::FIRST, start.into()), blocks, crc }
 }
 
-/// The cause under which a file is read and written when nobody says.
+/// The default cause of reads and writes of a file.
 pub(super) fn usual_cause(kind: FileKind) -> Cause {
     match kind {
         FileKind::Table => Cause::Flush,

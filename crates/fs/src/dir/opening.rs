@@ -4,18 +4,19 @@
 //! 1. Sync the directory and read `CURRENT`. If there is none, start an empty store; this fails if
 //!    the directory has files of foreign names, or files named by an id and kind.
 //! 2. Sync and replay the journal.
-//! 3. Check that the files are there that the journal names. Sync each unsealed log and find its
-//!    end; a log that is damaged before its end is an error.
-//! 4. Remove what nothing leads to: files named by an id and kind that no record has, journals that
-//!    are not in force, and `CURRENT.new`. Files of foreign names stay.
+//! 3. Check that all files that the journal names exist. Sync each unsealed log and find its end; a
+//!    log that is damaged before its end is an error.
+//! 4. Remove leftovers: files named by an id and kind that no record has, journals that are not in
+//!    force, and `CURRENT.new`. Files of foreign names stay.
 //! 5. Write a new journal, whose snapshot has the new epoch and the ends of the logs. Remove the
-//!    journal of before; if this fails, the next opening does it.
+//!    old journal; if this fails, the next opening does it.
 //!
 //! An opening for reading takes steps 1 to 3 without the syncs, changes nothing, and makes no
-//! store. It does not look whether every file is there, and passes over an unsealed log that cannot
-//! be read.
+//! store. It does not check whether every file exists, and skips an unsealed log that cannot be
+//! read. An opening next to a writer ([`Access::Beside`]) does the same, but a log that cannot be
+//! read is an error: the writer may have removed it, and the caller has to try again.
 //!
-//! The caller has to keep other processes out of the directory.
+//! The caller of others has to keep other processes out of the directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -32,16 +33,19 @@ use super::names::{self, Named};
 use super::node::{self, Node, NodeState};
 use super::pooled_files::PooledFiles;
 use super::volume::{IDS, State, Volume, open_log};
+use super::watch::{Watch, WatchedJournal, WatchedLog};
 use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
 use crate::growing::{SEQUENCE_END, check_room};
 use crate::{Access, AddressSpace};
 
-/// State found, and the number of the next journal.
+/// State found, with the number of the present journal; 0 if there is none.
 struct Found {
     catalog: Catalog,
     uuid: Uuid,
     generation: u64,
     sequence: u64,
+    /// `None` in a new store.
+    journal: Option<WatchedJournal>,
 }
 
 /// The unsealed logs that were found, and the records of their ends.
@@ -49,6 +53,7 @@ struct Found {
 struct Logs {
     nodes: BTreeMap<FileId, Arc<Node>>,
     ends: Vec<Record>,
+    watched: Vec<WatchedLog>,
 }
 
 /// Opens the store in a directory. For writing, an empty directory becomes an empty store, whose
@@ -68,8 +73,9 @@ pub(super) fn open(
     let mut found = match journal::read_superblock(&*files, write)? {
         Some(superblock) => {
             let replayed = journal::replay(&*files, superblock, write)?;
-            let superblock = replayed.superblock;
+            let (journal, superblock) = (WatchedJournal::of(&replayed), replayed.superblock);
             Found {
+                journal: Some(journal),
                 catalog: replayed.catalog,
                 uuid: superblock.uuid,
                 generation: superblock.generation,
@@ -82,7 +88,7 @@ pub(super) fn open(
         check_present(&*files, &names, &found.catalog)?;
     }
     let epoch = found.catalog.next_epoch();
-    let Logs { nodes, ends } = recover_logs(&files, &found, access, epoch)?;
+    let Logs { nodes, ends, watched } = recover_logs(&files, &found, access, epoch)?;
     let next_file = found.catalog.next_file().0;
     let ids_end = next_file + IDS;
     let journal = if write {
@@ -106,15 +112,18 @@ pub(super) fn open(
         refusal: (!write).then_some(StoreError::ReadOnly("a change")),
         closed: false,
     };
-    Ok(Volume::new(files, access, found.uuid, epoch, (state, journal)))
+    let watch = found.journal.filter(|_| access == Access::Beside);
+    let watch = watch.map(|journal| Watch { journal, logs: watched });
+    Ok(Volume::new(files, access, found.uuid, epoch, (state, journal)).watched(watch))
 }
 
-/// The directory has no superblock.
+/// The error for a directory without a superblock.
 pub(super) fn no_store(files: &dyn Files) -> String {
     format!("{}: expected a store, found no file CURRENT", files.describe())
 }
 
-/// An empty store, if the directory holds nothing but what an interrupted start may have left.
+/// An empty store, if the directory holds no files except those that an interrupted start may
+/// leave.
 fn start_empty(
     files: &dyn Files,
     names: &[String],
@@ -136,11 +145,11 @@ fn start_empty(
     if first != Annotation::default() {
         catalog.stage(&mut [Record::Annotate { id: FileId::STORE, annotation: first.into() }])?;
     }
-    Ok(Found { catalog, uuid, generation: 0, sequence: FIRST_SEQUENCE })
+    Ok(Found { catalog, uuid, generation: 0, sequence: FIRST_SEQUENCE, journal: None })
 }
 
-/// Whether a directory holds nothing, or only what an interrupted start has left: the lock, the
-/// first journal, and a superblock that is not in force.
+/// Whether a directory holds no files except those that an interrupted start may leave: the lock,
+/// the first journal, and a superblock that is not in force.
 pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
     let wrap = |error| StoreError::io(format!("listing {}", path.display()), error);
     let entries = match fs::read_dir(path) {
@@ -157,8 +166,8 @@ pub(super) fn is_blank(path: &Path) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// Finds the ends of all unsealed logs. One that is damaged is an error: nothing must be written
-/// behind an end that is not its own. For reading it is passed over.
+/// Finds the ends of all unsealed logs. A damaged log is an error: no frame may be written after an
+/// end that is not the log's own. An opening for reading skips it.
 fn recover_logs(
     files: &PooledFiles,
     found: &Found,
@@ -175,10 +184,11 @@ fn recover_logs(
         }
         let opened = open_log(files, found.uuid, id, record, access);
         let (file, index, tail) = match opened {
-            // Only a reader of this log has to know.
+            // A reader of this log gets the error.
             Err(_) if access == Access::ReadOnly => continue,
             other => other?,
         };
+        logs.watched.push(WatchedLog::new(found.uuid, id, record, tail, index.last_block()));
         let (size, sequence) = (tail.size, tail.cursor.sequence);
         let mut state = NodeState { size, committed: true, ..NodeState::default() };
         state.log.start(found.uuid, id, epoch, tail.block, sequence);
@@ -190,8 +200,8 @@ fn recover_logs(
     Ok(logs)
 }
 
-/// Checks that every file is there that the journal names. One that was renamed would be removed
-/// otherwise, as a file that no record names.
+/// Checks that all files that the journal names exist. Without this check, a file that was renamed
+/// would be removed, as a file that no record names.
 fn check_present(files: &dyn Files, names: &[String], catalog: &Catalog) -> Result<(), StoreError> {
     let there: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let named: BTreeSet<String> =
@@ -213,7 +223,7 @@ fn check_present(files: &dyn Files, names: &[String], catalog: &Catalog) -> Resu
     Err(StoreError::Corruption { region, offset: 0, expected, got })
 }
 
-/// Whether a name is one of the store's that nothing leads to: left by a crash.
+/// Whether a name is one of the store's that neither journal nor superblock uses: left by a crash.
 pub(super) fn is_leftover(name: &str, catalog: &Catalog, generation: u64) -> bool {
     match names::parse(name) {
         Named::File(id, kind) => catalog.get(id).is_none_or(|record| record.kind != kind),
@@ -230,8 +240,8 @@ fn check_growing(found: &Found) -> Result<(), StoreError> {
     catalog.check_growing(*uuid)
 }
 
-/// Removes files that no record names. Their ids need no thought: a record has set aside all ids
-/// that were given out.
+/// Removes leftovers. Their ids are not given out again: a record has set aside all ids that were
+/// given out.
 fn remove_leftovers(files: &dyn Files, names: &[String], found: &Found) -> Result<(), StoreError> {
     for name in names {
         if is_leftover(name, &found.catalog, found.generation) {
@@ -254,7 +264,7 @@ fn start_journal(
     let step = |next| snapshot_step(&found.catalog, next);
     let journal = Journal::start(files, identity, || 0, step).map_err(RollError::into_error)?;
     if found.generation > 0 {
-        // Where that fails, the next opening does it.
+        // If that fails, the next opening does it.
         let _ = files.remove(&names::journal(found.generation));
     }
     Ok(journal)

@@ -3,7 +3,7 @@
 //! One opening for writing excludes all others, in this process and in other ones; openings for
 //! reading exclude those for writing. An opening that another one excludes fails at once with
 //! `InUse`. The lock is advisory, and lies on the file `LOCK`. If that file is missing, an opening
-//! for reading locks nothing.
+//! for reading locks nothing. An opening with [`Access::Beside`] never does.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,17 +24,18 @@ use super::{FileHandle, Files, HandleLimit, Room};
 use crate::Access;
 
 /// The files of a directory, locked until it is unlocked or dropped. The lock belongs to the open
-/// file, not to the process: a second opening by the same process is refused as well, by whatever
-/// path it finds the directory.
+/// file, not to the process: a second opening by the same process is refused as well, by any path
+/// to the directory.
 pub struct OsFiles {
     path: PathBuf,
-    /// Holds the lock; none if there was nothing to lock and nothing may be written.
+    /// Holds the lock. None if there was no file to lock and the opening is for reading, or if the
+    /// opening is next to a writer.
     lock: Mutex<Option<LockedFile>>,
 }
 
 impl OsFiles {
-    /// Locks a directory: for one process alone if it may be written, otherwise together with
-    /// others that only read. A directory that is to be written is made if it is not there.
+    /// Locks a directory: for writing, exclusively; for reading, together with other readers. For
+    /// writing, a missing directory is made.
     pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
         let wrap = |what: &str, error: io::Error| {
             StoreError::io(format!("{what} {}", path.display()), error)
@@ -52,6 +53,7 @@ impl OsFiles {
                 let open = || File::options().create(true).append(true).open(&lock_path);
                 retry_in_process(descriptors(), open).map(Some)
             }
+            Access::Beside => Ok(None),
             Access::ReadOnly => match retry_in_process(descriptors(), || File::open(&lock_path)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 other => other.map(Some),
@@ -62,7 +64,7 @@ impl OsFiles {
             Some(file) => {
                 let locked = match access {
                     Access::ReadWrite => LockedFile::alone(file),
-                    Access::ReadOnly => LockedFile::shared(file),
+                    Access::ReadOnly | Access::Beside => LockedFile::shared(file),
                 };
                 let locked = locked.map_err(|error| wrap("locking", error))?;
                 Some(locked.ok_or_else(|| {
@@ -76,7 +78,7 @@ impl OsFiles {
     }
 }
 
-/// The descriptors that this process may have: its soft limit, which it can change any time.
+/// The descriptors that this process may have: its soft limit, which it can change at any time.
 fn descriptors() -> HandleLimit {
     let limit = rustix::process::getrlimit(Resource::Nofile).current;
     limit.map_or(HandleLimit::None, |limit| {
@@ -112,7 +114,8 @@ impl Files for OsFiles {
     fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>> {
         assert_no_lock_held("a file operation");
         let path = self.path.join(name);
-        // Before it is opened: a directory can be opened for reading, and a pipe would wait.
+        // Checked before opening: a directory can be opened for reading, and opening a pipe would
+        // wait.
         let found = fs::metadata(&path)?;
         if !found.is_file() {
             let what = if found.is_dir() { "a directory" } else { "neither file nor directory" };

@@ -1,11 +1,11 @@
 //! [`PooledFile`]: a file of the directory that is open only as long as the [`HandlePool`] keeps
 //! its handle. A call opens the file again if it was closed.
 //!
-//! The file is found by its name. So its name must not be moved or removed before the last user of
-//! the file is done: calls fail after that.
+//! The file is found by its name. So the name must not be moved or removed before the last use of
+//! the file: later calls may fail.
 //!
-//! Closing loses nothing: unsynced writes are synced before. A sync of a closed file has nothing
-//! left to do. It reports the error if the sync before closing failed.
+//! Closing loses no writes: unsynced writes are synced before. A sync of a closed file does
+//! nothing. It returns the error if the sync before closing failed.
 //!
 //! # Threads
 //! Any number of threads may call. Opening and closing are roles: other users of the file wait.
@@ -44,7 +44,7 @@ struct SlotState {
     is_moving: bool,
     /// Calls that use the handle now.
     users: usize,
-    /// Used since the pool has looked at it last.
+    /// Used since the pool last looked at it.
     used_lately: bool,
     /// May have writes that are not durable.
     unsynced: bool,
@@ -60,8 +60,8 @@ pub(super) struct Victim {
 }
 
 impl Slot {
-    /// Takes the handle to close it, unless it is in use, or was used lately, or may have unsynced
-    /// writes and such a handle is not asked for.
+    /// Takes the handle to close it, unless it is in use, was used lately, or may have unsynced
+    /// writes. With `unsynced_too`, unsynced writes do not matter.
     pub(super) fn take_if_idle(self: &Arc<Self>, unsynced_too: bool) -> Option<Victim> {
         let mut state = self.state.lock();
         if state.users > 0 || (state.unsynced && !unsynced_too) {
@@ -83,7 +83,7 @@ impl Slot {
 }
 
 impl Victim {
-    /// Closes the file, and makes its writes durable before.
+    /// Makes the writes of the file durable, and closes it.
     pub(super) fn close(self) {
         let synced = if self.unsynced { self.handle.sync() } else { Ok(()) };
         drop(self.handle);
@@ -122,7 +122,7 @@ impl PooledFile {
         Ok(Self::new(files, pool, name, Access::ReadWrite, handle))
     }
 
-    /// A file that is there.
+    /// An existing file.
     pub(super) fn open(
         files: &Arc<dyn Files>,
         pool: &Arc<HandlePool>,
@@ -150,7 +150,7 @@ impl PooledFile {
         Self { files: Arc::clone(files), pool: Arc::clone(pool), key, slot }
     }
 
-    /// The handle, opened if need be.
+    /// The handle; opens the file if it is closed.
     fn acquire(&self) -> io::Result<InUse<'_>> {
         assert_no_lock_held("a file operation");
         {

@@ -5,7 +5,7 @@
 //! | `create_pooled`, `open_pooled` | the [`HandlePool`] closes and reopens it; for store files |
 //! | `create` and `open` of the trait | open until it is dropped; for journal and superblock |
 //!
-//! A call that finds no descriptor left has the pool close handles, and is made again.
+//! If a call finds no descriptor left, the pool closes handles, and the call is made again.
 
 use std::io;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 //!
 //! A log is read frame by frame, and a frame is verified when it is read from the file. The handle
 //! keeps the last frame, up to 1 MiB, because logs are read from front to back in small pieces.
-//! Bytes behind the last closed frame come from the writer's memory. Bytes of other kinds of files
+//! Bytes after the last closed frame come from the writer's memory. Bytes of other kinds of files
 //! are not verified here.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Reader {
     frame: Mutex<Option<(Spot, Arc<Vec<u8>>)>>,
 }
 
-/// Where the next bytes of a log come from.
+/// Source of the next bytes of a log.
 enum Piece {
     Frame(Spot),
     /// They were copied from memory.
@@ -86,7 +86,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Finds the frame of a byte of the log; what is in none yet is copied.
+    /// Finds the frame of a byte of the log; copies bytes that are in no closed frame yet.
     fn next_piece(&self, from: u64, into: &mut [u8]) -> Piece {
         let state = self.node.lock();
         if let Some(spot) = state.log.index.find(from) {

@@ -1,8 +1,8 @@
 //! Reservations of space on the host's disk.
 //!
 //! A reservation is a count of bytes, which the writers that use it count down. It is granted if
-//! the disk has that much room beyond other reservations, and beyond what its rank leaves to more
-//! urgent ones. Writing does not look at the rank: no append is refused for it.
+//! the disk has this room in addition to other reservations, and to the bytes that its rank leaves
+//! to more urgent ranks. Writing does not look at the rank: no append is refused for it.
 //!
 //! Other programs write to the same disk, so a reservation does not promise room. If the write of a
 //! file finds the disk or the quota full, it fails with `NoSpace`, with or without a reservation.
@@ -20,8 +20,8 @@ use super::Files;
 use super::node::Node;
 use super::volume::Volume;
 
-/// Bytes that each rank leaves to every one that is more urgent: enough for a roll of the journal
-/// of ten thousand files.
+/// Bytes that each rank leaves to every more urgent rank: enough for a roll of the journal of ten
+/// thousand files.
 const STEP: u64 = 4 << 20;
 
 /// A reservation's space.
@@ -97,7 +97,8 @@ pub(super) fn kept(rank: Rank) -> u64 {
     STEP * rank as u64
 }
 
-/// Sets space aside, if the disk has that much beyond what is set aside already.
+/// Sets space aside, if the disk has this room in addition to other reservations and the bytes that
+/// `rank` leaves.
 pub(super) fn reserve(
     volume: &Arc<Volume>,
     rank: Rank,

@@ -3,10 +3,10 @@
 //! The size of the file is taken once, when the source is made. An incomplete block at its end does
 //! not count as written.
 //!
-//! A scan has to know how a torn write looks. Here, units of 512 bytes are taken to be written
+//! A scan has to know the form of a torn write. Here, units of 512 bytes are taken to be written
 //! whole or not at all, and bytes that a power cut lost to read as zeros. The latter holds only if
-//! writers cut off what a failed write or an earlier crash has left behind the end, and sync the
-//! cut.
+//! writers cut off the bytes that a failed write or an earlier crash has left after the end, and
+//! sync the cut.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ pub(super) struct FileSource {
 }
 
 impl FileSource {
-    /// A file of as many blocks as it is long; or of exactly `blocks`, whatever is there.
+    /// A file of all its whole blocks; or of exactly `blocks`, even if the file is shorter or
+    /// longer.
     pub(super) fn new(
         file: &Arc<dyn FileHandle>,
         name: String,

@@ -5,6 +5,7 @@
 //! wait for the disk. A directory of the host stays locked until `close`, or until the store and
 //! all its handles are dropped.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use terrace_env::store::{
     Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users};
+use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users, Uuid};
 
 use super::data_writer::DataWriter;
 use super::log_writer::LogWriter;
@@ -24,13 +25,16 @@ use super::volume::Volume;
 use super::{Files, OsFiles, Room, opening};
 use crate::Access;
 use crate::BLOCK;
+use crate::Beside;
 use crate::catalog::FileRecord;
 
 /// How to open a [`DirStore`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirOptions {
-    /// For writing: by one process alone; the directory and the store in it are made if they are
-    /// not there. For reading: by any number of processes, and nothing at all is written.
+    /// For writing: by one process alone; a missing directory and a missing store are made. For
+    /// reading: by any number of processes, and nothing is written. Next to a writer
+    /// ([`Access::Beside`]): without a lock, as [`Beside`] describes; a call then fails, with an
+    /// error of any kind, if the writer has removed a file that it needs.
     pub access: Access,
 }
 
@@ -45,15 +49,15 @@ impl DirStore {
     /// [closed](Self::close), or it and all its handles are dropped.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] if somebody else has the store open; [`StoreError::Invalid`] if the
-    /// directory holds something else; [`StoreError::Corruption`] if what is there is damaged.
+    /// [`StoreError::InUse`] if another opening has the store open; [`StoreError::Invalid`] if the
+    /// directory holds something else; [`StoreError::Corruption`] if the store is damaged.
     pub fn open(path: impl AsRef<Path>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
         let files = OsFiles::open(path.as_ref(), options.access)?;
         Self::open_on(Arc::new(files), options)
     }
 
-    /// Opens the store in a directory for writing. If the directory is empty or not there, a store
-    /// is made that has this annotation of its own from its first durable write on.
+    /// Opens the store in a directory for writing. If the directory is empty or missing, a store is
+    /// made that has this annotation of its own from its first durable write on.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -73,9 +77,9 @@ impl DirStore {
         Ok(Arc::new(Self(Arc::new(opening::open(files, Access::ReadWrite, first)?))))
     }
 
-    /// Whether a directory holds nothing but what the start of a store leaves that was interrupted
-    /// or failed: an opening for writing makes a new store of it. One that is not there holds
-    /// nothing.
+    /// Whether a directory holds no files except those that an interrupted or failed start of a
+    /// store may leave: an opening for writing makes a new store of it. A missing directory counts
+    /// as blank.
     pub fn is_blank(path: impl AsRef<Path>) -> Result<bool, StoreError> {
         opening::is_blank(path.as_ref())
     }
@@ -85,12 +89,12 @@ impl DirStore {
         Ok(Arc::new(Self(Arc::new(opening::open(files, options.access, Annotation::default())?))))
     }
 
-    /// Ends all writing, records where every log ends, so that what a later opening lacks of them
-    /// is known to be lost, and unlocks the directory. If a file still has a writer, or the ends
-    /// cannot be recorded, nothing is lost: the store is then as after a crash. Everything
-    /// committed is durable already. Writes under way are waited for, and what handles that are
-    /// still open ask for later is refused; a read that has begun may still succeed. Calling it
-    /// again does nothing.
+    /// Ends all writing, records the end of every log, and unlocks the directory. Frames that a
+    /// later opening misses before a recorded end are known to be lost. If a file still has a
+    /// writer, or the ends cannot be recorded, no data are lost: the store is then as after a
+    /// crash. All commits are durable already. The call waits for writes in flight. Later calls of
+    /// handles that are still open fail; a read that has begun may still succeed. Closing again
+    /// does nothing.
     pub fn close(&self) {
         self.0.gate.shut();
         self.0.remove_pinned();
@@ -106,6 +110,16 @@ impl DirStore {
         } else {
             Box::new(DataWriter { volume, node, cause, allowance, failed: None })
         }
+    }
+}
+
+impl Beside for DirStore {
+    fn vouch(&self, _file: FileId, _bytes: Range<u64>) -> Result<(), StoreError> {
+        self.0.watch.as_ref().map_or(Ok(()), |watch| watch.check_store(&self.0.files))
+    }
+
+    fn has_changed(&self) -> Result<bool, StoreError> {
+        self.0.watch.as_ref().map_or(Ok(false), |watch| watch.has_changed(&self.0.files))
     }
 }
 
@@ -136,8 +150,8 @@ impl Store for DirStore {
         })?;
         let allowance = Allowance::new(&self.0, Rank::Log, None)?;
         let writer = self.writer(Arc::clone(&node), usual_cause(node.kind), allowance);
-        // Bytes that a power cut left behind the end are of no use to anybody. Of a log it must not
-        // come back: what another cut takes of a frame there is to read as zeros.
+        // Bytes that a power cut left after the end are useless. Those of a log must not come back:
+        // if another cut takes parts of a frame there, these must read as zeros.
         let cut = node.file.size().and_then(|size| {
             node.file.set_size(end)?;
             if size > end && node.kind == FileKind::Log { node.file.sync() } else { Ok(()) }
@@ -186,7 +200,7 @@ impl Store for DirStore {
     }
 
     fn space(&self) -> SpaceInfo {
-        // A file system that cannot tell its size has no room that could be promised.
+        // If the file system cannot tell its size, no room is promised.
         let nothing = Room { total: ByteCount(0), available: ByteCount(0) };
         let room = self.0.files.room().unwrap_or(nothing);
         let mut state = self.0.lock();
@@ -234,6 +248,10 @@ impl Store for DirStore {
 
     fn users(&self) -> &Users {
         &self.0.users
+    }
+
+    fn uuid(&self) -> Option<Uuid> {
+        Some(self.0.uuid)
     }
 
     fn io(&self) -> IoCounts {

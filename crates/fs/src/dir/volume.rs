@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //! - A file id is given out once. A record in the journal sets ids aside before they are given out,
-//!   so the next opening can begin behind them.
+//!   so the next opening can begin after them.
 //! - A file that was not committed is removed when its writer ends, unless the store is closed by
-//!   then. If it is left, such as by a crash, the next opening for writing removes it.
+//!   then. If it is left, such as after a crash, the next opening for writing removes it.
 //!
 //! # Threads
 //! The state has one lock, taken before that of a [`Node`], and not held over a file operation. So
@@ -29,14 +29,15 @@ use super::node::{Node, NodeState};
 use super::pooled_files::PooledFiles;
 use super::reservation::Reserved;
 use super::source::FileSource;
+use super::watch::Watch;
 use super::{FileHandle, Files, names};
 use crate::Access;
 use crate::BLOCK;
 use crate::catalog::{Catalog, FileRecord, Record};
 use crate::frame::{LogScan, LogTail};
 
-/// File ids set aside by one record: so many files are created without a further one, and at most
-/// so many ids are skipped when the store is opened again.
+/// File ids set aside by one record: the number of files that are created without a further record,
+/// and the most ids that are skipped when the store is opened again.
 pub(super) const IDS: u64 = 256;
 
 /// See the [module](self).
@@ -46,12 +47,15 @@ pub(super) struct Volume {
     pub(super) uuid: Uuid,
     /// Epoch of the frames written since the store was opened.
     pub(super) epoch: u32,
-    /// Files created since the store was opened: what the directory has to be synced for.
+    /// Number of files created since the store was opened. Their names need a sync of the
+    /// directory.
     pub(super) created: AtomicU64,
     pub(super) commits: GroupCommit<State>,
     pub(super) gate: Arc<Gate>,
     /// The users of the store.
     pub(super) users: Users,
+    /// Of an opening next to a writer.
+    pub(super) watch: Option<Watch>,
     io: Mutex<IoCounts>,
     pub(super) waits: WaitCounts,
 }
@@ -62,10 +66,10 @@ pub(super) struct State {
     /// Files with a handle, and unsealed ones that were written or recovered.
     pub(super) nodes: BTreeMap<FileId, Arc<Node>>,
     pub(super) next_file: u64,
-    /// Ids from here on are still to be set aside: what is not is not given out, because the next
-    /// process could not know it.
+    /// The first id that is not set aside. It is not given out: the next process would not know of
+    /// it.
     pub(super) ids_end: u64,
-    /// Deleted files that are still read.
+    /// Deleted files that still have readers.
     pub(super) pinned: BTreeMap<FileId, Pinned>,
     pub(super) reservations: Vec<Weak<Reserved>>,
     pub(super) queue: Queue,
@@ -75,8 +79,8 @@ pub(super) struct State {
     pub(super) closed: bool,
 }
 
-/// A deleted file that is still read. It keeps its name in the directory, so that it can be opened
-/// again.
+/// A deleted file that still has readers. It keeps its name in the directory, so that it can be
+/// opened again.
 pub(super) struct Pinned {
     pub(super) kind: FileKind,
     /// Its size.
@@ -96,15 +100,22 @@ impl Volume {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
         let (users, gate) = (Users::default(), Arc::default());
         let commits = GroupCommit::new(state, journal);
-        Self { files, access, uuid, epoch, created, commits, gate, users, io, waits }
+        let watch = None;
+        Self { files, access, uuid, epoch, created, commits, gate, users, watch, io, waits }
+    }
+
+    /// The same, with this watch.
+    pub(super) fn watched(mut self, watch: Option<Watch>) -> Self {
+        self.watch = watch;
+        self
     }
 
     pub(super) fn lock(&self) -> QueueGuard<'_, State> {
         self.commits.lock()
     }
 
-    /// Ends all changes, waiting for the commit that is under way, and unlocks the directory. The
-    /// [gate](Gate) is shut.
+    /// Ends all changes, after the commit in flight, and unlocks the directory. The [gate](Gate) is
+    /// shut.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.refusal = Some(StoreError::Closed);
@@ -158,7 +169,7 @@ impl Volume {
         Ok(node)
     }
 
-    /// An id that nobody ever had, not even for a file that was not committed.
+    /// An id that no file ever had, not even a file that was not committed.
     fn new_id(&self) -> Result<FileId, StoreError> {
         loop {
             let next = {
@@ -237,9 +248,8 @@ impl Volume {
         Ok(Node::new(id, record.kind, file, state))
     }
 
-    /// A reader has let go of a file. The last one removes a file that was deleted meanwhile, or
-    /// gives back the bytes that were trimmed, unless the store is closed: the directory may then
-    /// be another process's.
+    /// Ends a reader. The last reader removes a file that was deleted meanwhile, or punches out its
+    /// trimmed bytes, unless the store is closed: another process may then own the directory.
     pub(super) fn reader_ended(&self, node: &Arc<Node>) {
         let pass = self.gate.pass();
         let holes = {
@@ -250,7 +260,8 @@ impl Volume {
                 return;
             }
             if file.deleted {
-                // The commit that deletes the file may not be durable yet: then it removes it.
+                // If the commit that deletes the file is not durable yet, its leader removes the
+                // file.
                 let pinned = state.pinned.remove(&node.id);
                 drop((file, state));
                 if pass.is_ok() && pinned.is_some_and(|pinned| pinned.is_durable) {
@@ -277,8 +288,8 @@ impl Volume {
         }
     }
 
-    /// A writer has ended. Its file goes with it unless it was committed; after the store was
-    /// closed, it is left to the next opening.
+    /// Ends a writer. Its file is removed unless it was committed; after the store was closed, the
+    /// file is left to the next opening.
     pub(super) fn writer_ended(&self, node: &Arc<Node>) {
         {
             let mut state = self.lock();
@@ -299,12 +310,13 @@ impl Volume {
         }
     }
 
-    /// Removes a file that nobody knows any more. Where that fails, the next opening does it.
+    /// Removes a file that no record and no handle uses any more. If that fails, the next opening
+    /// does it.
     pub(super) fn remove(&self, id: FileId, kind: FileKind) {
         let _ = self.files.remove(&names::file(id, kind));
     }
 
-    /// Gives trimmed bytes back to the file system, where it can take them.
+    /// Punches trimmed bytes out of a file, if the file system can do so.
     pub(super) fn punch(&self, id: FileId, kind: FileKind, holes: &[Range<u64>]) {
         if holes.is_empty() {
             return;
@@ -375,7 +387,7 @@ pub(super) fn open_named(
     expect_file(files, name, files.open(name, access), expected)
 }
 
-/// The handle, or the error that says what is there instead of the file.
+/// The handle, or an error that names the object found instead of the file.
 fn expect_file(
     files: &dyn Files,
     name: &str,

@@ -229,6 +229,7 @@ impl DataWriter {
         if result.is_ok() {
             region.settle(true);
         }
+        debug_assert!(chunk.blocks() > 0, "a write has at least one block");
         let places = match result {
             result if self.failed.is_some() => {
                 match result {
@@ -310,6 +311,8 @@ impl DataWriter {
             let mut state = self.file.lock();
             let (id, size, committed) = (self.file.id, state.size, state.committed);
             let tail = state.tail();
+            debug_assert!(tail.synced_size <= size, "{} of {size} bytes", tail.synced_size);
+            debug_assert!(tail.in_flight.is_empty() && tail.buffer.len() < BLOCK, "all is written");
             let fresh = tail.extents[tail.synced_extents..].to_vec();
             let from: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
             if !committed || (fresh.is_empty() && size == tail.synced_size) {
@@ -327,9 +330,11 @@ impl DataWriter {
 
     /// Puts the bytes of the last, partial block back into the buffer.
     fn keep_partial_block(&mut self, partial: &[u8]) {
+        debug_assert!(partial.len() < BLOCK, "a part of a block, found {}", partial.len());
         if !partial.is_empty() {
             let mut state = self.file.lock();
             let tail = state.tail();
+            debug_assert!(tail.buffer.is_empty(), "all was written");
             tail.at -= 1;
             tail.buffer = IoBuf::copy_of(partial);
         }
@@ -372,6 +377,11 @@ impl FileWriter for DataWriter {
                 tail.buffer = self.spare.pop().unwrap_or_default();
             }
             tail.buffer.extend(now);
+            debug_assert!(
+                tail.buffer.len() <= self.write_bytes,
+                "a buffer of {}",
+                tail.buffer.len()
+            );
             state.size += now.len() as u64;
             rest = later;
         }

@@ -70,6 +70,7 @@ impl LogLease {
         blocks: u32,
         end: Option<u32>,
     ) -> Result<(Arc<Region>, BlockAddr), StoreError> {
+        debug_assert!(blocks > 0, "a frame has a head");
         if !self.has_room(blocks) {
             let end = end.expect("no frame is in flight when a lease is taken");
             self.region = None;
@@ -108,6 +109,7 @@ impl LogLease {
     /// Notes a region as the log's, and commits that if the log is in the catalog.
     fn record(&self, region: &Region, end: u32) -> Result<(), StoreError> {
         let Some((addr, room)) = region.rest() else { return Ok(()) };
+        debug_assert!(room > 0, "a lease that can be written");
         let extent = Extent { first: addr, blocks: room, crc: None };
         let committed = {
             let mut state = self.file.lock();

@@ -128,6 +128,8 @@ impl LogWriter {
         };
         let region = volume.pools.of_kind(file.kind).region_blocks();
         let payload_max = payload_room(region).min(frame);
+        debug_assert!(payload_max > 0 && payload_max <= PAYLOAD_MAX, "frames of {payload_max}");
+        debug_assert!(end.synced <= end.cursor.sequence, "no frame is durable before it exists");
         let cause = ask.cause;
         let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), (ask, member));
         let (in_flight, spare) = (VecDeque::new(), Vec::new());
@@ -233,6 +235,9 @@ impl LogWriter {
 
     /// Starts to write the next frame.
     fn send(&mut self, len: usize, continues: bool, forced: bool) -> Result<(), StoreError> {
+        debug_assert!(len > 0 && len <= self.payload_max, "a frame of {len} bytes");
+        debug_assert!(self.in_flight.len() < WRITES_MAX, "{} in flight", self.in_flight.len());
+        debug_assert!(!forced || self.in_flight.is_empty(), "a forced frame is written alone");
         let end = self.in_flight.is_empty().then_some(self.end.block);
         let (region, addr) = self.lease.place(blocks_for(len), end)?;
         let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
@@ -333,12 +338,14 @@ impl LogWriter {
         drop(state);
         let in_order = self.end.synced == self.end.cursor.sequence;
         self.lease.note_written(blocks);
+        debug_assert!(cursor.sequence > self.end.cursor.sequence, "frames count up");
         self.end.cursor = cursor;
         self.end.block += blocks;
         self.end.broken = continues;
         if forced && in_order {
             self.end.synced = cursor.sequence;
         }
+        debug_assert!(self.end.synced <= self.end.cursor.sequence, "{:?}", self.end);
     }
 
     /// Makes the frames durable that were written unforced.

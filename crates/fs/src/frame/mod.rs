@@ -11,6 +11,7 @@
 //! | [`Scanner`] | frames in order, up to the end; tells a torn tail from damage |
 //! | [`Assembler`], [`AppendScan`] | put frames together to whole appends |
 //! | [`LogScan`] | the appends of a write-ahead log, over all its runs |
+//! | `look` | whether a frame stands at a place by now |
 //! | `any_store` | the first frames of a journal whose store is not known |
 //!
 //! This module writes nothing and knows no devices: it encodes into buffers, and reads through
@@ -22,6 +23,7 @@ mod any_store;
 mod append;
 mod codec;
 mod log;
+mod look;
 mod scan;
 mod source;
 
@@ -32,5 +34,6 @@ pub use codec::{
     Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
 };
 pub use log::{LOG_FRAME, LogScan, LogTail};
+pub(crate) use look::{checksum_at, stands_at};
 pub use scan::Scanner;
 pub use source::{BlockSource, MemorySource};

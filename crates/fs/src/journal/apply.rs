@@ -4,8 +4,8 @@
 //! the files in the order of their ids. Transactions between them are applied to files of the ids
 //! that the chunks have covered so far; a later chunk has the other files with the changes in them.
 //! The features that a head names must be known: the caller asks
-//! [`check_features`](Application::check_features). A `Head` behind a complete snapshot begins
-//! another one, whose chunks are passed over. For a journal whose head is lost,
+//! [`check_features`](Application::check_features). A `Head` after a complete snapshot begins
+//! another one, whose chunks are skipped. For a journal whose head is lost,
 //! [`headless`](Application::headless) starts without one.
 //!
 //! The caller passes whole appends in the journal's order, without links and continuations; those
@@ -37,7 +37,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// Nothing has been read yet of the journal of a store with these devices.
+    /// An empty start, before the first append of the journal of a store with these devices.
     pub(crate) fn new(space: AddressSpace) -> Self {
         let (features, is_headless) = (Features::default(), false);
         Self { catalog: Catalog::new(space), started: false, snapshot: 0, features, is_headless }
@@ -55,8 +55,8 @@ impl Application {
         self.catalog
     }
 
-    /// Refuses a journal that needs features which this version does not know. To be asked after
-    /// each append, so that nothing of an unknown kind is read.
+    /// Refuses a journal that needs features which this version does not know. The caller asks
+    /// after each append, so that no append of an unknown kind is read.
     pub(crate) fn check_features(&self, write: bool) -> Result<(), StoreError> {
         self.features.check(write)
     }
@@ -120,8 +120,8 @@ impl Application {
         Ok(())
     }
 
-    /// The catalog and the payload bytes of its snapshot; or what is missing. `epoch` is that of
-    /// the journal's last frames.
+    /// The catalog and the payload bytes of its snapshot; or the defect, in words. `epoch` is that
+    /// of the journal's last frames.
     pub(crate) fn finish(self, epoch: u32) -> Result<(Catalog, u64), String> {
         if !self.started {
             return Err("no snapshot at all".into());

@@ -2,17 +2,17 @@
 //! committer, the *leader*, writes those of the whole group without a lock.
 //!
 //! # Steps
-//! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
+//! 1. A commit stages its records on the catalog and adds them to the current group.
 //! 2. The leader takes the group, and the next step of a roll if one is in flight, due or asked
 //!    for. It flushes the devices if a transaction of the group asks for it. It writes the group,
 //!    forced, and wakes the members.
-//! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
+//! 3. Still leading, it writes the step of the roll. Meanwhile commits join the next group.
 //!
 //! # Failure
 //! - A transaction that cannot be staged fails alone, and changes nothing.
-//! - After a failed write or step of a roll, or a failed flush for a group, nobody knows what is on
-//!   the medium. (A write that is tried again in another zone has not failed.) The journal then
-//!   takes no more commits, and those that wait fail with `Stopped`. A group that was durable
+//! - After a failed write or step of a roll, or a failed flush for a group, the content of the
+//!   medium is unknown. (A write that is tried again in another zone has not failed.) The journal
+//!   then takes no more commits, and those that wait fail with `Stopped`. A group that was durable
 //!   before is still acknowledged. The catalog can be read, and may include changes that were not
 //!   acknowledged.
 //! - The same holds if the leader panics.
@@ -36,8 +36,8 @@ use super::journal_writer::JournalWriter;
 use super::roll::{self, Roll, Step};
 use crate::catalog::{Catalog, Effects, Record};
 
-/// The journal of a mounted store, and the catalog that it keeps. Commits are grouped; beside
-/// groups, a commit waits for one step of a roll at most.
+/// The journal of a mounted store, and its catalog. Commits are grouped. In addition to groups, a
+/// commit waits for at most one step of a roll.
 pub struct Journal {
     commits: GroupCommit<State>,
     next_file: AtomicU64,
@@ -47,10 +47,10 @@ pub struct Journal {
 
 struct State {
     catalog: Catalog,
-    /// The group that is gathering: the records' bytes, and whether they need a flush.
+    /// The current group: the bytes of its records, and whether they need a flush.
     gathering: Vec<u8>,
     flush: bool,
-    /// The number of the group that is gathering; all before `durable` are on the medium.
+    /// The number of the current group; all groups before `durable` are on the medium.
     group: u64,
     durable: u64,
     roll_wanted: bool,
@@ -110,7 +110,7 @@ impl Journal {
         self.next_file.fetch_max(first.0, Ordering::Relaxed);
     }
 
-    /// A file id that nobody has.
+    /// A file id that no file has.
     pub fn new_file(&self) -> FileId {
         FileId(self.next_file.fetch_add(1, Ordering::Relaxed))
     }
@@ -130,19 +130,19 @@ impl Journal {
         self.commits.lock().snapshot
     }
 
-    /// Waits of transactions that others wrote.
+    /// Waits of transactions that another actor wrote.
     pub(crate) fn waits(&self) -> Waits {
         self.waits.read()
     }
 
-    /// How many rolls were completed since the mount.
+    /// Number of rolls completed since the mount.
     pub fn rolls(&self) -> u64 {
         self.commits.lock().rolls
     }
 
     /// Applies a transaction and returns once it is durable. Blocks that it gives back may then be
-    /// used again. With `covers_unflushed_data`, what all devices have completed so far is made
-    /// durable before it.
+    /// used again. With `covers_unflushed_data`, all writes that the devices have completed so far
+    /// are made durable before it.
     pub fn commit(
         &self,
         records: Vec<Record>,
@@ -172,12 +172,12 @@ impl Journal {
         Ok(effects)
     }
 
-    /// Asks for a roll: the commits that follow carry it out, a step each.
+    /// Asks for a roll: the next commits carry it out, one step each.
     pub fn request_roll(&self) {
         self.commits.lock().roll_wanted = true;
     }
 
-    /// Rolls now: returns when a snapshot that includes all that was committed before is in force.
+    /// Rolls now: returns when a snapshot with all earlier commits is in force.
     pub fn roll(&self) -> Result<(), StoreError> {
         let target = {
             let mut state = self.commits.lock();
@@ -198,21 +198,21 @@ impl Journal {
         }
     }
 
-    /// Says that the store is closed: commits the records, which end with [`Close`](Record::Close),
-    /// and writes a superblock that says how far the journal goes. Frames missing at its end are
-    /// then known to be lost.
+    /// Records that the store is closed: commits the records, which end with
+    /// [`Close`](Record::Close), and writes a superblock with the end of the journal. Frames
+    /// missing before that end are then known to be lost.
     pub fn close(&self, make: impl FnOnce(&Catalog) -> Vec<Record>) -> Result<(), StoreError> {
         self.commit_with(false, |catalog| Ok(make(catalog)))?;
         self.while_leading(JournalWriter::vouch)
     }
 
-    /// Writes a superblock that knows no device but the journal's. Nothing that the journal has
-    /// since its last snapshot may name another one.
+    /// Writes a superblock that knows no device but the journal's. No record since the last
+    /// snapshot may name another device.
     pub(crate) fn forget_others(&self) -> Result<(), StoreError> {
         self.while_leading(JournalWriter::forget_others)
     }
 
-    /// Does something between two groups of transactions.
+    /// Runs `work` between two groups of transactions.
     fn while_leading(
         &self,
         work: impl FnOnce(&mut JournalWriter) -> Result<(), StoreError>,
@@ -220,7 +220,7 @@ impl Journal {
         self.commits.leading(State::check, |writer| work(writer))?
     }
 
-    /// Waits until a group is durable, leading if nobody does.
+    /// Waits until a group is durable; leads if there is no leader.
     fn await_group(&self, group: u64) -> Result<(), StoreError> {
         self.commits.commit(
             self.commits.lock(),
@@ -233,7 +233,10 @@ impl Journal {
             |lead, Group { number, records, flush, step }| {
                 let written = lead.writer().write(&records, flush);
                 lead.publish(|state| match &written {
-                    Ok(()) => state.durable = number + 1,
+                    Ok(()) => {
+                        debug_assert_eq!(state.durable, number, "groups become durable in order");
+                        state.durable = number + 1;
+                    }
                     Err(error) => drop(state.stop(error)),
                 });
                 let Some(step) = step.filter(|_| written.is_ok()) else { return };
@@ -280,8 +283,9 @@ impl State {
         self.refusal.get_or_insert_with(stopped).clone()
     }
 
-    /// The group that has gathered. The next one begins.
+    /// Takes the current group, and begins the next one.
     fn take_group(&mut self, writer: &JournalWriter) -> Group {
+        debug_assert!(self.durable <= self.group, "{} of {}", self.durable, self.group);
         let (records, number) = (std::mem::take(&mut self.gathering), self.group);
         let flush = std::mem::take(&mut self.flush);
         self.group += 1;

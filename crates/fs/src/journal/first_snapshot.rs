@@ -1,5 +1,5 @@
-//! [`is_first_snapshot`]: tells whether frames are those that a format writes: a snapshot without
-//! files, or the front of it. The store may have an annotation.
+//! [`is_first_snapshot`]: whether frames are those of a format: a snapshot without files, or its
+//! first frames. The store may have an annotation.
 
 use terrace_env::FileId;
 
@@ -11,7 +11,7 @@ use crate::frame::Frame;
 /// Frames of the snapshot of a catalog without files: head, one chunk, end.
 pub(crate) const SNAPSHOT_FRAMES: usize = 3;
 
-/// Whether these frames, which begin a journal, are a snapshot without files, or its front.
+/// Whether these frames, which begin a journal, are a snapshot without files, or its first frames.
 pub(crate) fn is_first_snapshot(frames: &[Frame], space: &AddressSpace) -> bool {
     let kinds: [u8; SNAPSHOT_FRAMES] = [kind::HEAD, kind::CHUNK, kind::END];
     let is_due = |(frame, kind): (&Frame, u8)| {

@@ -21,7 +21,7 @@ use super::tail::Tail;
 use crate::canary::{self, Rule};
 use crate::superblock::{Features, MountMark, Superblock, SuperblockArea, write_twice};
 
-/// Everything that writes, in the hands of one actor at a time.
+/// State of the writing part. One actor at a time has it.
 pub(super) struct JournalWriter {
     pub(super) device: Arc<dyn Device>,
     /// The devices of the store that the journal is not on.
@@ -46,7 +46,7 @@ impl JournalWriter {
         self.tail.append(kind::TRANSACTIONS, group).map(drop)
     }
 
-    /// Makes durable what all devices have completed: all flush at the same time.
+    /// Makes the completed writes of all devices durable. All devices flush at the same time.
     fn flush_all(&self) -> Result<(), StoreError> {
         let flush = || Request { op: Op::Flush, cause: Cause::Journal };
         let others: &[_] =
@@ -54,14 +54,14 @@ impl JournalWriter {
         let all = std::iter::once(&self.device).chain(others);
         let under_way: Vec<_> = all.map(|device| (device, device.submit(flush()))).collect();
         let ended = under_way.into_iter().map(|(device, ticket)| device.wait(ticket));
-        // Every one is waited for, whatever the others say.
+        // Each flush is waited for, even if another one fails.
         let results: Vec<_> = ended.collect();
         let failed = results.into_iter().find_map(Result::err);
         failed.map_or(Ok(()), |error| Err(StoreError::io("flush before a commit", error)))
     }
 
-    /// Writes a superblock that says how far the journal is durable: what it lacks of that is then
-    /// lost, and no torn tail.
+    /// Writes a superblock with the durable end of the journal. Frames missing before that end are
+    /// then lost frames, not a torn tail.
     pub(super) fn vouch(&mut self) -> Result<(), StoreError> {
         self.superblock.journal_end = self.tail.position().cursor.sequence;
         self.area.write(&mut self.superblock)

@@ -1,32 +1,34 @@
 //! The journal on a device: every change of the catalog, in a log of frames. Snapshots of the
 //! catalog in it let its older zones come free.
 //!
-//! | part | what it does |
+//! | part | task |
 //! |---|---|
 //! | [`Journal`] | commits transactions in groups, and rolls |
-//! | `journal_writer`, `tail`, `roll` | what a leader writes, and where; steps of a snapshot |
-//! | [`replay()`], `apply` | read what is there, and apply it to a catalog |
+//! | `journal_writer`, `tail`, `roll` | writes of a leader, and their place; steps of a snapshot |
+//! | [`replay()`], `apply` | read the journal, and apply it to a catalog |
 //! | `start` | [`format()`] starts an empty journal; a mount goes on with one |
-//! | [`JournalWalk`] | goes through it, damaged or not, for people |
-//! | [`JournalSpace`] | where its zones come from: on a device without zones, stretches |
+//! | `mark` | whether the journal has gone on since a replay |
+//! | [`JournalWalk`] | walks the journal, damaged or not, for inspection |
+//! | [`JournalSpace`] | source of its zones; of stretches, on a device without zones |
 //! | `payload`, `source` | the types of frames; a zone of the journal as a scan reads it |
 //!
 //! `docs/format/journal.md` describes the bytes; decision 0003 has the reasons.
 //!
 //! # Invariants
-//! - The journal has one write under way at a time, and the write is forced.
+//! - The journal has one write in flight at a time, and the write is forced.
 //! - A commit is acknowledged after its write.
-//! - A zone with frames is released once a superblock is durable from which a replay does not read
-//!   the zone.
+//! - A zone with frames is released after a superblock is durable whose replay does not read the
+//!   zone.
 //!
 //! # Threads
 //! Any number of actors may commit, and must hold no lock. One of them at a time is the leader and
-//! writes. A replay or a walk is for one actor, while nobody writes.
+//! writes. A replay or a walk is for one actor, while no actor writes.
 
 mod apply;
 mod committer;
 mod first_snapshot;
 mod journal_writer;
+mod mark;
 mod payload;
 mod replay;
 mod roll;
@@ -39,6 +41,7 @@ mod walk;
 pub(crate) use apply::Application;
 pub use committer::Journal;
 pub(crate) use first_snapshot::{SNAPSHOT_FRAMES, is_first_snapshot};
+pub(crate) use mark::JournalMark;
 pub(crate) use payload::kind;
 pub(crate) use replay::replay_from;
 pub(crate) use replay::vouched_for;

@@ -1,6 +1,6 @@
 //! Types of the journal's frames, and some of their payloads: head and end of a snapshot, the link
-//! to the next zone, and the first frame in that zone, which says where the journal comes from.
-//! Decoding does not check whether an address exists.
+//! to the next zone, and the first frame in that zone, which names the place that the journal comes
+//! from. Decoding does not check whether an address exists.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
@@ -66,7 +66,7 @@ impl Head {
     }
 }
 
-/// The end of a snapshot: how many files there are now.
+/// The end of a snapshot: the number of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) files: u64,

@@ -1,18 +1,18 @@
 //! Replay: reads the journal from the superblock's head to the end, across zones and splices.
 //!
 //! A *splice* is an entry of the superblock. It says from which frame on, and in which zone, the
-//! journal goes on after a mount that could not write behind the journal's end.
+//! journal goes on after a mount that could not write at the journal's end.
 //!
 //! The end is where the last whole append ends. It is *clean* if the zone's write pointer stands
-//! there, and no link leads on to a torn append. Otherwise there may be something torn behind the
-//! end. On a device without zones no pointer tells, so no end is clean.
+//! there, and no link leads on to a torn append. Otherwise a torn append may follow the end. A
+//! device without zones has no write pointers, so no end is clean there.
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock records,
 //! is corruption.
 //!
-//! Nobody may write meanwhile. Before a mount for writing, the device must be flushed, so that what
-//! is read cannot be lost later. [`replay()`] does that if it is told so; the caller of
-//! [`replay_from`] has to do it.
+//! No actor may write during a replay. Before a mount for writing, the device must be flushed, so
+//! that frames that are read cannot be lost later. [`replay()`] flushes it if `write` is set; the
+//! caller of [`replay_from`] has to do it.
 
 use std::sync::Arc;
 
@@ -41,8 +41,8 @@ pub struct Replayed {
     pub(super) end: Position,
     pub(super) is_clean: bool,
     pub(super) zones: Vec<JournalZone>,
-    /// Zones that a torn append led to. They must stay as they are until it is on the medium that
-    /// the journal goes on elsewhere: until then replay comes by here.
+    /// Zones that a torn append led to. They must not change before a durable superblock leads the
+    /// journal elsewhere: until then a replay reads them.
     pub(super) orphans: Vec<JournalZone>,
     pub(super) since_head: u64,
     pub(super) snapshot: u64,
@@ -84,9 +84,9 @@ impl Replayed {
         self.area.mend(&mut self.superblock);
     }
 
-    /// Zones of journal and superblock that are not written any more as they are. They may still be
-    /// active: those in front of a splice, those that a torn append led to, and the end itself
-    /// where the journal goes on elsewhere.
+    /// Zones of journal and superblock that take no more writes before a reset. They may still be
+    /// active: those before a splice, those that a torn append led to, and the end itself if the
+    /// journal goes on elsewhere.
     pub(crate) fn ended_zones(&self) -> Vec<ZoneId> {
         let written = usize::from(self.is_clean);
         let chain = self.zones.iter().rev().skip(written).rev();
@@ -101,14 +101,14 @@ impl Replayed {
     }
 }
 
-/// The expectation, in words, for a journal that ends too early.
+/// The expected value, in words, for a journal that ends too early.
 pub(crate) fn vouched_for(end: u64) -> String {
     format!("frames up to {end}, which the superblock says were durable")
 }
 
 /// Reads the superblock and the journal. With `write`, writes that an earlier process left in the
-/// device's cache are made durable first, so that nothing that is read can be lost any more;
-/// without, nothing at all is changed.
+/// device's cache are made durable first, so that frames that are read cannot be lost later.
+/// Without it, nothing is changed.
 pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreError> {
     if write {
         let flush = device.control(Op::Flush, Cause::Recovery);
@@ -147,7 +147,7 @@ pub(crate) fn replay_from(
     replay.finish(area, superblock)
 }
 
-/// A replay on its way.
+/// State of a replay.
 struct Replay<'a> {
     device: &'a dyn Device,
     grid: ZoneGrid,
@@ -156,7 +156,7 @@ struct Replay<'a> {
     /// Where the next frame is expected.
     at: ZonePlace,
     cursor: Cursor,
-    /// Opening that the frame read next must have.
+    /// Expected opening of the next frame.
     opening: Opening,
     assembler: Assembler,
     application: Application,
@@ -179,7 +179,7 @@ struct Stable {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Head,
-    /// A frame that says it comes from there.
+    /// A frame that comes from this place.
     Continue(Continue),
     Nothing,
 }
@@ -217,8 +217,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Reads on at a block, to the end of its zone; returns where the journal goes on in another
-    /// one.
+    /// Reads from a block to the end of its zone. Returns the block at which the journal goes on in
+    /// another zone.
     fn zone(&mut self, at: BlockAddr) -> Result<Option<BlockAddr>, StoreError> {
         let (source, place) = ZoneSource::at(self.device, self.grid, at)?;
         self.at = place;
@@ -273,7 +273,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Notes where an append has ended.
+    /// Notes the end of an append.
     fn settle(&mut self, source: &ZoneSource<'_>) {
         if !self.assembler.is_open() {
             let (at, cursor, epoch) = (self.at, self.cursor, self.binding.epoch);
@@ -282,7 +282,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Checks a frame against what must stand here.
+    /// Checks a frame against the expected opening.
     fn check_opening(&mut self, frame: &Frame) -> Result<(), String> {
         let found = || format!("frame {} of type {}", frame.sequence, frame.kind);
         match std::mem::replace(&mut self.opening, Opening::Nothing) {
@@ -299,14 +299,14 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// A link has been read: what it points to must say so.
+    /// Follows a link: the frame that it points to must name it.
     fn follow(&mut self) {
         // The link was the last frame of its zone; it started one block before.
         let from = self.grid.addr(self.at.zone, self.at.block - 1);
         self.opening = Opening::Continue(Continue { from, chain: self.cursor.chain });
     }
 
-    /// The journal goes on at a splice.
+    /// Goes on at a splice.
     fn jump(&mut self, splice: Splice) {
         let (from, chain) = (self.grid.addr_of(self.at), self.cursor.chain);
         self.opening = Opening::Continue(Continue { from, chain });
@@ -315,7 +315,7 @@ impl<'a> Replay<'a> {
         self.assembler = Assembler::default();
     }
 
-    /// The scan found the end of the frames of this zone.
+    /// The frames of this zone have ended: an error if further frames must exist.
     fn ended(&mut self, source: &ZoneSource<'_>) -> Result<Option<BlockAddr>, StoreError> {
         let expected = match self.splices.peek() {
             Some(splice) => format!("frames up to {}, where the journal goes on", splice.sequence),

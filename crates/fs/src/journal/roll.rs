@@ -3,8 +3,8 @@
 //!
 //! 1. `Head` begins the snapshot.
 //! 2. `Chunk` after `Chunk` lists the files in the order of their ids, in pieces of about 256 KiB.
-//!    A chunk must be written behind the transactions that were staged before it was made, and
-//!    before later ones: then it has the files as the journal has them up to there.
+//!    A chunk must be written after the transactions that were staged before it was made, and
+//!    before later ones. Then its files agree with the journal up to its place.
 //! 3. `End`, with the number of files, completes the snapshot.
 //!
 //! A roll is due when more than 256 KiB, and more than twice the last snapshot, were written since
@@ -18,17 +18,17 @@ use super::payload::{End, Head, kind};
 use crate::catalog::Catalog;
 use crate::superblock::{Features, JournalHead};
 
-/// The smallest journal that is worth a roll. Below it, a roll would write more than it frees: a
-/// mount reads this much in a few milliseconds.
+/// The smallest journal that is worth a roll. For a smaller one, a roll would write more than it
+/// frees, and a mount reads it in a few milliseconds.
 const LEAST: ByteCount = ByteCount::kib(256);
 
-/// About how many bytes of a snapshot are written at once: no commit waits for more.
+/// Approximate bytes of a snapshot that are written at once: no commit waits for more.
 const CHUNK: usize = 256 << 10;
 
-/// How far a roll is.
+/// Progress of a roll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Roll {
-    /// None is on its way.
+    /// No roll is in flight.
     Idle,
     /// The head is written, and all files below `next` are.
     Chunks { head: JournalHead, since_head: u64, next: FileId, bytes: u64 },
@@ -37,13 +37,13 @@ pub(super) enum Roll {
 /// Payloads of a step, encoded.
 pub(crate) struct Step {
     pub(crate) payloads: Vec<(u8, Vec<u8>)>,
-    /// Where the roll is after this step; `None` if it is complete.
+    /// The first file after this step; `None` if the roll is complete.
     pub(crate) next: Option<FileId>,
 }
 
-/// Whether enough was written since the head for a roll, given what the last snapshot took.
+/// Whether a roll is due, by the bytes since the head and the bytes of the last snapshot.
 pub(crate) fn is_due(since_head: u64, snapshot: u64) -> bool {
-    // Half of what was written must be other than snapshot, or rolling would feed itself.
+    // At least half of the bytes must not be snapshot, or rolls would cause rolls.
     since_head > LEAST.0.max(snapshot.saturating_mul(2))
 }
 

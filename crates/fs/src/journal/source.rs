@@ -23,7 +23,7 @@ pub(crate) struct ZoneSource<'a> {
 }
 
 impl<'a> ZoneSource<'a> {
-    /// The zone of a block where the journal is said to go on, and the block's place in it.
+    /// The zone of a block that the journal leads to, and the block's place in the zone.
     pub(crate) fn at(
         device: &'a dyn Device,
         grid: ZoneGrid,
@@ -62,7 +62,7 @@ impl<'a> ZoneSource<'a> {
         Ok(Self { device, grid, zone, blocks, written, pointer })
     }
 
-    /// Where the zone is written next, if it can be and nothing is left of a torn write.
+    /// The block of the next write, if the zone can be written and has no remains of a torn write.
     pub(super) fn pointer(&self) -> Option<u32> {
         self.pointer
     }

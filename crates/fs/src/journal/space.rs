@@ -7,8 +7,8 @@
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;
 
-/// The pool of the journal's device as the journal sees it. Called without any lock held, from
-/// whichever actor leads a group commit.
+/// The pool of the journal's device as the journal sees it. The leader of a group commit calls it,
+/// and holds no lock.
 pub trait JournalSpace: Send + Sync + 'static {
     /// Gives the journal a zone of its own. A sequential one is empty: its reset has completed if
     /// it needed one (it need not be durable: the journal's first forced write makes it so). A

@@ -1,10 +1,10 @@
 //! Start of a journal: an empty one at format, or the recovered one at a mount for writing.
 //!
 //! # At mount
-//! - If the end is clean, the journal goes on right there.
-//! - Otherwise something torn may lie behind the end. The journal then goes on in a fresh zone with
-//!   a new epoch, and the superblock records a *splice* from the old end to this zone. A replay
-//!   then leaves out the bytes behind the old end.
+//! - If the end is clean, the journal goes on at the end.
+//! - Otherwise a torn append may follow the end. The journal then goes on in a fresh zone with a
+//!   new epoch, and the superblock records a *splice* from the old end to this zone. A replay then
+//!   skips the bytes after the old end.
 //! - If the superblock has a splice already, a whole snapshot may be written to fresh zones
 //!   instead, and the superblock names its head. This is done if the journal is small, or if the
 //!   superblock has no room for another splice. So a small store that crashes again and again needs
@@ -33,7 +33,7 @@ use crate::superblock::{
 };
 use crate::{AddressSpace, ZoneGrid};
 
-/// Sixteen million files that are created one after the other and never committed.
+/// Sixteen million ids: files that one mount may create without a commit.
 const IDS_PER_MOUNT_LOG2: u32 = 24;
 
 /// The sequence of a store's first journal frame.
@@ -54,7 +54,7 @@ pub fn format(
 }
 
 /// The same for the device of the journal of a store with this catalog. The superblock is completed
-/// with where the journal begins.
+/// with the start of the journal.
 pub(crate) fn format_as(
     device: &Arc<dyn Device>,
     mut area: SuperblockArea,
@@ -90,8 +90,8 @@ fn write_snapshot(
     Ok((tail, head))
 }
 
-/// The first file id of a mount. Ids that an earlier mount gave out and never committed are known
-/// to nobody, so each mount starts a range of its own, too large to be used up by such ids.
+/// The first file id of a mount. No record names ids that an earlier mount gave out and never
+/// committed. So each mount starts a range of its own, too large to be used up by such ids.
 fn first_file(catalog: &Catalog, epoch: u32) -> FileId {
     catalog.next_file().max(FileId(u64::from(epoch) << IDS_PER_MOUNT_LOG2))
 }
@@ -107,8 +107,8 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// Whether a splice is better than a new snapshot: it costs a zone that stays half used until
-    /// the next roll, a snapshot costs its bytes.
+    /// Whether a splice is better than a new snapshot. A splice costs a zone that stays half used
+    /// until the next roll; a snapshot costs its bytes.
     fn is_worth_a_splice(&self) -> bool {
         let splices = self.replayed.superblock.splices.len();
         splices == 0 || splices < SPLICES_MAX && !roll::is_cheap(self.replayed.since_head)

@@ -2,17 +2,17 @@
 //! another one. On a device without zones, a zone here is a stretch.
 //!
 //! # Invariants
-//! - One write is under way at a time, and it is forced: frames before those in it are durable.
+//! - One write is in flight at a time, and it is forced: frames before those in it are durable.
 //! - A zone keeps its last block for a [`Link`]. The frame that a link points to is durable before
-//!   the link is written. Where the journal left a zone by a splice, no link is written.
+//!   the link is written. If the journal left a zone by a splice, no link is written.
 //!
 //! # Failure
 //! - If the first write to another zone fails, that zone is given up and the next one is tried,
 //!   three in all. If the host's disk has no room for that write, the tail tries again for up to
 //!   [`HOST_WAIT_MAX`].
 //! - The zone in which [`Tail::fresh`] begins is not exchanged: an error there is returned.
-//! - After an append that fails, the medium behind the end is unknown, and nothing more may be
-//!   appended.
+//! - After an append that fails, the content of the medium after the end is unknown, and nothing
+//!   more may be appended.
 //!
 //! # Threads
 //! One actor at a time may use it. Appends wait for the device.
@@ -33,12 +33,12 @@ use crate::frame::{Binding, Cursor, FrameHead, PAYLOAD_MAX, encode_frame, payloa
 use crate::superblock::JournalHead;
 use crate::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, zone_blocks};
 
-/// How many zones are tried when the journal's first write to one fails.
+/// Number of zones that are tried when the journal's first write to one fails.
 const TRIES: u32 = 3;
-/// The longest that a commit waits for room on the disk of the host: as long as a writer waits for
-/// space at most.
+/// The longest wait of a commit for room on the disk of the host: the same as that of a writer for
+/// space.
 const HOST_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often it looks.
+/// Time between two tries.
 const HOST_WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// A zone of the journal.
@@ -49,7 +49,7 @@ pub(super) struct JournalZone {
     pub(super) first: u64,
 }
 
-/// Where the journal ends.
+/// End of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     pub(super) at: ZonePlace,
@@ -116,7 +116,8 @@ impl Tail {
         Ok(Self::new(ground, space, uuid, position, zones))
     }
 
-    /// Goes on in a fresh zone with a new epoch, behind a `before` that garbage follows.
+    /// Goes on after `before` in a fresh zone with a new epoch. Torn bytes may follow `before` in
+    /// its zone.
     pub(super) fn splice(
         ground: Ground,
         space: Arc<dyn JournalSpace>,
@@ -166,8 +167,7 @@ impl Tail {
         }
     }
 
-    /// Appends a payload, in as many frames and zones as it takes, and returns where it starts once
-    /// it is durable.
+    /// Appends a payload, in one or more frames and zones. Returns its start once it is durable.
     pub(super) fn append(&mut self, kind: u8, payload: &[u8]) -> Result<Position, StoreError> {
         let mut rest = payload;
         let mut first = None;
@@ -209,9 +209,9 @@ impl Tail {
             .map_err(|error| StoreError::io(format!("journal write at {at}"), error))
     }
 
-    /// Makes sure that a frame of at least one block fits the current zone. Where the disk of the
-    /// host has no room for another zone, waits until it has: what has been staged cannot be taken
-    /// back, and to fail would stop the store.
+    /// Makes sure that a frame of at least one block fits the current zone. If the disk of the host
+    /// has no room for another zone, waits for it, at most [`HOST_WAIT_MAX`]: staged records cannot
+    /// be taken back, and an error would stop the store.
     fn make_room(&mut self) -> Result<(), StoreError> {
         let mut tries = 1;
         let mut full_since = None;
@@ -228,7 +228,7 @@ impl Tail {
                     }
                     runner::sleep(HOST_WAIT_STEP);
                 }
-                // Nothing refers to the new zone yet, so another one will do.
+                // No link refers to the new zone yet, so another one can replace it.
                 Err(Moved::Continue(_)) if tries < TRIES => {
                     self.space.give_up(zone);
                     tries += 1;
@@ -251,6 +251,8 @@ impl Tail {
         let from_addr = self.grid.addr_of(from);
         let payload = Continue { from: from_addr, chain: self.cursor.chain }.encode();
         encode_frame(&self.binding, &mut self.cursor, head(kind::CONTINUE), &payload, &mut first);
+        debug_assert_ne!(zone, self.at.zone, "the journal goes on in another zone");
+        debug_assert!(first.len().is_multiple_of(BLOCK) && link.len() == BLOCK, "whole blocks");
         let blocks = (first.len() / BLOCK) as u32;
         if let Err(error) = self.write(to, first) {
             self.cursor = before;
@@ -266,7 +268,7 @@ impl Tail {
     }
 }
 
-/// Which of the two writes that lead to another zone failed.
+/// The failed one of the two writes that lead to another zone.
 enum Moved {
     Continue(StoreError),
     Link(StoreError),

@@ -1,20 +1,20 @@
-//! [`JournalWalk`]: walks a journal for inspection and gives its appends, also those behind damage.
+//! [`JournalWalk`]: walks a journal for inspection and gives its appends, also those after damage.
 //!
 //! A walk follows links and splices as a replay does, and reads with the same scanner. At damage it
 //! gives the error. It goes on at the next frame of the same epoch in the zone, else at the next
 //! splice; without either it ends. If a zone that a link or splice leads to cannot be opened, the
-//! walk gives that error next, behind the damage or the link, and ends. An end before the frames
+//! walk gives that error next, after the damage or the link, and ends. An end before the frames
 //! that the superblock says were durable is an error, too.
 //!
 //! - Nothing is guessed: missing frames are left out, and so are those of an append that has no
 //!   end.
-//! - The first append behind damage may lack its front, since a frame does not say whether it
+//! - The first append after damage may lack its first frames, since a frame does not say whether it
 //!   begins an append.
-//! - Zones behind a damaged link are not found before the next splice.
+//! - Zones after a damaged link are not found before the next splice.
 //! - An append that does not decode is given with its defect. Whether records fit the files before
 //!   them, or a continuation its link, is not checked.
 //!
-//! A walk writes nothing, and nobody may write meanwhile.
+//! A walk writes nothing. No actor may write during it.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct FrameSeen {
     pub region: String,
     /// The byte of the device, or of the file, where it begins.
     pub offset: u64,
-    /// How many blocks it takes.
+    /// Its length in blocks.
     pub blocks: u32,
     /// Its sequence.
     pub sequence: u64,
@@ -103,7 +103,7 @@ pub enum JournalContent {
     },
     /// A snapshot is complete.
     End {
-        /// How many files there were.
+        /// Number of files.
         files: u64,
     },
     /// The journal goes on in another zone.
@@ -120,7 +120,7 @@ pub enum JournalContent {
     },
 }
 
-/// One append. It is whole, but for the first one behind damage: that may lack its front.
+/// One append. It is whole, except that the first one after damage may lack its first frames.
 #[derive(Clone, Debug)]
 pub struct JournalAppend {
     /// Its frames, one or more.
@@ -133,7 +133,7 @@ pub struct JournalAppend {
     pub(crate) payload: Vec<u8>,
 }
 
-/// The appends of a journal, in order. An error is damage; the walk goes on behind it where it can.
+/// The appends of a journal, in order. An error is damage; the walk goes on after it if it can.
 pub struct JournalWalk<'a> {
     open: Box<Open<'a>>,
     space: AddressSpace,
@@ -147,7 +147,7 @@ pub struct JournalWalk<'a> {
     assembler: Assembler,
     frames: Vec<FrameSeen>,
     end: Option<(String, u64, u64)>,
-    /// Why the next part could not be opened: it comes behind the append or error of the last step.
+    /// Why the next part could not be opened: given after the append or error of the last step.
     unopened: Option<StoreError>,
 }
 
@@ -172,7 +172,7 @@ impl<'a> JournalWalk<'a> {
         }
     }
 
-    /// Where the journal ends, once the walk is over: the region, the byte, as in
+    /// The end of the journal, once the walk is over: the region, the byte, as in
     /// [`FrameSeen::offset`], and the sequence that the next frame would have.
     #[must_use]
     pub fn end(&self) -> Option<&(String, u64, u64)> {
@@ -223,7 +223,8 @@ impl<'a> JournalWalk<'a> {
         self.unopened.take().map_or(Ok(None), Err)
     }
 
-    /// Goes on behind damage, which is the error; or, if a further look finds none, just goes on.
+    /// Goes on after damage, and returns the damage as the error. If a second read finds no damage,
+    /// goes on without an error.
     fn behind(&mut self, error: StoreError) -> Result<(), StoreError> {
         let Some(scanner) = &mut self.scanner else { return Err(error) };
         let block = scanner.block();
@@ -241,7 +242,8 @@ impl<'a> JournalWalk<'a> {
         Err(error)
     }
 
-    /// No further frame stands in this zone.
+    /// The frames of this zone have ended: goes on at the next splice, or ends the walk. An error
+    /// if further frames must exist.
     fn ended(&mut self) -> Result<(), StoreError> {
         let Some(scanner) = &self.scanner else { return Ok(()) };
         let (region, offset) = scanner.source().place(scanner.block());

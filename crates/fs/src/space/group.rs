@@ -2,25 +2,25 @@
 //!
 //! A group leases a region before its first file is written. If the pool finds one, it is meant to
 //! hold all files of the group; [`Pool::lease_group`] says when it is shorter. The files share the
-//! lease: a file takes its *turn*, claims blocks, finishes, and leaves the rest to the next one. So
-//! the files lie one behind the other.
+//! lease: a file takes its *turn*, claims blocks, finishes, and leaves the rest to the next file.
+//! So the files lie one after the other.
 //!
 //! 1. [`Group::begin`] asks the pool for a region for all files. If the pool has none without a
 //!    wait, the first file leases one.
 //! 2. A file takes the [`GroupTurn`] when it needs a region. If another file has the turn, or the
 //!    group has ended, it leases a region of its own.
-//! 3. If the region is full, too small or gone, the turn asks the pool for one for the rest of the
-//!    group. If the pool has none, or the group has written its size already, the file leases a
-//!    region as any file does, and may wait. The group goes on in that region.
+//! 3. If the region is full, too small or gone, the turn asks the pool for another one, for the
+//!    rest of the group. If the pool has none, or the group has written its size already, the file
+//!    leases a region as any file does, and may wait. The group goes on in that region.
 //! 4. Between two turns the lease is *idle*. The pool may take it away if another writer lacks
 //!    space or a lease.
 //! 5. The end of the group ends the lease; if a file has the turn, the end of the turn does. Other
-//!    writers get what was not claimed.
+//!    writers get the unclaimed blocks.
 //!
 //! # Threads
-//! The group's lock is held over no call of the pool, since the region belongs to the turn
-//! meanwhile. Leasing for the group does not wait for space. A file that leases by itself, in steps
-//! 2 and 3, can wait.
+//! No call of the pool is made under the group's lock: during the call, the region belongs to the
+//! turn. Leasing for the group does not wait for space. A file that leases by itself, in steps 2
+//! and 3, can wait.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ enum State {
     Ended,
 }
 
-/// Rest of a group that no file has been written to.
+/// Rest of a group: the part that no file has taken.
 struct Rest {
     region: Option<Arc<Region>>,
     /// Bytes that are not written yet, whole blocks.
@@ -56,8 +56,8 @@ struct Rest {
 }
 
 impl Group {
-    /// Leases a region for files that take up `size` together, where that needs no wait. `ask` is
-    /// that of each file.
+    /// Leases a region for files that take up `size` together, if that needs no wait. `ask` is the
+    /// request of each file.
     pub(crate) fn begin(pool: Arc<dyn Pool>, ask: Ask, size: ByteCount) -> GroupLease {
         let bytes = size.0.div_ceil(BLOCK as u64).saturating_mul(BLOCK as u64);
         let region = Arc::clone(&pool).lease_group(&Ask { left: Some(size), ..ask.clone() }, size);
@@ -71,7 +71,7 @@ impl Group {
         let mut state = self.state.lock();
         let State::Idle(_) = &*state else { return None };
         let State::Idle(rest) = std::mem::replace(&mut *state, State::Taken) else {
-            unreachable!("nobody else has the lock")
+            unreachable!("the lock is held since the look")
         };
         drop(state);
         if let Some(region) = &rest.region {
@@ -82,7 +82,7 @@ impl Group {
 }
 
 impl Rest {
-    /// Nobody writes for a while.
+    /// Marks the region as idle: no file has the turn.
     fn leave(&mut self) {
         if let Some(region) = &self.region {
             region.set_idle(true);
@@ -126,7 +126,7 @@ impl Member {
         Ok(region)
     }
 
-    /// So many blocks are written where they are to stay.
+    /// Notes that this number of blocks was written to their final place.
     pub(crate) fn note_written(&mut self, blocks: u32) {
         if let Some(turn) = &mut self.turn {
             let bytes = u64::from(blocks) * BLOCK as u64;
@@ -134,7 +134,7 @@ impl Member {
         }
     }
 
-    /// The file is written: the next one may go on behind it.
+    /// Ends the turn of a file that is written: the next file may continue after it.
     pub(crate) fn end_turn(&mut self) {
         self.turn = None;
     }

@@ -25,7 +25,7 @@ use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, LogMark, Record};
 use crate::file::OpenFile;
 
-/// How far logs are durable, as their writers have told.
+/// Durable ends of logs, as their writers have noted them.
 pub(super) type Marks = Vec<(FileId, LogMark)>;
 
 impl Volume {
@@ -41,8 +41,8 @@ impl Volume {
         logs.cloned().collect()
     }
 
-    /// Records that the store is closed and where its logs end. If a log has a writer, or one that
-    /// failed, only how far it is durable is recorded.
+    /// Records that the store is closed and where its logs end. If [`settle`] refuses a log, only
+    /// the durable ends of the logs are recorded.
     pub(crate) fn record_ends(&self) -> Result<(), StoreError> {
         if self.journal.read(Catalog::is_closed) {
             return Ok(());
@@ -69,8 +69,9 @@ impl Volume {
     }
 }
 
-/// Takes a log that nobody writes, and all of whose frames are durable now, for durable to its
-/// end; whether it is such a log.
+/// Marks a log, all of whose frames are durable now, as durable to its end. Returns `false`, and
+/// changes nothing, if the log has a writer, if its writer has failed, or if it ends within an
+/// append.
 fn settle(file: &OpenFile) -> bool {
     let mut state = file.lock();
     let Some(mut end) = state.log_end.filter(|end| !end.failed && !end.broken) else {
@@ -84,7 +85,7 @@ fn settle(file: &OpenFile) -> bool {
     true
 }
 
-/// The records of the marks that say more than the catalog knows.
+/// Records of the marks that are beyond those in the catalog.
 pub(super) fn fresh(catalog: &Catalog, marks: &Marks) -> Vec<Record> {
     if canary::is_broken(Rule::LogEndRecorded) {
         return Vec::new();

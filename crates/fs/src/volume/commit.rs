@@ -3,8 +3,8 @@
 //!
 //! The effects of transactions are carried out in the order in which the journal staged them. If a
 //! transaction fails, a file that it was to commit for the first time is uncommitted again; if that
-//! file has no writer any more, it is gone. If a commit finds the journal stopped, it stops the
-//! pools before anything is freed.
+//! file has no writer any more, it is removed. If a commit finds the journal stopped, it stops the
+//! pools before any block is freed.
 //!
 //! A client's commit asks for a flush if it creates or seals a file. The file system's own commits
 //! say whether they need one. A file must be finished before the transaction that seals it.
@@ -66,8 +66,8 @@ impl Volume {
         self.commit_in_order(flush, |_| Ok(records), &[])
     }
 
-    /// Like [`commit_records`](Self::commit_records), with records made from the catalog as it is
-    /// when they are staged.
+    /// Like [`commit_records`](Self::commit_records), with records made from the catalog at the
+    /// moment of their staging.
     pub(crate) fn commit_made(
         &self,
         flush: bool,
@@ -99,7 +99,7 @@ impl Volume {
             Ok(records)
         });
         if let Err(error @ StoreError::Stopped(_)) = &result {
-            // Before anything is freed that this transaction names.
+            // Before any block that this transaction names is freed.
             self.pools.stop(error);
         }
         let Some(place) = place else { return result.map(drop) };
@@ -203,12 +203,13 @@ impl Volume {
             return Err(StoreError::OutOfRange { id, start, end, valid });
         }
         if kind == FileKind::Log {
-            // Its bytes lie in frames, of which none may be missing: they go with the whole log.
+            // Its bytes lie in frames, of which none may be missing: they are freed with the whole
+            // log.
             return Ok(Record::Trim { id, from: 0, to: 0 });
         }
         let from = start.div_ceil(BLOCK as u64) as u32;
         let to = if end == size { size.div_ceil(BLOCK as u64) } else { end / BLOCK as u64 } as u32;
-        // Also without a whole block: the file must be there when its turn comes.
+        // Even without a whole block there is a record: staging checks that the file exists.
         Ok(Record::Trim { id, from, to: to.max(from) })
     }
 
@@ -221,7 +222,7 @@ impl Volume {
         }
     }
 
-    /// Forgets what a transaction that failed was going to do.
+    /// Takes back the changes of a failed transaction to open files.
     fn unmake(&self, births: Births) {
         for file in births.fresh {
             let mut state = file.lock();

@@ -2,9 +2,10 @@
 //! in which the transactions were staged.
 //!
 //! A commit takes its [`Place`] while it is staged. It waits for its turn, carries out its effects,
-//! and drops the place. A place may be dropped before its turn, as by a panic: the others pass it.
+//! and drops the place. A place may be dropped before its turn, as by a panic: the order then skips
+//! it.
 //!
-//! Threads: any. The lock is taken under the journal's; a wait needs that no lock is held.
+//! Threads: any. The lock is taken under the journal's. The caller of a wait must hold no lock.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Effects of a durable transaction: marks open files as sealed or deleted, and gives the freed
-//! blocks back to their pools. The file cache forgets what is gone, and the zones of a deleted
-//! table remember its level.
+//! blocks back to their pools. The file cache drops deleted files and trimmed blocks, and the zones
+//! of a deleted table note its level.
 //!
 //! Blocks that a reader may still read are *condemned* to the [`Pin`](crate::file::Pin) of the
 //! state that is read: they come free when the pin is dropped. Others are dead at once. The caller
@@ -20,8 +20,11 @@ use crate::catalog::{self, Deleted, Effects, Extent, ExtentMap, Freed};
 use crate::file::{Body, FileState, OpenFile};
 use crate::space::Share;
 
+/// The most zones of a device whose counts are checked after each transaction.
+const ZONES_CHECKED_MAX: usize = 512;
+
 impl Volume {
-    /// Carries out what a durable transaction gives back.
+    /// Carries out the effects of a durable transaction.
     pub(super) fn carry_out(&self, effects: &Effects, sealed: &[(Arc<OpenFile>, Vec<Extent>)]) {
         for gone in &effects.deleted {
             self.note_depth(gone);
@@ -56,10 +59,17 @@ impl Volume {
                 self.abandon(&file);
             }
         }
+        debug_assert_eq!(self.verify_counts(), Ok(()), "after a transaction");
     }
 
-    /// Lets the zones of a table that is gone remember how deep it lay. Its blocks still count
-    /// there.
+    /// Counts the zones of a small device anew, and compares: for the checks of debug builds, which
+    /// make it after each transaction.
+    fn verify_counts(&self) -> Result<(), String> {
+        let small = self.pools.zoned().filter(|pool| pool.zones().len() <= ZONES_CHECKED_MAX);
+        small.map_or(Ok(()), |pool| pool.verify())
+    }
+
+    /// Notes the level of a deleted table in its zones. Its blocks still count there.
     fn note_depth(&self, gone: &Deleted) {
         let Some(level) = gone.level.filter(|level| *level > 0) else { return };
         let Some(pool) = self.pools.zoned() else { return };
@@ -69,7 +79,7 @@ impl Volume {
         pool.note_deleted(zones.map(|(_, zone)| zone), level);
     }
 
-    /// Frees all blocks of a file that was never sealed, once nobody reads it.
+    /// Frees all blocks of a file that was never sealed, once it has no readers.
     pub(super) fn abandon(&self, file: &OpenFile) {
         let state = file.lock();
         let extents: Vec<Extent> = state.map.extents().collect();
@@ -86,6 +96,11 @@ impl Volume {
         files.sealed.insert(file.id, Arc::downgrade(file));
         let map = self.journal.read(|c| c.get(file.id).map(|record| Arc::clone(&record.extents)));
         let mut state = file.lock();
+        debug_assert!(
+            state.finished && state.committed,
+            "file {} is sealed when it is whole",
+            file.id
+        );
         state.sealed = true;
         state.lease = None;
         if let Some(map) = map {
@@ -96,15 +111,15 @@ impl Volume {
         }
     }
 
-    /// Frees blocks, once nobody reads them any more.
+    /// Frees blocks, once no reader may read them.
     fn give_back(&self, freed: &Freed, sealed_now: Option<&[Extent]>, deleted: bool) {
         let mut files = self.files.lock();
         let unsealed = files.unsealed.get(&freed.file).cloned();
         if let Some(file) = &unsealed
             && (file.kind == FileKind::Log || deleted)
         {
-            // The open file knows its blocks, and frees them; the catalog may have blocks beside
-            // that the writer has replaced. A log's are leases, not blocks.
+            // The open file knows its blocks, and frees them. The catalog may also have blocks that
+            // the writer has replaced. For a log, it has leases instead of blocks.
             if deleted && file.kind != FileKind::Log {
                 let state = file.lock();
                 let (pin, replaced) = (Arc::clone(&state.pin), freed.map.difference(&state.map));

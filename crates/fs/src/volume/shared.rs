@@ -29,13 +29,12 @@ use crate::space::{Pools, Share};
 
 /// Bytes of a snapshot more or fewer for which the journal's reserve is set anew.
 const NOTED_STEP: u64 = 16 << 10;
-/// Files looked at while the journal is locked: well under a millisecond.
+/// Files visited under one lock of the journal: well under a millisecond.
 const WALK_STEP: usize = 1000;
 
-/// Blocks of a large write where nobody says otherwise: a MiB, so that a disk streams and an SSD
-/// uses all its dies.
+/// Blocks of a large write by default: 1 MiB, so that a disk streams and an SSD uses all its dies.
 const WRITE_BLOCKS: u32 = 256;
-/// Larger ones would only hold more memory.
+/// Most blocks of a large write: larger writes would only take more memory.
 const WRITE_BLOCKS_MAX: u32 = 4096;
 
 /// See the [module](self).
@@ -55,10 +54,10 @@ pub(crate) struct Volume {
     log_frame_bytes: AtomicUsize,
 }
 
-/// Files that somebody has a handle of, or that are not sealed.
+/// Files that have a handle, or are not sealed.
 #[derive(Default)]
 pub(super) struct Registry {
-    /// Their bytes are only known here: how far they are written, and what is in memory.
+    /// Their lengths, and their bytes in memory, are known only here.
     pub(super) unsealed: BTreeMap<FileId, Arc<OpenFile>>,
     pub(super) sealed: BTreeMap<FileId, Weak<OpenFile>>,
 }
@@ -95,22 +94,22 @@ impl Volume {
         volume
     }
 
-    /// From now on large writes are of so many blocks.
+    /// Sets the size of large writes from now on, in blocks.
     pub(crate) fn set_write_blocks(&self, blocks: u32) {
         self.write_blocks.store(blocks.clamp(1, WRITE_BLOCKS_MAX), Ordering::Relaxed);
     }
 
-    /// How many blocks a large write is.
+    /// Size of a large write, in blocks.
     pub(crate) fn write_blocks(&self) -> u32 {
         self.write_blocks.load(Ordering::Relaxed)
     }
 
-    /// From now on frames of logs hold about so many bytes, and no more than a large write.
+    /// From now on frames of logs hold about this number of bytes, and no more than a large write.
     pub(crate) fn set_log_frame_bytes(&self, bytes: usize) {
         self.log_frame_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// How many bytes a frame of a log holds at most.
+    /// The most bytes that a frame of a log holds.
     pub(crate) fn log_frame_bytes(&self) -> usize {
         let large = self.write_blocks() as usize * BLOCK;
         self.log_frame_bytes.load(Ordering::Relaxed).min(large)
@@ -126,7 +125,7 @@ impl Volume {
         self.files.lock().unsealed.get(&id).cloned()
     }
 
-    /// A sealed file that somebody has a handle of.
+    /// A sealed file that has a handle.
     pub(crate) fn sealed(&self, id: FileId) -> Option<Arc<OpenFile>> {
         self.files.lock().sealed.get(&id).and_then(Weak::upgrade)
     }
@@ -201,8 +200,9 @@ impl Volume {
         }
     }
 
-    /// The same for some files, those that there are. A part of them is found before any is looked
-    /// at: what `look` reads of one then comes from memory while it waits for that of others.
+    /// The same for these files, as far as they exist. The records of a part of them are found
+    /// before `look` sees the first one: so the loads from memory for one record overlap with those
+    /// for others.
     pub(crate) fn for_files(&self, files: &[FileId], mut look: impl FnMut(FileId, &FileRecord)) {
         for part in files.chunks(WALK_STEP) {
             self.journal.read(|catalog| {
@@ -213,14 +213,14 @@ impl Volume {
         }
     }
 
-    /// Tells of an unsealed file what only its writer knows.
+    /// Sets the size of an unsealed file, which only its writer knows.
     pub(crate) fn refresh(&self, info: &mut FileInfo) {
         if let Some(file) = self.unsealed(info.id) {
             info.size = file.lock().size;
         }
     }
 
-    /// A reader is gone: forgets the file if it was the last.
+    /// Ends a reader. After the last one, the registry drops the file.
     pub(crate) fn reader_ended(&self, id: FileId) {
         let mut files = self.files.lock();
         if files.sealed.get(&id).is_some_and(|file| file.strong_count() == 0) {
@@ -228,8 +228,9 @@ impl Volume {
         }
     }
 
-    /// A writer is gone. A file that was never committed goes with it; another one keeps all that
-    /// was appended, unless writing has failed in the midst of it.
+    /// Ends a writer. A file that was never committed is removed. Another file keeps all appended
+    /// bytes, unless the writer failed in the middle of a write: then
+    /// [`return_to_synced`](Self::return_to_synced) cuts it.
     pub(crate) fn writer_ended(&self, file: &Arc<OpenFile>, failed: bool) {
         let mut state = file.lock();
         state.has_writer = false;
@@ -247,8 +248,7 @@ impl Volume {
         }
     }
 
-    /// Forgets what was appended to an unsealed file and neither synced nor, in the case of a log,
-    /// written.
+    /// Drops the unsynced bytes of an unsealed file; of a log, the unwritten ones.
     fn return_to_synced(&self, file: &OpenFile) {
         let record = self.journal.read(|catalog| catalog.get(file.id).cloned());
         let mut state = file.lock();
@@ -270,14 +270,14 @@ impl Volume {
         }
     }
 
-    /// Makes durable what has completed of files of a kind, as far as they are not offloaded: their
-    /// device is flushed, and no other.
+    /// Flushes the device of files of a kind, and no other: their completed writes are then
+    /// durable, except those of offloaded files.
     pub(crate) fn flush_of(&self, kind: FileKind, cause: Cause) -> Result<(), DeviceError> {
         self.medium_of(kind).flush(cause)
     }
 
-    /// Makes durable what has completed of a file: flushes the device of its kind, and the offload
-    /// device if the file has blocks there.
+    /// Makes the completed writes of a file durable: flushes the device of its kind, and the
+    /// offload device if the file has blocks there.
     pub(crate) fn flush_file(&self, file: &OpenFile, cause: Cause) -> Result<(), DeviceError> {
         self.flush_of(file.kind, cause)?;
         let Some(medium) = self.media.offload() else { return Ok(()) };
@@ -309,7 +309,7 @@ impl Volume {
         self.media.waits().and(&self.journal.waits())
     }
 
-    /// Keeps as much space for the journal as it may take, going by its last snapshot.
+    /// Keeps space for the journal, by the size of its last snapshot.
     pub(super) fn note_size(&self) {
         let bytes = self.journal.snapshot_bytes();
         let noted = self.noted.load(Ordering::Relaxed);
@@ -320,7 +320,7 @@ impl Volume {
     }
 }
 
-/// The shared device, as others take it.
+/// The shared device as a [`Device`].
 pub(crate) fn as_device(medium: &Arc<Medium>) -> Arc<dyn Device> {
     Arc::clone(medium) as Arc<dyn Device>
 }

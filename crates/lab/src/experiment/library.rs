@@ -12,7 +12,7 @@ use terrace_env::text::{SETTINGS_MAX, read_input};
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 90] = [
+const FILES: [(&str, &str); 91] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -89,6 +89,7 @@ const FILES: [(&str, &str); 90] = [
     ("sliced/memory", include_str!("../../experiments/sliced/memory.toml")),
     ("sliced/mixes", include_str!("../../experiments/sliced/mixes.toml")),
     ("sliced/scans", include_str!("../../experiments/sliced/scans.toml")),
+    ("sliced/short-memory", include_str!("../../experiments/sliced/short-memory.toml")),
     ("arrivals/fig4-10", include_str!("../../experiments/arrivals/fig4-10.toml")),
     ("arrivals/delays", include_str!("../../experiments/arrivals/delays.toml")),
     ("offload/fig5-5", include_str!("../../experiments/offload/fig5-5.toml")),

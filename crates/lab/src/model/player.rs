@@ -20,7 +20,10 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use terrace::{Batch, Cursor, Db, Durability, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace};
+use terrace::{
+    Batch, Cursor, Db, Durability, KeySpace, KeySpaceOptions, Options, Scan, Snapshot,
+    SnapshotKeySpace,
+};
 use terrace_env::random::Random;
 use terrace_env::{Date, runner};
 use terrace_zone::{Device, PowerCut};
@@ -202,9 +205,21 @@ impl<'a> Player<'a> {
         self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
         same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
         self.db = Some(db);
+        for (at, space) in self.spaces.iter().enumerate() {
+            if let Some(options) = self.shape_of(at) {
+                unless_full(space.set_options(options), "other options of a key space")?;
+            }
+        }
         let found = self.read_everything()?;
         self.tally.openings += 1;
         self.contents.recovered(found)
+    }
+
+    /// Options of a key space by its place in the list, other ones at each opening; or none.
+    fn shape_of(&self, at: usize) -> Option<KeySpaceOptions> {
+        let shapes = &self.setting.spaces;
+        let turn = at + self.tally.openings as usize;
+        (!shapes.is_empty()).then(|| shapes[turn % shapes.len()])
     }
 
     fn read_everything(&self) -> Result<Spaces, String> {
@@ -432,7 +447,8 @@ impl<'a> Player<'a> {
             return Ok(());
         }
         let name = format!("space {}", self.spaces.len());
-        match self.db().create_key_space(&name) {
+        let options = self.shape_of(self.spaces.len()).unwrap_or_default();
+        match self.db().create_key_space_with(&name, options) {
             Ok(space) => {
                 self.spaces.push(space);
                 self.contents.create_space();

@@ -17,7 +17,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_zone::emulator::{RandomLatency, Timing};
 use terrace_zone::{Geometry, Tracks};
 
-use terrace::{Compression, LevelCompression};
+use terrace::{Compression, KeySpaceOptions, LevelCompression};
 
 /// A drive, and the options that a store on it is opened with.
 #[derive(Clone, Debug)]
@@ -30,12 +30,15 @@ pub struct Setting {
     pub format: FormatOptions,
     /// How the store is opened; operations that open it again choose by number.
     pub options: Vec<Options>,
+    /// Options of key spaces, by turns; at each opening a key space gets the next ones. None: no
+    /// key space has options of its own.
+    pub spaces: Vec<KeySpaceOptions>,
     /// The longest a request takes; none: requests complete at once.
     pub latency_max: Option<Duration>,
 }
 
 /// How many fixed settings the metamorphic run has.
-pub const METAMORPHIC_SETTINGS: usize = 21;
+pub const METAMORPHIC_SETTINGS: usize = 22;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
@@ -57,6 +60,9 @@ fn small() -> System {
     }
 }
 
+/// So long that no entry expires.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Zones of 96 KiB that hold the smallest store, shrunk and shortened as [`any_geometry`] does.
 const SMALLEST: u32 = 27;
 /// Short tracks, so that small writes cross them.
@@ -69,7 +75,8 @@ fn plain() -> Geometry {
 impl Setting {
     fn of(geometry: Geometry, options: Vec<Options>) -> Self {
         let latency_max = Some(Duration::from_micros(400));
-        Self { geometry, second: None, format: FormatOptions::default(), options, latency_max }
+        let (format, spaces) = (FormatOptions::default(), Vec::new());
+        Self { geometry, second: None, format, options, spaces, latency_max }
     }
 
     pub(super) fn timing(&self, seed: u64) -> Option<Box<dyn Timing>> {
@@ -87,6 +94,7 @@ impl Setting {
         let (mut geometry, mut options) = (plain(), vec![tight()]);
         let first = &mut options[0];
         let (mut latency_max, mut second) = (Some(Duration::from_micros(400)), None);
+        let mut spaces = Vec::new();
         let mut format = FormatOptions::default();
         match number {
             // The default options: everything stays in memtables and logs.
@@ -140,9 +148,17 @@ impl Setting {
                 format.role = Role::Offload;
             }
             20 => first.first_keys = Some(true),
+            // Each key space in a form of its own, and another one after each opening.
+            21 => {
+                let own = KeySpaceOptions::default();
+                spaces.push(own.compression(Compression::Lz4).filter_bits(0).ttl(CENTURY));
+                spaces.push(own.block_size(ByteCount(1)).filter_bits(3));
+                spaces.push(own.compression(LevelCompression::MIXED).filter_bits(20));
+                options.push(tight().first_keys(true));
+            }
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
         }
-        Self { latency_max, second, format, ..Self::of(geometry, options) }
+        Self { latency_max, second, format, spaces, ..Self::of(geometry, options) }
     }
 
     /// A setting by chance: odd shapes, small drives and strange options among them.
@@ -162,12 +178,26 @@ impl Setting {
         });
         let role = if seed.is_multiple_of(2) { Role::Log } else { Role::Offload };
         let format = FormatOptions { role, ..FormatOptions::default() };
-        Self { second, format, ..Self::of(geometry, options) }
+        let spaces = (0..seed % 4).map(|_| any_space(random)).collect();
+        Self { second, format, spaces, ..Self::of(geometry, options) }
     }
 }
 
 fn any_codec(random: &mut Random) -> Compression {
     [Compression::None, Compression::Lz4, Compression::Zstd][random.random_range(0..3)]
+}
+
+fn any_space(random: &mut Random) -> KeySpaceOptions {
+    let mut options = KeySpaceOptions::default();
+    if random.random() {
+        options = options
+            .compression(LevelCompression { upper: any_codec(random), last: any_codec(random) });
+    }
+    options.filter_bits = random.random::<bool>().then(|| random.random_range(0..20));
+    options.block_size =
+        random.random::<bool>().then(|| ByteCount(1 << random.random_range(0..15)));
+    options.ttl = random.random_ratio(1, 4).then_some(CENTURY);
+    options
 }
 
 fn any_options(random: &mut Random) -> Options {

@@ -126,7 +126,7 @@ impl Answer {
     pub(super) fn tally(answers: &[Self]) -> String {
         let count = |verdict| answers.iter().filter(|answer| answer.verdict == verdict).count();
         let parts = [
-            (Verdict::Within, "within 15 % of what was published"),
+            (Verdict::Within, "within 15 % of the published value"),
             (Verdict::Explained, "different, with an explanation"),
             (Verdict::Differs, "different"),
             (Verdict::Unfit, "not answered at this scale"),

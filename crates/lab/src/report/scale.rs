@@ -54,9 +54,9 @@ pub fn remarks_on_scale(experiment: &Experiment, scale: Scale) -> Vec<String> {
     if experiment.all_reads {
         remarks.push(format!(
             "At {scale} there are as many reads and scans as on the full drive, which take an n-th \
-             of their time (n = {n}), beside an n-th of the writes. So reads weigh what they \
-             should, but for the transfer of a block, which takes n times its time; a scan has an \
-             n-th of its records."
+             of their time (n = {n}), and an n-th of the writes. So reads have the right \
+             weight, except for the transfer of a block, which takes n times its time; a scan has \
+             an n-th of its records."
         ));
     }
     let stores = experiment.variants.iter().map(|variant| &variant.store);

@@ -85,7 +85,7 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     that hold anything, on average over time. space: GiB that files could take on the full \
     drive; used: the largest share of it in zones that held anything. zones: the most that held \
     anything. runs: sorted runs, on average. p99: what one operation in a hundred took longer \
-    than. worst stall: the longest operation. waited for: what it waited for most. \
+    than. worst stall: the longest operation. waited for: the cause of most of its wait. \
     trace: the first digits of a hash over every request to the drive with its times.";
 
 /// Meaning of the columns of the table of delays.

@@ -131,6 +131,7 @@ pub(super) fn store_plan(
     let tables = usual.tables().shape();
     let size = |size: Option<Size>, usual: ByteCount| size.map_or(usual.0, |size| size.0);
     let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
+    let memory = size(store.memory, usual.memory);
     let mut system: System = system.parse()?;
     let zone = zone_bytes(shapes.full, shapes.full.zone_capacity);
     let shape = StoreShape {
@@ -148,14 +149,15 @@ pub(super) fn store_plan(
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
     system.seek_cost = scaling.seek_cost(system.seek_cost()).or(system.seek_cost);
     let block_size = scaling.block_size(size(store.block_size, tables.block_size));
+    let io_size = size(store.io_size, system.io_size(ByteCount(memory)));
     Ok(StorePlan {
         system: fit_tables(system, shapes, block_size).to_string(),
         memtable_size: scaling.size("a memtable", memtable_size)?,
         memtables_max: store.memtables_max.unwrap_or(usual.memtables_max),
         block_size,
         filter_bits: store.filter_bits.unwrap_or(tables.filter_bits),
-        memory: scaling.size("memory", size(store.memory, usual.memory))?,
-        io_size: scaling.bytes(size(store.io_size, usual.io_size)).max(IO_SIZE_MIN),
+        memory: scaling.size("memory", memory)?,
+        io_size: scaling.bytes(io_size).max(IO_SIZE_MIN),
         workers: store.workers.unwrap_or(usual.workers),
         compression: store.compression.unwrap_or_default(),
         compressible_to: compressible_to(store)?,

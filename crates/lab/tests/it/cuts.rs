@@ -23,17 +23,22 @@ pub(crate) struct Tally {
     activity: Activity,
 }
 
-/// The cuts of one life: at every point, each way of losing volatile changes.
-fn cut_everywhere(setup: &Setup, life: &Life, random: &mut Random) -> Result<usize, String> {
-    let mut trials = 0;
-    for point in &life.cuts {
-        for cut in [PowerCut::DropUnflushed, PowerCut::Prefixes, PowerCut::Blocks] {
-            recover(setup, &life.history, point, cut, 0, random)
-                .map_err(|failure| format!("cut {cut:?} at request {}: {failure}", point.number))?;
-            trials += 1;
-        }
+/// The cuts of one life: at every point one way of losing volatile changes, by turns. Three seeds
+/// in a row have all ways at a point of the same number.
+fn cut_everywhere(
+    setup: &Setup,
+    life: &Life,
+    seed: u64,
+    random: &mut Random,
+) -> Result<usize, String> {
+    const WAYS: [PowerCut; 3] = [PowerCut::DropUnflushed, PowerCut::Prefixes, PowerCut::Blocks];
+    let first = (seed % WAYS.len() as u64) as usize;
+    let ways = WAYS.into_iter().cycle().skip(first);
+    for (point, cut) in life.cuts.iter().zip(ways) {
+        recover(setup, &life.history, point, cut, 0, random)
+            .map_err(|failure| format!("cut {cut:?} at request {}: {failure}", point.number))?;
     }
-    Ok(trials)
+    Ok(life.cuts.len())
 }
 
 /// Cuts one life at every request.
@@ -41,7 +46,7 @@ pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
     let setup = Setup::small(seed);
     let life = live(&setup, BATCHES, random);
-    let trials = cut_everywhere(&setup, &life, random)?;
+    let trials = cut_everywhere(&setup, &life, seed, random)?;
     Ok(Tally { trials, activity: life.activity })
 }
 
@@ -49,7 +54,7 @@ pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
 fn short_life(setup: &Setup, seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
     let life = live(setup, BATCHES / 3, random);
-    let trials = cut_everywhere(setup, &life, random)?;
+    let trials = cut_everywhere(setup, &life, seed, random)?;
     Ok(Tally { trials, activity: life.activity })
 }
 
@@ -71,7 +76,7 @@ fn second_lives_of(setup: &Setup, batches: usize, step: usize, seed: u64) -> Res
             .map_err(|failure| at(failure.to_string()))?;
         let second = survivor.life.expect("a life of its own");
         tally.activity = tally.activity.and(second.activity);
-        tally.trials += cut_everywhere(setup, &second, random).map_err(at)?;
+        tally.trials += cut_everywhere(setup, &second, seed, random).map_err(at)?;
     }
     Ok(tally)
 }
@@ -177,6 +182,6 @@ fn cut_short_life(
     let Activity { flushes, compactions, .. } = tally.activity;
     println!("{row:?}: {} cuts under {:?}", tally.trials, tally.activity);
     assert!(flushes > 0 && compactions > 0, "{row:?}: {:?}", tally.activity);
-    assert!(tally.trials > 300, "{row:?}: a run of only {} cuts proves little", tally.trials);
+    assert!(tally.trials > 100, "{row:?}: a run of only {} cuts proves little", tally.trials);
     tally
 }

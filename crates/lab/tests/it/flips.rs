@@ -14,7 +14,7 @@ const PER_DIRECTORY: usize = 500;
 #[test]
 fn damaged_blocks_of_a_closed_store_are_harmless_or_reported() {
     let mut outcomes = BTreeMap::<Outcome, usize>::new();
-    for seed in test_seeds(8) {
+    for seed in test_seeds(4) {
         eprintln!("seed {seed}: TERRACE_TEST_SEED={seed} repeats it");
         runner::simulate(seed, || {
             let random = &mut Random::seeded(seed);

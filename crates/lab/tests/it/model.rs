@@ -50,7 +50,7 @@ pub(crate) fn of_seed(seed: u64) -> Result<Tally, Failure> {
 #[test]
 fn any_operations_on_any_drive_under_any_options_agree_with_ordered_maps() {
     let mut tally = Tally::default();
-    for seed in test_seeds(3_000) {
+    for seed in test_seeds(1_500) {
         let script = script(seed, LENGTH, Kind::Everything);
         tally = tally.and(must_agree(script, &Setting::any(seed), seed, ""));
     }

@@ -2,15 +2,15 @@
 //! entries have their sequence numbers, built here or read from a log. The layout is
 //! `docs/format/batch.md`.
 //!
-//! - Of two writes of one key in a batch, the second counts. A range delete does not hide what the
-//!   batch puts after it.
+//! - Of two writes of one key in a batch, the second wins. A range delete does not hide later puts
+//!   of the batch.
 //! - The bytes of a batch are those that go to the log, except for its header: that is filled in
 //!   when the first entry gets its sequence number. The entries are numbered consecutively from
 //!   there.
 //! - If a key, a value, the bound of a range or the whole batch ([`BATCH_BYTES_MAX`]) is too large,
 //!   the batch keeps the error ([`Batch::defect`]), and takes no more writes until it is cleared.
 //!
-//! No locks and no I/O. Whether a key space exists is not checked here.
+//! No locks and no I/O. It does not check whether a key space exists.
 
 use std::ops::Range;
 
@@ -29,20 +29,20 @@ use crate::{Bounds, Error};
 /// The largest batch: it holds the largest value, and is one append.
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
 
-/// Upper bound of what an entry takes beside its key and its value: kind, key space, lengths.
+/// The most bytes of an entry without its key and its value: kind, key space, lengths.
 const ENTRY_HEAD_MAX: usize = 32;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
 /// The version of a batch without range deletes, of one with some, of one with entries that expire,
-/// and of one with operands; each may have the entries of those before.
+/// and of one with operands; each also allows the entries of the earlier ones.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
 const VERSION_EXPIRY: u8 = 4;
 const VERSION_OPERANDS: u8 = 5;
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
-/// counts.
+/// wins.
 #[derive(Clone, Debug)]
 pub struct Batch {
     bytes: BatchBytes,
@@ -51,7 +51,7 @@ pub struct Batch {
     has_expiries: bool,
     has_operands: bool,
     ranges: u32,
-    /// The key spaces written to: the first, and the others, growing.
+    /// Key spaces written to: the first, and the others, ascending.
     space_first: KeySpaceId,
     spaces_other: Vec<KeySpaceId>,
     payload: u64,
@@ -59,7 +59,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A batch that writes nothing yet.
+    /// An empty batch.
     #[must_use]
     pub fn new() -> Self {
         let bytes = BatchBytes::zeroed(HEADER_BYTES);
@@ -105,8 +105,8 @@ impl Batch {
         is_taken
     }
 
-    /// Writes `value` under `key` until a date. From then on it is unseen, as if the key had been
-    /// deleted here.
+    /// Writes `value` under `key` until a date. Then it is unseen, as if the key had been deleted
+    /// here.
     pub fn put_with_expiry(
         &mut self,
         space: KeySpaceId,
@@ -127,7 +127,7 @@ impl Batch {
         self
     }
 
-    /// Removes what is under `key`.
+    /// Removes the value of `key`.
     pub fn delete(&mut self, space: KeySpaceId, key: &[u8]) -> &mut Self {
         if self.accepts(key, &[]) {
             self.bytes.reserve(key.len() + 8);
@@ -137,45 +137,49 @@ impl Batch {
         self
     }
 
-    /// Removes what is in the range: one entry, however much that is. A later write of the batch
-    /// may put something there again.
+    /// Removes all keys of the range: one entry, for any number of keys. A later write of the batch
+    /// may put keys there again.
     pub fn delete_range(&mut self, space: KeySpaceId, bounds: &Bounds) -> &mut Self {
         let (start, end) = bounds.user_keys();
         if end.as_ref().is_some_and(|end| *end <= start) {
             return self;
         }
         // No range ends before the empty key: it stands for the end of the key space.
-        let end = end.unwrap_or_default();
-        if self.accepts_range(&start, &end) {
-            self.bytes.reserve(start.len() + end.len() + 16);
-            self.put_key(Kind::RangeDelete, space, &start);
-            self.bytes.put_varint(end.len() as u64);
-            self.bytes.put(&end);
-            self.payload += (start.len() + end.len()) as u64;
-            self.ranges += 1;
-        }
+        self.delete_keys(space, &start, &end.unwrap_or_default());
         self
     }
 
-    /// The number of writes.
+    /// `end`: empty for the end of the key space.
+    pub(super) fn delete_keys(&mut self, space: KeySpaceId, start: &[u8], end: &[u8]) {
+        if self.accepts_range(start, end) {
+            self.bytes.reserve(start.len() + end.len() + 16);
+            self.put_key(Kind::RangeDelete, space, start);
+            self.bytes.put_varint(end.len() as u64);
+            self.bytes.put(end);
+            self.payload += (start.len() + end.len()) as u64;
+            self.ranges += 1;
+        }
+    }
+
+    /// Number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Whether nothing is written.
+    /// Whether there are no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The bytes that the log will hold for it.
+    /// Bytes of the batch in the log.
     #[must_use]
     pub fn byte_size(&self) -> ByteCount {
         ByteCount(self.bytes.len() as u64)
     }
 
-    /// The bytes of keys and values.
+    /// Bytes of keys and values.
     #[must_use]
     pub fn payload(&self) -> ByteCount {
         ByteCount(self.payload)
@@ -234,7 +238,7 @@ impl Batch {
         self.defect.clone().map_or(Ok(()), Err)
     }
 
-    /// Whether nothing is put: such a batch gets through when space is short.
+    /// Whether all writes are deletes: such a batch is admitted when space is short.
     pub(crate) fn only_deletes(&self) -> bool {
         !self.has_puts
     }
@@ -254,12 +258,12 @@ impl Batch {
         self.has_operands
     }
 
-    /// The number of range deletes.
+    /// Number of range deletes.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges as usize
     }
 
-    /// The key spaces written to, each once.
+    /// Key spaces written to, each once.
     pub(crate) fn spaces(&self) -> impl Iterator<Item = KeySpaceId> {
         let first = (self.count > 0).then_some(self.space_first);
         first.into_iter().chain(self.spaces_other.iter().copied())
@@ -289,7 +293,7 @@ impl Batch {
         };
     }
 
-    /// The bytes for the log, once the batch has its sequence.
+    /// Bytes for the log, once the batch has its sequence.
     pub(crate) fn log_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -314,8 +318,8 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     pub(crate) space: KeySpaceId,
     pub(crate) key: Range<usize>,
-    /// Behind the key, with the expiry in front if it has one; empty for a delete. The end of a
-    /// range; empty at the key space's end.
+    /// The value, after the key, with the expiry in front if it has one; empty for a delete. The
+    /// end of a range; empty at the key space's end.
     pub(crate) value: Range<usize>,
 }
 
@@ -329,7 +333,7 @@ pub(crate) struct FrozenBatch {
 }
 
 impl FrozenBatch {
-    /// The length of the batch that begins with `header`, if there is enough to tell.
+    /// The length of the batch that begins with `header`, if that is long enough.
     pub(crate) fn length_of(header: &[u8]) -> Option<usize> {
         header.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize)
     }
@@ -395,7 +399,7 @@ impl FrozenBatch {
         self.count
     }
 
-    /// The sequence behind the last entry's.
+    /// The sequence after the last entry's.
     pub(crate) fn end(&self) -> SeqNo {
         SeqNo(self.first.0 + u64::from(self.count))
     }
@@ -457,7 +461,7 @@ fn read_range_delete(reader: &mut Reader<'_>, space: KeySpaceId) -> Result<Entry
     };
     let ((key, first), (value, end)) = (bound("start length")?, bound("end length")?);
     if !end.is_empty() && end <= first {
-        return Err(reader.wrong("range end", end.len(), "a key behind the start", 0));
+        return Err(reader.wrong("range end", end.len(), "a key after the start", 0));
     }
     if space.0 == u32::MAX {
         return Err(reader.wrong("key space", 0, "an id below the largest", u64::from(space.0)));

@@ -1,9 +1,9 @@
 //! [`BatchBytes`]: the bytes of a batch while it grows. They begin in a vector. When a caller
 //! reserves room for [`MAPPED_MIN`] bytes or more in all ([`BatchBytes::reserve`]), they move to an
-//! [`IoBuf`], whose memory goes back to the system when the batch is dropped.
+//! [`IoBuf`], whose memory returns to the system when the batch is dropped.
 //!
-//! Nothing moves them back. A caller must reserve before it puts: bytes that are put without that
-//! stay in the vector. One thread at a time; no I/O.
+//! They never move back. A caller must reserve before it puts: bytes without a reservation stay in
+//! the vector. One thread at a time; no I/O.
 
 use std::ops::{Deref, DerefMut};
 
@@ -19,12 +19,12 @@ pub(crate) enum BatchBytes {
 }
 
 impl BatchBytes {
-    /// So many zeros.
+    /// Zeros of this length.
     pub(crate) fn zeroed(len: usize) -> Self {
         Self::Small(vec![0; len])
     }
 
-    /// Makes room for so many more.
+    /// Makes room for `more` bytes.
     pub(crate) fn reserve(&mut self, more: usize) {
         if let Self::Small(bytes) = self {
             let len = bytes.len() + more;

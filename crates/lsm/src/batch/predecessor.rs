@@ -1,8 +1,8 @@
-//! [`Predecessor`]: what a log notes about the log before it: its id and its length.
+//! [`Predecessor`]: the note of a log about the log before it: its id and its length.
 //!
-//! A log is written to only when the log before it is durable. So the length in the note is final.
-//! If an opening finds the older log with another length, that log is damaged. The store alone
-//! cannot tell: it would take a short log for one that a power cut has ended.
+//! A log is written only when the log before it is durable. So the length in the note is final. If
+//! an opening finds the older log with another length, that log is damaged. The store alone cannot
+//! tell damage from a power cut: both leave a short log.
 //!
 //! The note is a batch without entries at the beginning of a preallocated log; its bytes are in
 //! `docs/format/batch.md`. Logs that were not preallocated need none: the transaction that begins
@@ -17,23 +17,23 @@ use terrace_env::{Cause, FileId, SeqNo};
 use super::batch::{FrozenBatch, HEADER_BYTES};
 use crate::Error;
 
-/// The version of a batch that is such a note.
+/// The version of a batch that is a note.
 pub(crate) const VERSION_PREDECESSOR: u8 = 3;
 
-/// The bytes of a note.
+/// Bytes of a note.
 pub(crate) const PREDECESSOR_BYTES: usize = HEADER_BYTES + 16;
 
-/// The log before, as it was when this one began.
+/// The log before, when this one began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Predecessor {
-    /// The log.
+    /// Its file.
     pub(crate) log: FileId,
     /// Its bytes, all of them durable.
     pub(crate) size: u64,
 }
 
 impl Predecessor {
-    /// The note as a batch; no entry of the log is older than `first`.
+    /// The note as a batch. `first`: the least sequence in the log.
     pub(crate) fn batch(self, first: SeqNo) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PREDECESSOR_BYTES);
         bytes.put_u32(PREDECESSOR_BYTES as u32);
@@ -54,7 +54,7 @@ impl Predecessor {
         Ok(Self { log: FileId(reader.u64("log before")?), size: reader.u64("its size")? })
     }
 
-    /// The bytes of the note that a log begins with, 0 if it begins with another batch. A copy of
+    /// Bytes of the note at the beginning of a log, 0 if it begins with another batch. A copy of
     /// the log leaves them out: in another store the files have other ids.
     pub(crate) fn bytes_in(log: &dyn FileReader) -> Result<u64, Error> {
         let mut bytes = vec![0; PREDECESSOR_BYTES];
@@ -67,7 +67,7 @@ impl Predecessor {
         Ok(if is_note { PREDECESSOR_BYTES as u64 } else { 0 })
     }
 
-    /// Checks the size that was found of the log before; `by` is the log that holds the note.
+    /// Checks the actual size of the log before; `by` is the log with the note.
     pub(crate) fn check(self, by: FileId, found: u64) -> Result<(), Error> {
         if found == self.size {
             return Ok(());

@@ -1,17 +1,16 @@
-//! [`Board`]: decides which task an actor of compaction (a background thread) gets next, and is
-//! where clients wait for compactions.
+//! [`Board`]: decides which task an actor of compaction (a background thread) gets next. Clients
+//! wait here for compactions.
 //!
 //! An actor gets the first of these tasks that is due:
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
 //! 2. A compaction that frees space, if a job or a writer found no space.
 //! 3. A compaction that the shape of the tree needs. If the decider (the policy that chooses
-//!    compactions) finds none, it is asked again once the tree has changed, or a snapshot has ended
-//!    that kept tables or old versions in them (a *keeper*). A decider that heeds the load is also
-//!    asked again when the load counts many more scans than then: twice as many and
-//!    [`SCANS_PER_LOOK`] more; and one that counts vain searches, when a table becomes due for them
-//!    ([`Seeks`]).
-//! 4. If the options allow it, a compaction that pays only at rest: once writers rest ([`Rest`]),
-//!    or while a client waits for all jobs.
+//!    compactions) finds none, it is asked again once the tree has changed, or a *keeper* has
+//!    ended: a snapshot that kept tables or old versions in them. A decider that heeds the load is
+//!    also asked again when the number of scans has doubled and grown by [`SCANS_PER_LOOK`]. A
+//!    decider that counts misses is asked again when a table becomes due for them ([`Seeks`]).
+//! 4. If the options allow it, a compaction that pays only while writers are idle: once they are
+//!    ([`Rest`]), or while a client waits for all jobs.
 //!
 //! No task is given out after a failure (until the engine is resumed), once the engine closes,
 //! while another actor chooses a plan, or while new data is on its way below level 0
@@ -20,12 +19,12 @@
 //! # Several compactions at once
 //! 1. One actor at a time chooses. A task comes with the turn to choose ([`Choosing`]).
 //! 2. [`Choosing::claim`] claims the part of the tree that the plan may change, and ends the turn.
-//!    A claim that meets another one is refused.
-//! 3. While plans are under way, the tasks 1 to 4 wait. Another actor can then get a fifth kind of
-//!    task: to choose a plan beside the others. It gets none while space is short or a client waits
-//!    for a manual compaction.
-//! 4. Choices are numbered. A choice beside others begins with the decider's state that the last
-//!    one left.
+//!    A claim that overlaps another one is refused.
+//! 3. While plans are in flight, the tasks 1 to 4 wait. Another actor can then get a fifth kind of
+//!    task: to choose an additional plan. It gets none while space is short or a client waits for a
+//!    manual compaction.
+//! 4. Choices are numbered. An additional choice begins with the decider's state after the last
+//!    choice.
 //!
 //! # Threads
 //! Any. One lock and one condition. An actor must end each task that it was given
@@ -49,19 +48,19 @@ use crate::lifecycle::{Lifecycle, Waiter};
 use crate::space::Space;
 use crate::tree::{TableHandle, Tree};
 
-/// At every so manyth scan, whoever waits for a compaction that pays looks again.
+/// Number of scans after which the actors that wait for a compaction are woken.
 pub(crate) const SCANS_PER_LOOK: u64 = 1000;
 
-/// A client's wish that a range be compacted to the last level.
+/// A client's request to compact a range to the last level.
 #[derive(Clone, Debug)]
 pub(crate) struct CompactionRequest {
     pub(crate) ticket: u64,
     pub(crate) span: Span,
     /// The newest table of the tree when the client asked.
     pub(crate) newest: FileId,
-    /// When it was made.
+    /// Date of the request.
     pub(crate) date: Date,
-    /// How many tasks for it, one after the other, have found no space.
+    /// Tasks for it in a row that have found no space.
     tries: u32,
 }
 
@@ -69,29 +68,29 @@ pub(crate) struct CompactionRequest {
 #[derive(Debug)]
 pub(crate) enum Task {
     Request(CompactionRequest),
-    /// Ask the decider, at this change of the tree.
+    /// Ask the decider for a plan, at this change of the tree.
     Pick {
         urgency: Urgency,
         tree: u64,
     },
-    /// Ask it for another plan beside those that are under way, at this change of the tree.
+    /// Ask the decider for a plan in addition to those in flight, at this change of the tree.
     PickBeside {
         tree: u64,
     },
 }
 
 impl Task {
-    /// Whether nobody waits for it.
+    /// Whether the task pays only while writers are idle.
     pub(crate) fn is_for_rest(&self) -> bool {
         matches!(self, Self::Pick { urgency: Urgency::Rest, .. })
     }
 
-    /// Whether the tree's shape asks for it, and no other plan is in flight.
+    /// Whether the shape of the tree needs the task, and no other plan is in flight.
     pub(crate) fn is_for_shape(&self) -> bool {
         matches!(self, Self::Pick { urgency: Urgency::Shape, .. })
     }
 
-    /// Urgency of the merge that is its plan.
+    /// Urgency of the merge that the task leads to.
     pub(crate) fn urgency(&self) -> Urgency {
         match self {
             Self::Pick { urgency, .. } => *urgency,
@@ -99,7 +98,7 @@ impl Task {
         }
     }
 
-    /// Whether it is a burden that writers have brought. A client's request is none.
+    /// Whether the task is due to the writes of clients. A client's request is not.
     pub(crate) fn is_burden(&self) -> bool {
         !self.is_for_rest() && !matches!(self, Self::Request(_))
     }
@@ -117,9 +116,9 @@ pub(crate) struct Signals {
 
 /// See the [module](self).
 pub(crate) struct Board {
-    /// How many compactions may be under way at once.
+    /// The most compactions in flight at once.
     jobs_max: usize,
-    /// Whether compactions that pay only at rest are due at all.
+    /// Whether compactions that pay only while writers are idle are due at all.
     compact_at_rest: bool,
     signals: Signals,
     seeks: Seeks,
@@ -131,38 +130,39 @@ pub(crate) struct Board {
 struct State {
     requests: VecDeque<CompactionRequest>,
     next_request: u64,
-    /// Requests that are done, and how they ended.
+    /// Requests that have ended, with their results.
     answered: BTreeMap<u64, Result<(), Error>>,
-    /// At which change of the tree the decider had nothing more to do, and the same at rest.
+    /// Change of the tree at which the decider had no plan, and the same while writers were idle.
     idle_at: Option<u64>,
     rested_at: Option<u64>,
-    /// How many scans the load had when the decider had nothing more to do.
+    /// Scans in the load when the decider had no plan.
     scans_when_idle: u64,
-    /// When more of the tables' entries expire than had when the decider had nothing more to do.
+    /// Date at which more entries will have expired than when the decider had no plan.
     next_expiry: Option<Date>,
-    /// Snapshots of which each keeps what nothing else sees.
+    /// Snapshots that each keep entries which no other reader sees.
     keepers: BTreeSet<SeqNo>,
-    /// How many tasks have been given out and not ended.
+    /// Number of tasks that have been given out and have not ended.
     running: usize,
-    /// Somebody has the turn to choose.
+    /// Whether an actor has the turn to choose.
     choosing: bool,
-    /// The claims of the plans that are under way, by the numbers of their choices.
+    /// Claims of the plans in flight, by the numbers of their choices.
     claims: BTreeMap<u64, Claim>,
-    /// How many choices there have been.
+    /// Number of choices so far.
     choices: u64,
-    /// State of the decider that the last choice leaves.
+    /// State of the decider after the last choice.
     chosen_state: Vec<u8>,
-    /// At which change of the tree, choice and number of claims nothing was due beside the others.
+    /// Change of the tree, choice and number of claims at which no additional plan was due.
     nothing_beside_at: Option<(u64, u64, usize)>,
-    /// New data that is on its way below level 0, by numbers, and the next number.
+    /// New data on its way below level 0, by numbers, and the next number.
     admitted: BTreeMap<u64, Claim>,
     next_admitted: u64,
-    /// How many clients wait for the jobs to be done.
+    /// Number of clients that wait until the jobs are done.
     awaited: usize,
 }
 
 impl State {
-    /// When more entries have expired, there may be something to do, without a change of the tree.
+    /// Lets the decider be asked again, without a change of the tree, once more entries have
+    /// expired.
     fn look_for_expired(&mut self) {
         if self.next_expiry.is_some_and(|next| next <= runner::date()) {
             (self.next_expiry, self.idle_at, self.rested_at) = (None, None, None);
@@ -182,7 +182,7 @@ impl State {
         self.requests.iter_mut().find(|waiting| waiting.ticket == request.ticket).map(change)
     }
 
-    /// Whether another plan may be chosen beside those that are under way.
+    /// Whether a plan may be chosen in addition to those in flight.
     fn may_add(&self, tree: u64, jobs_max: usize) -> bool {
         self.running < jobs_max
             && self.running == self.claims.len()
@@ -196,14 +196,14 @@ impl State {
 }
 
 impl Board {
-    /// A board for `jobs_max` compactions at once.
+    /// A board for at most `jobs_max` compactions in flight.
     pub(crate) fn new(jobs_max: usize, compact_at_rest: bool, signals: Signals) -> Self {
         let seeks = Seeks::new(&*signals.decider);
         let (jobs_max, state, changed) = (jobs_max.max(1), Mutex::default(), Condvar::default());
         Self { jobs_max, compact_at_rest, signals, seeks, state, changed }
     }
 
-    /// How many compactions may be under way at once.
+    /// The most compactions in flight at once.
     pub(crate) fn jobs_max(&self) -> usize {
         self.jobs_max
     }
@@ -214,13 +214,13 @@ impl Board {
         changed
     }
 
-    /// Wakes all who wait, because of something they must look at.
+    /// Wakes all waiting actors and clients.
     pub(crate) fn wake(&self) {
         self.change(|_| ());
     }
 
-    /// Whether readers make a compaction pay that did not when the decider had nothing to do: scans
-    /// have multiplied, or a table was searched in vain as often as it may be.
+    /// Whether readers make a compaction pay that did not when the decider had no plan: the scans
+    /// have multiplied, or a table has had its allowed number of misses.
     fn may_pay(&self, state: &State) -> bool {
         let Signals { counters, decider, load, .. } = &self.signals;
         let most = state.scans_when_idle.saturating_mul(2) + SCANS_PER_LOOK;
@@ -228,33 +228,33 @@ impl Board {
         self.seeks.is_due() || (decider.heeds_load() && scans() > most)
     }
 
-    /// Whether anything is to be done once writers rest.
+    /// Whether a compaction is due once writers are idle.
     fn is_rest_due(&self) -> bool {
         let Signals { tree, lifecycle, .. } = &self.signals;
         self.compact_at_rest && !lifecycle.must_stop() && !tree.has_immutable()
     }
 
-    /// A scan begins, the `scans`th: if the number is round, the actors who wait for a compaction
-    /// that pays look again.
+    /// A scan begins, the `scans`th. Every [`SCANS_PER_LOOK`] scans, the actors that wait are
+    /// woken.
     pub(crate) fn scan_begins(&self, scans: u64) {
         if scans.is_multiple_of(SCANS_PER_LOOK) && self.signals.decider.heeds_load() {
             self.wake();
         }
     }
 
-    /// Searches in vain, as far as the decider counts them.
+    /// Misses, if the decider counts them.
     pub(crate) fn seeks(&self) -> &Seeks {
         &self.seeks
     }
 
-    /// A read has searched a table in vain.
+    /// A read has searched a table without success.
     pub(crate) fn searched_in_vain(&self, table: &TableHandle) {
         if self.seeks.note_vain(table, &*self.signals.decider) {
             self.wake();
         }
     }
 
-    /// Waits for something to do, and takes the turn to choose; `None` when the engine closes.
+    /// Waits for a task, and takes the turn to choose; `None` when the engine closes.
     pub(crate) fn await_task(&self) -> Option<(Task, Choosing<'_>)> {
         let Signals { tree, space, lifecycle, counters, .. } = &self.signals;
         let mut rest = Rest::begin(counters);
@@ -299,7 +299,7 @@ impl Board {
         }
     }
 
-    /// The task that was given out is done, or was given up.
+    /// Ends a task that was given out, whether it is done or was given up.
     pub(crate) fn end_task(&self) {
         self.change(|state| {
             debug_assert!(state.running > 0, "a task that was given out");
@@ -308,49 +308,49 @@ impl Board {
         });
     }
 
-    /// Whether a compaction is under way.
+    /// Whether a compaction is in flight.
     pub(crate) fn is_compacting(&self) -> bool {
         self.state.lock().running > 0
     }
 
-    /// Claims of the plans that are under way. To be asked before the version that a plan is
-    /// chosen from: a plan that ends in between counts as under way, which is on the safe side.
+    /// Claims of the plans in flight. Must be called before the version is taken from which a plan
+    /// is chosen: a plan that ends in between then counts as in flight, which is safe.
     pub(crate) fn claims(&self) -> Claims {
         Claims::new(self.state.lock().claims.values().cloned().collect())
     }
 
-    /// State of the decider that the last choice leaves, while plans are under way.
+    /// State of the decider after the last choice, while plans are in flight.
     pub(crate) fn chosen_state(&self) -> Vec<u8> {
         self.state.lock().chosen_state.clone()
     }
 
-    /// Nothing was due, or free, beside the plans that are under way.
+    /// Notes that no additional plan was due, or none was free of the claims in flight.
     pub(crate) fn note_nothing_beside(&self, tree: u64) {
         let mut state = self.state.lock();
         state.nothing_beside_at = Some(state.beside(tree));
     }
 
-    /// The decider had nothing to do, at this change of the tree and under a load of so many scans.
+    /// Notes that the decider had no plan, at this change of the tree and after `scans` scans.
     pub(crate) fn note_idle(&self, tree: u64, scans: u64) {
         self.change(|state| (state.idle_at, state.scans_when_idle) = (Some(tree), scans));
     }
 
-    /// Nothing pays at rest, at this change of the tree.
+    /// Notes that no compaction pays while writers are idle, at this change of the tree.
     pub(crate) fn note_rested(&self, tree: u64) {
         self.change(|state| state.rested_at = Some(tree));
     }
 
-    /// The decider had nothing to do, and more entries will have expired at this date.
+    /// Notes the date at which more entries will have expired, after the decider had no plan.
     pub(crate) fn note_next_expiry(&self, next: Option<Date>) {
         self.state.lock().next_expiry = next;
     }
 
-    /// Each of these snapshots keeps what nothing else sees.
+    /// Notes snapshots that each keep entries which no other reader sees.
     pub(crate) fn note_keepers(&self, keepers: impl IntoIterator<Item = SeqNo>) {
         self.state.lock().keepers.extend(keepers);
     }
 
-    /// The snapshots that were noted as keepers and have not ended, as far as the board knows.
+    /// Snapshots that were noted as keepers and have not ended, as far as the board knows.
     pub(crate) fn keepers(&self) -> BTreeSet<SeqNo> {
         self.state.lock().keepers.clone()
     }
@@ -360,7 +360,7 @@ impl Board {
         self.state.lock().keepers.contains(&snapshot)
     }
 
-    /// A snapshot has ended: if it was a keeper, what only it saw is looked at again.
+    /// A snapshot has ended. If it was a keeper, the entries that it kept are looked at again.
     pub(crate) fn snapshot_has_ended(&self, snapshot: SeqNo) {
         self.change(|state| {
             if state.keepers.remove(&snapshot) {
@@ -369,9 +369,9 @@ impl Board {
         });
     }
 
-    /// Lets new data go below level 0: until the answer is dropped, no compaction begins. `None`:
-    /// a plan that is under way is in the way, or other new data. Waits for a plan that is being
-    /// chosen, and for moves, which keep the turn to choose: neither waits for new data.
+    /// Lets new data go below level 0: until the answer is dropped, no compaction begins. `None` if
+    /// the data overlaps a plan in flight or other new data. Waits while a plan is chosen, and for
+    /// moves, which keep the turn to choose: neither waits for new data.
     pub(crate) fn admit(&self, claim: Claim) -> Option<Admitted<'_>> {
         let mut state = self.state.lock();
         while state.choosing {
@@ -406,13 +406,13 @@ impl Board {
         }
     }
 
-    /// A task for a request has done a part of it.
+    /// A task for a request has compacted a part of the range.
     pub(crate) fn note_progress(&self, request: &CompactionRequest) {
         self.state.lock().with_request(request, |request| request.tries = 0);
     }
 
-    /// A task for a request found no space; after `tries_max` such tasks in a row, of whatever
-    /// actors, the error is the answer.
+    /// A task for a request found no space. After `tries_max` such tasks in a row, of any actors,
+    /// the error is the answer.
     pub(crate) fn note_no_space(&self, request: &CompactionRequest, error: Error, tries_max: u32) {
         let tries = self.state.lock().with_request(request, |request| {
             request.tries += 1;
@@ -423,7 +423,7 @@ impl Board {
         }
     }
 
-    /// Answers a request, unless a failure did.
+    /// Answers a request, unless a failure has answered it.
     pub(crate) fn answer(&self, request: &CompactionRequest, result: Result<(), Error>) {
         self.change(|state| {
             let waiting = state.requests.len();
@@ -443,8 +443,8 @@ impl Board {
         });
     }
 
-    /// Waits until no compaction is due, those that are due at rest included, and no flush. An
-    /// error when the jobs stop, or find no space meanwhile.
+    /// Waits until no compaction is due, including those for idle writers, and no flush. An error
+    /// if the jobs stop, or find no space meanwhile.
     pub(crate) fn await_idle(&self) -> Result<(), Error> {
         let Signals { tree, space, lifecycle, counters, .. } = &self.signals;
         let groups = counters.groups.get();

@@ -1,19 +1,20 @@
-//! [`Combining`]: makes one entry of the operands of a key, and of the entry below them, in a flush
-//! or a subcompaction.
+//! [`Combining`]: combines the operands of a key, and the entry below them, into one entry, in a
+//! flush or a subcompaction.
 //!
-//! The job gives it the operands of one key that the same readers see, from the newest to the
-//! oldest, and says what lies below them ([`Base`]):
+//! The job gives it the operands of one key that the same readers see, newest first, and the
+//! [`Base`] below them:
 //! - Operands alone become one operand, because older entries may lie elsewhere.
-//! - With the value below them, or with nothing, they become a put.
+//! - With the value below them, or with no older entry, they become a put.
 //!
-//! What comes of it has the sequence of the newest operand, so no reader sees a change.
+//! The result has the sequence of the newest operand, so no reader sees a change.
 //!
-//! - If the operator refuses, all entries stay as they are, and the job goes on. So they do if the
-//!   combination takes more bytes than they: a job writes no more than it has reserved space for.
+//! - If the operator refuses, all entries stay as they are, and the job goes on. The same happens
+//!   if the combination takes more bytes than the operands: a job writes no more than it has
+//!   reserved space for.
 //! - Operands of more than [`BYTES_MAX`] are combined in pieces, so that memory is bounded.
 //!
-//! No I/O; its memory is counted. The name of a key space is looked up once for all of its keys in
-//! a row. One actor.
+//! No I/O; its memory is counted. The name of a key space is looked up once for consecutive keys of
+//! it. One actor.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::old_versions::HeldBy;
 use crate::operands::{MergeKey, Operands, Operator};
 use crate::tree::Tree;
 
-/// Bytes of operands that are held, unless a single one is larger.
+/// The most bytes of operands that are held, unless a single one is larger.
 const BYTES_MAX: usize = 1 << 20;
 
 /// Looks up the name of a key space; `None`: it was dropped.
@@ -39,12 +40,12 @@ pub(super) struct Combined {
     pub(super) held_by: Option<HeldBy>,
 }
 
-/// Where operands end.
+/// The oldest end of a row of operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base<'a> {
-    /// Older entries may be there that the job does not have, or that other readers see.
+    /// There may be older entries that the job does not have, or that other readers see.
     Unknown,
-    /// Nothing that is older counts.
+    /// No older entry counts.
     Nothing,
     /// The value of a put that stays.
     Value(&'a [u8]),
@@ -54,14 +55,14 @@ pub(super) enum Base<'a> {
 #[derive(Debug)]
 struct Begun {
     full_key: Vec<u8>,
-    /// From the newest to the oldest.
+    /// Newest first.
     operands: Vec<Combined>,
     bytes: usize,
     /// Whether the newest is the newest entry of its key.
     is_first: bool,
 }
 
-/// Where the operator comes from.
+/// Source of the operator.
 struct Source {
     operator: Operator,
     names: Box<Names>,
@@ -74,11 +75,11 @@ struct Source {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) full_key: Vec<u8>,
-    /// From the newest to the oldest.
+    /// Newest first.
     pub(super) entries: Vec<Combined>,
-    /// How many entries that were given are not among these.
+    /// Number of given entries that are not among these.
     pub(super) dropped: u64,
-    /// Whether the only entry is a put in which the base is contained.
+    /// Whether the only entry is a put that contains the base.
     pub(super) is_put: bool,
     /// Whether the first is the newest entry of its key.
     pub(super) is_first: bool,
@@ -92,7 +93,7 @@ pub(crate) struct Combining {
 }
 
 impl Combining {
-    /// Of a job that begins now.
+    /// For a job that begins now.
     pub(crate) fn of(operands: &Operands, tree: &Arc<Tree>, memory: &Memory) -> Self {
         let Operands::With(operator) = operands else { return Self::default() };
         let tree = Arc::clone(tree);
@@ -129,7 +130,7 @@ impl Combining {
     }
 
     /// Takes the next operand, of the same key as those that it holds. `is_first`: the newest entry
-    /// of its key. Returns whether it holds enough to be ended.
+    /// of its key. Returns whether it holds enough to be combined.
     pub(super) fn push(&mut self, full_key: &[u8], is_first: bool, operand: Combined) -> bool {
         let begun = self.begun.get_or_insert_with(|| {
             let full_key = full_key.to_vec();
@@ -145,7 +146,7 @@ impl Combining {
         begun.bytes > BYTES_MAX && begun.operands.len() > 1
     }
 
-    /// Ends the operands that it holds, with what lies below them.
+    /// Ends the operands that it holds, with the base below them.
     ///
     /// # Panics
     /// If it holds none.
@@ -169,7 +170,7 @@ impl Combining {
 }
 
 impl Source {
-    /// The entry that operands and their base make, and whether it is a put; `None`: they stay as
+    /// The entry that operands and their base make, and whether it is a put; `None` if they stay as
     /// they are.
     fn combine(&mut self, begun: &Begun, base: Base<'_>) -> Option<(Combined, bool)> {
         let older = match base {
@@ -189,7 +190,7 @@ impl Source {
         let value = match is_put {
             true => self.operator.fold(key, older.map(<[u8]>::to_vec), operands),
             false => {
-                // The oldest operand stands for all that is older.
+                // The oldest operand stands for all older entries.
                 let mut operands = operands;
                 let oldest = operands.next()?.to_vec();
                 self.operator.fold(key, Some(oldest), operands)
@@ -248,7 +249,7 @@ mod tests {
         Combined { trailer, value: value.into(), held_by: None }
     }
 
-    /// Outcome for operands, given from the newest to the oldest.
+    /// Outcome for operands, given newest first.
     fn ended(space: u32, operands: &[(u64, &str)], base: Base<'_>) -> (Vec<String>, u64, bool) {
         let (mut combining, full_key) = (combining(), key::full_key(KeySpaceId(space), b"key"));
         assert!(combining.is_on() && !combining.is_begun());

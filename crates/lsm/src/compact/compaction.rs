@@ -4,16 +4,16 @@
 //! Every task takes the same path:
 //! 1. Segments that range tombstones cover are dropped ([`super::delete_only`]). If there were any,
 //!    the task ends with that.
-//! 2. The task ends if its merge would find no space again, as the counts in memory tell.
+//! 2. The task ends if, by the counts in memory, its merge would find no space again.
 //! 3. A plan is chosen ([`super::picking`]). If there is none, the board notes that.
-//! 4. A plan that the tree does not allow is not carried out, and stops the engine. A plan that
-//!    would move a table from an offload device writes that table anew instead, by a merge, if
-//!    there is space ([`super::offload`]).
-//! 5. The plan's part of the tree is claimed, which ends the turn to choose. Moves without other
-//!    plans in flight keep the turn instead, for the moves that follow them.
-//! 6. The plan is carried out, and commits by itself.
+//! 4. A plan that the tree does not allow is not carried out, and stops the engine. If a plan would
+//!    move a table from an offload device, and there is space, a merge rewrites that table instead
+//!    ([`super::offload`]).
+//! 5. The plan's part of the tree is claimed, which ends the turn to choose. If no other plan is in
+//!    flight, moves keep the turn instead, for the moves that follow them.
+//! 6. The plan is carried out, and commits its own changes.
 //!
-//! An actor has the turn to choose, and holds no lock, while it asks the decider.
+//! While an actor asks the decider, it has the turn to choose and holds no lock.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl Compactor {
         }
     }
 
-    /// Claims of the plans in flight that a task has to go around.
+    /// Claims of the plans in flight that a task must avoid.
     fn claims_beside(&self, task: &Task) -> Claims {
         let goes_around = matches!(task, Task::PickBeside { .. });
         if goes_around && !canary::is_broken(Rule::ClaimsDoNotMeet) {
@@ -78,15 +78,16 @@ impl Compactor {
         Ok(())
     }
 
-    /// An error if a merge that found no space would find none again. Asked of the counts in
-    /// memory, before a plan is chosen and read: a full store is tried again for as long as it is
-    /// full. Covered tables are dropped before: that needs no space.
+    /// An error if a merge that found no space would find none again. The check uses the counts in
+    /// memory, before a plan is chosen and read, because a full store is tried again as long as it
+    /// is full. Covered tables are dropped before the check: that needs no space.
     fn check_refused(&self) -> Result<(), Error> {
         let Some(bytes) = self.space.refused(self.tree.changes()) else { return Ok(()) };
         self.store.reserve(Rank::Compaction, bytes).map(drop).map_err(Error::from)
     }
 
-    /// Takes the version: a merge gives it up when it begins, so that files come free as it goes.
+    /// Takes the version: a merge drops it when it begins, so that files become free during the
+    /// merge.
     fn carry_out_choice(
         &self,
         version: Arc<Version>,
@@ -96,7 +97,7 @@ impl Compactor {
         choosing: Choosing<'_>,
     ) -> Result<(), Error> {
         self.check_plan(&version, &choice.plan)?;
-        // Beside others, moves are claimed; alone, they keep the turn to choose for what follows.
+        // With other plans in flight, moves are claimed. Alone, they keep the turn to choose.
         let is_alone = self.board.claims().is_empty();
         let choice = match self.unloading(&version, &choice.plan)? {
             Some(merge) => {
@@ -125,7 +126,8 @@ impl Compactor {
         }
     }
 
-    /// A decider's bug must not let two plans change the same part of the tree.
+    /// Claims a choice's part of the tree; an error if a bug of the decider lets two plans change
+    /// it.
     fn claim<'a>(&self, choosing: Choosing<'a>, choice: &Choice) -> Result<Claimed<'a>, Error> {
         choosing.claim(choice).map_err(|met| Error::IllegalPlan {
             decider: self.decider.name(),
@@ -136,7 +138,7 @@ impl Compactor {
         })
     }
 
-    /// A decider's bug must not make the tree wrong.
+    /// Checks a plan; an error if a bug of the decider would make the tree wrong.
     pub(super) fn check_plan(&self, version: &Version, plan: &Plan) -> Result<(), Error> {
         match inputs::defect(version, plan) {
             None => Ok(()),
@@ -144,7 +146,7 @@ impl Compactor {
         }
     }
 
-    /// The merge that writes the first offloaded table of a plan's moves anew.
+    /// The merge that rewrites the first offloaded table of a plan's moves.
     pub(super) fn unloading(&self, version: &Version, plan: &Plan) -> Result<Option<Merge>, Error> {
         offload::unloading(&*self.store, version, plan, self.options.table_size)
     }

@@ -1,12 +1,13 @@
-//! [`Compactor`]: the owner of compactions, and their actor, a background thread: it gets a task
-//! from the [board](super::board), carries it out ([`super::compaction`]), and tells how it ended.
+//! [`Compactor`]: the owner of compactions, and their actor, a background thread. The actor gets a
+//! task from the [board](super::board), carries it out ([`super::compaction`]), and reports the
+//! result.
 //!
-//! - A compaction that finds no space is tried again later; one for rest only after the tree has
-//!   changed. A manual compaction is given up after [`REQUEST_TRIES`] such failures of its own in a
-//!   row. Other errors stop the engine.
-//! - When the engine closes or fails, a merge that is in flight may be dropped. What it has
-//!   committed stays.
-//! - A change of the tree is committed first, and told afterwards to those who wait
+//! - A compaction that finds no space is tried again later; one for idle writers only after the
+//!   tree has changed. A manual compaction is given up after [`REQUEST_TRIES`] of its tasks in a
+//!   row found no space. Other errors stop the engine.
+//! - When the engine closes or fails, a merge that is in flight may be dropped. Its committed parts
+//!   stay.
+//! - A change of the tree is committed first. Waiting actors and clients are notified afterwards
 //!   ([`Compactor::commit`]).
 //!
 //! Several of these actors may run at once; they hold no lock while they work.
@@ -31,7 +32,7 @@ use crate::running::RunningJobs;
 use crate::space::{Retry, Space};
 use crate::tree::{Committer, DeciderState, Edit, Tree};
 
-/// After so many tasks for it in a row that find no space, a client's request is given up.
+/// Tasks of one request that find no space in a row, after which the request is given up.
 const REQUEST_TRIES: u32 = 5;
 
 /// See the [module](self).
@@ -55,7 +56,7 @@ pub(crate) struct Compactor {
 }
 
 impl Compactor {
-    /// The actor.
+    /// Runs the actor until the engine closes.
     pub(crate) fn run(&self) {
         let _guard = PanicGuard { lifecycle: &self.lifecycle, job: "a compaction" };
         let mut retry = Retry::new();
@@ -81,7 +82,7 @@ impl Compactor {
     }
 
     /// The task has found no space: waits until another try may find some. `news`: the space's
-    /// before the task.
+    /// counter before the task.
     fn has_no_space(&self, task: &Task, error: Error, retry: &mut Retry, news: u64) {
         if task.is_for_rest() {
             return self.board.note_rested(self.tree.changes());
@@ -96,7 +97,7 @@ impl Compactor {
         retry.wait(&self.space, &self.lifecycle, &self.counters.waits, news);
     }
 
-    /// Commits a change of the tree, and tells those who wait of it.
+    /// Commits a change of the tree, and notifies those who wait for it.
     pub(super) fn commit(&self, edit: Edit, state: Option<DeciderState>) -> Result<(), Error> {
         let committed = self.committer.commit(edit, state, None, || {})?;
         self.notifier.tree_has_changed(committed, None);

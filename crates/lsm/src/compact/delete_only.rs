@@ -1,16 +1,16 @@
-//! Delete-only compaction: drops segments (tables, or ranges of tables that count) that range
-//! tombstones cover, up to [`SEGMENTS_MAX`] by one transaction. It reads the range tombstones of
-//! tables and none of their other entries.
+//! Delete-only compaction: drops segments (tables, or the ranges of tables that belong to the tree)
+//! that range tombstones cover, up to [`SEGMENTS_MAX`] by one transaction. It reads the range
+//! tombstones of tables and none of their other entries.
 //!
 //! A segment is dropped in two cases. In both, every snapshot must see the range tombstones:
 //! 1. Range tombstones of newer runs cover the whole key range of the segment.
-//! 2. The segment's own range tombstones cover its whole key range, nothing in its table is newer
+//! 2. The segment's own range tombstones cover its whole key range, no entry of its table is newer
 //!    than they are, and no older segment overlaps its key range.
 //!
-//! A segment stays if a plan that is under way has a claim on it ([`Claims`]). For this the caller
-//! must take the claims before the version, and have the turn to choose a plan. If only snapshots
-//! keep segments from being dropped, the answer is the oldest of them ([`Found::KeptBy`]): they are
-//! to be looked at again when it ends.
+//! A segment stays if a plan in flight has a claim on it ([`Claims`]). For this the caller must
+//! have the turn to choose a plan, and take the claims before the version. If only snapshots keep
+//! segments from being dropped, the answer is the oldest of these snapshots ([`Found::KeptBy`]).
+//! The segments are to be looked at again when it ends.
 
 use terrace_env::{ByteCount, Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};
@@ -21,29 +21,29 @@ use crate::tree::Edit;
 use crate::tree::Segment;
 use crate::tree::Version;
 
-/// How many segments one transaction takes out: some hundred KiB of journal.
+/// The most segments that one transaction takes out: some hundred KiB of journal.
 const SEGMENTS_MAX: usize = 4096;
 
 /// Segments that can be dropped now.
 pub(super) struct Covered {
-    /// Takes them out of the tree.
+    /// Takes the segments out of the tree.
     pub(super) edit: Edit,
-    /// How many there are.
+    /// Number of segments.
     pub(super) segments: u64,
     pub(super) bytes: ByteCount,
 }
 
 /// Result of a look for covered segments.
 pub(super) enum Found {
-    /// There are some that no plan claims.
+    /// There are covered segments that no plan claims.
     Covered(Covered),
-    /// There are none, but for those that this snapshot, the oldest one, keeps.
+    /// All covered segments are kept by this snapshot, the oldest one.
     KeptBy(SeqNo),
     None,
 }
 
-/// Finds segments that are covered and not claimed. The claims are those of before the version.
-/// `snapshots`: those that are alive, growing.
+/// Finds segments that are covered and not claimed. The claims were taken before the version.
+/// `snapshots`: all live ones, ascending.
 pub(super) fn find(
     version: &Version,
     claims: &Claims,
@@ -77,7 +77,7 @@ impl Covered {
     }
 }
 
-/// The segments that a reader of this sequence, and of every later one, sees nothing of.
+/// The segments of which a reader of this sequence, or of a later one, sees no entry.
 fn covered(version: &Version, oldest: SeqNo) -> Result<Vec<(Place, &Segment)>, Error> {
     let mut covered = Vec::new();
     let mut covers: Vec<Span> = Vec::new();
@@ -105,20 +105,20 @@ fn covered(version: &Version, oldest: SeqNo) -> Result<Vec<(Place, &Segment)>, E
     Ok(covered)
 }
 
-/// Whether one of these ranges, the fewest there can be, holds all of a span.
+/// Whether one of these ranges, merged as far as possible, contains a span.
 fn covers_all(covers: &[Span], span: &Span) -> bool {
     let before = covers.partition_point(|cover| cover.start <= span.start);
     before.checked_sub(1).is_some_and(|last| span.end <= covers[last].end)
 }
 
-/// Whether nothing in a segment is newer than its range tombstones, which cover all of it.
+/// Whether a segment's range tombstones cover all of it and are newer than all its entries.
 fn hides_itself(segment: &Segment, ranges: &[Fragment], oldest: SeqNo) -> bool {
     let newest = segment.table.record().last_sequence;
     let over = ranges.iter().filter(|fragment| fragment.cover(oldest) == Some(newest));
     covers_all(&unite(over.map(|fragment| fragment.span.clone()).collect()), &segment.span)
 }
 
-/// Whether anything older lies below a segment.
+/// Whether older entries lie below a segment.
 fn hides_others(version: &Version, place: Place, segment: &Segment) -> bool {
     let mut older = version.places().skip_while(|(other, _)| *other != place).skip(1);
     older.any(|(_, run)| !run.overlapping(&segment.span).1.is_empty())

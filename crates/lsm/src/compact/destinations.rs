@@ -6,14 +6,13 @@
 //! levels 1 and 2; one table of each level grows until it is full.
 //!
 //! The job ends a table where the [`Cut`](terrace_policy::Cut) of its route says so, and all tables
-//! at its own end. A table ends here before that
-//! - when another destination of the same run begins a table, because the tables of a run must not
-//!   overlap;
-//! - when a table is to be opened and as many are open as the [`TableSource`] allows: the fullest
+//! at the end of the job. A table ends earlier in two cases:
+//! - Another destination of the same run begins a table. The tables of a run must not overlap.
+//! - A table is to be opened, and the [`TableSource`] allows no more open tables. The fullest one
 //!   ends.
 //!
-//! A table that the job leaves for another one first waits for its writes. Tables that are open
-//! when this is dropped count as discarded bytes. One actor at a time uses it.
+//! Before the job turns to another table, it waits for the writes of the last one. Tables that are
+//! open when this is dropped count as discarded bytes. One actor at a time uses it.
 
 use std::sync::Arc;
 
@@ -27,20 +26,20 @@ use crate::old_versions::HeldBy;
 use crate::ranges::Fragment;
 use crate::table::TableBuilder;
 
-/// A run and a stream that tables go to.
+/// A run and a stream, as a place for tables.
 struct Destination {
     to: Place,
     stream: u16,
-    /// The table that is being written.
+    /// The open table.
     builder: Option<TableBuilder>,
-    /// Bytes of the range tombstones that the table has.
+    /// Bytes of range tombstones in the table.
     ranges: u64,
-    /// Bytes of the grandparents that it overlaps.
+    /// Bytes of the grandparents that the table overlaps.
     overlap: u64,
 }
 
 impl Destination {
-    /// About the bytes of the table that is being written.
+    /// Approximate bytes of the open table.
     fn filled(&self) -> u64 {
         self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0 + self.ranges)
     }
@@ -54,13 +53,13 @@ pub(crate) struct Destinations {
     of_route: Vec<usize>,
     /// The destination that was written to last.
     current: usize,
-    /// The most bytes of a table.
+    /// Bytes of the largest table.
     largest: u64,
     outputs: Outputs,
 }
 
 impl Destinations {
-    /// Those of some routes, without a table.
+    /// Destinations of some routes, without a table.
     pub(crate) fn new(routes: &[Route], source: TableSource) -> Self {
         let mut all: Vec<Destination> = Vec::new();
         let mut of_route = Vec::with_capacity(routes.len());
@@ -77,17 +76,17 @@ impl Destinations {
         Self { source, all, of_route, current: 0, largest, outputs }
     }
 
-    /// Whether the job has written as much as it may, with so much more that is to come.
+    /// Whether the job has used its budget, if `pending` more bytes are to come.
     pub(crate) fn are_over_budget(&self, pending: u64) -> bool {
         self.written() + pending >= self.source.budget.0
     }
 
-    /// About the bytes of all tables, finished or not.
+    /// Approximate bytes of all tables, finished or not.
     fn written(&self) -> u64 {
         self.outputs.bytes() + self.all.iter().map(Destination::filled).sum::<u64>()
     }
 
-    /// About the bytes of a route's table; `None` if no table is open.
+    /// Approximate bytes of a route's table; `None` if no table is open.
     pub(crate) fn filled(&self, route: usize) -> Option<u64> {
         let destination = &self.all[self.of_route[route]];
         destination.builder.as_ref().map(|_| destination.filled())
@@ -98,8 +97,8 @@ impl Destinations {
         &mut self.all[self.of_route[route]].overlap
     }
 
-    /// Adds an entry behind all others of the route's table. `held_by`: the snapshots that it is
-    /// kept for, if nothing else keeps it.
+    /// Adds an entry at the end of the route's table. `held_by`: the snapshots that it is kept for,
+    /// if no other reader needs it.
     pub(crate) fn add(
         &mut self,
         (at, route): (usize, &Route),
@@ -113,8 +112,8 @@ impl Destinations {
         builder.add(key, value)
     }
 
-    /// Adds range tombstones behind all others of the route's table. `held`: those of them that
-    /// only snapshots keep, with their bytes.
+    /// Adds range tombstones at the end of the route's table. `held`: those that only snapshots
+    /// keep, with their bytes.
     pub(crate) fn add_ranges(
         &mut self,
         (at, route): (usize, &Route),
@@ -134,7 +133,7 @@ impl Destinations {
         Ok(())
     }
 
-    /// The table of a route, which is written to next.
+    /// Opens the table of a route, to which the next entries go.
     fn open(&mut self, (at, route): (usize, &Route)) -> Result<&mut TableBuilder, Error> {
         let at = self.of_route[at];
         if self.all[at].builder.is_none() {
@@ -146,7 +145,7 @@ impl Destinations {
         Ok(self.all[at].builder.as_mut().expect("an open table"))
     }
 
-    /// Leaves the table that was written to last, so that none but one has writes under way.
+    /// Waits for the writes of the last table, so that at most one table has writes in flight.
     fn turn_to(&mut self, at: usize) -> Result<(), Error> {
         if at != self.current {
             if let Some(left) = &mut self.all[self.current].builder {

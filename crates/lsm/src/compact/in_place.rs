@@ -1,30 +1,31 @@
-//! Rewrites in place: merges that write tables of one run anew, to the same place of the tree and
-//! without any other table. They drop what only snapshots kept ([`OldVersions`]) once these have
-//! ended, and entries that have expired ([`Expiries`]). No decider sees such garbage: it lies in
-//! one run, next to the entries that replaced it, and a tree has no dates. So it is chosen here, in
-//! the same way under every system.
+//! Rewrites in place: merges that rewrite tables of one run, to the same place of the tree and
+//! without any other table. They drop entries that only snapshots kept ([`OldVersions`]), once
+//! these have ended, and entries that have expired ([`Expiries`]). No decider sees such garbage: it
+//! lies in one run, next to the entries that replaced it, and a tree has no dates. So it is chosen
+//! here, in the same way under every system.
 //!
 //! | why | when | which tables are due |
 //! |---|---|---|
 //! | shape of the tree | the decider has nothing to do | an eighth is droppable, from level 1 on |
-//! | rest | the same | an eighth is droppable |
+//! | idle writers | the same | an eighth is droppable |
 //! | lack of space | before the decider | an eighth is droppable |
 //! | lack of space | the decider has nothing to do | a 64th is droppable |
 //! | a client asks | each key of its range is in one run | anything is droppable, in the range |
 //! | a client asks | the same | keys of a filtered key space, written before the client asked |
 //!
-//! - Level 0 waits for rest, because its runs are merged soon.
+//! - Level 0 waits until writers are idle, because its runs are merged soon.
 //! - A client's range also takes tables with tombstones that hide nothing, whether a snapshot kept
-//!   them or not: no snapshot is older than the table's newest entry, and nothing older lies below.
-//! - The table with the largest part to drop goes first, with up to [`TABLES_MAX`] due ones in all,
-//!   as they follow it in its run. What they leave becomes fewer tables.
+//!   them or not: no snapshot is older than the table's newest entry, and no older entry lies
+//!   below.
+//! - The table with the largest part to drop goes first, with the due tables that follow it in its
+//!   run, up to [`TABLES_MAX`] in all. The remaining entries make fewer tables.
 //! - A rewrite drops all that was counted as droppable. So its outputs are not due again before
 //!   another snapshot ends, or more of their entries expire.
-//! - A client's range goes by the date of the request. So the request ends, although entries go on
-//!   to expire.
+//! - For a client's range, the date of the request decides. So the request ends, although more
+//!   entries expire.
 //! - The decider's state stays as it was.
 //!
-//! The caller has the turn to choose a plan, and no plan is under way. No I/O.
+//! The caller has the turn to choose a plan, and no plan is in flight. No I/O.
 
 use std::collections::BTreeSet;
 
@@ -37,27 +38,28 @@ use crate::expiries::Expiries;
 use crate::old_versions::OldVersions;
 use crate::tree::{Run, Segment, Version};
 
-/// The part of a table that must be droppable, as a divisor: to free a byte, seven are written at
-/// most, once.
+/// Divisor for the part of a table that must be droppable: at most seven bytes are written to free
+/// one.
 pub(super) const WORTH: u64 = 8;
-/// The same when space is short and nothing else can be done.
+/// The same when space is short and no other compaction is due.
 pub(super) const WORTH_LAST: u64 = 64;
-/// The most tables of a rewrite. It holds up the compactions that the shape of the tree needs.
+/// The most tables of a rewrite. A rewrite delays the compactions that the shape of the tree needs.
 const TABLES_MAX: usize = 8;
 
 /// Which tables are due.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Due<'a> {
-    /// Those of which at least this part can be dropped, a divisor, from this level on.
+    /// Tables from this level on of which at least this part (a divisor) can be dropped.
     Worth { part: u64, from_level: u8, date: Date },
-    /// All with keys of a range of which anything can be dropped, or may have expired at a date.
+    /// Tables with keys of a range, if anything of them can be dropped, or may have expired at a
+    /// date.
     All(&'a Span, Date),
-    /// All with keys of these ranges up to this table: values in them are to be filtered.
+    /// Tables with keys of these ranges, up to this table: values in them are to be filtered.
     Unfiltered { spans: &'a [Span], newest: FileId },
 }
 
 impl Due<'_> {
-    /// How many bytes of a segment can be dropped, if it is due.
+    /// Bytes of a segment that can be dropped, if it is due.
     fn droppable(
         self,
         version: &Version,
@@ -94,7 +96,7 @@ impl Due<'_> {
     }
 }
 
-/// Whether a segment has tombstones that a rewrite drops: everybody sees them, and nothing older
+/// Whether a segment has tombstones that a rewrite drops: all readers see them, and no older entry
 /// lies below.
 fn has_idle_tombstones(
     version: &Version,
@@ -109,7 +111,7 @@ fn has_idle_tombstones(
     has_any && all_see_them && older().all(|(_, run)| run.overlapping(&segment.span).1.is_empty())
 }
 
-/// The next rewrite in place, while these snapshots, which grow, are alive.
+/// The next rewrite in place, while these snapshots (ascending) are alive.
 pub(super) fn choose(
     version: &Version,
     snapshots: &[SeqNo],
@@ -151,7 +153,7 @@ pub(super) fn next_expiry(version: &Version, date: Date) -> Option<Date> {
     segments.filter_map(|segment| segment.table.record().expiries.next_after(date)).min()
 }
 
-/// Those of these snapshots, which grow, that keep old versions in a version's tables.
+/// Those of these snapshots (ascending) that keep old versions in a version's tables.
 pub(super) fn keepers(version: &Version, snapshots: &[SeqNo]) -> BTreeSet<SeqNo> {
     let mut keepers = BTreeSet::new();
     for (_, run) in version.places().filter(|(_, run)| run.counts_garbage()) {

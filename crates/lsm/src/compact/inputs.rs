@@ -1,6 +1,6 @@
 //! Inputs of a plan: checks whether a plan is legal ([`defect`]), and adds the keys at which
-//! outputs must end ([`add_barriers`]) so as not to overlap the segments that their run keeps or
-//! gets by a move.
+//! outputs must end ([`add_barriers`]) so that they do not overlap the segments that their run
+//! keeps or gets by a move.
 //!
 //! No I/O; nothing here changes the tree.
 
@@ -12,7 +12,7 @@ use super::tombstone_elision::KeptRun;
 use crate::canary::{self, Rule};
 use crate::tree::Version;
 
-/// Why a plan may not be carried out on this version, if it may not.
+/// The defect that forbids a plan on this version, if it has one.
 pub(crate) fn defect(version: &Version, plan: &Plan) -> Option<String> {
     if let Err(illegal) = plan.check(version.view()) {
         return Some(illegal.to_string());
@@ -29,8 +29,8 @@ fn visible(one: &terrace_policy::Move) -> String {
     format!("{}: {} would be dropped, but is visible", one.from, one.part)
 }
 
-/// Whether nobody can see anything of a part, now or with any snapshot: it holds nothing but
-/// deletes, and nothing older is left that they hide.
+/// Whether no reader can see anything of a part, now or with any snapshot: it holds only deletes,
+/// and they hide no older entry.
 fn is_invisible(version: &Version, from: Place, part: &Part) -> bool {
     let Some(run) = version.run(from) else { return false };
     let of_part = run.overlapping(&part.span).1.iter().find(|s| s.table.id() == part.file);
@@ -41,9 +41,9 @@ fn is_invisible(version: &Version, from: Place, part: &Part) -> bool {
     record.entries == record.tombstones && !hides
 }
 
-/// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move. A
-/// table may reach from one route into a later one of the same destination: such cuts also lie
-/// between two of them.
+/// Cuts a merge's outputs where they would overlap segments that their run keeps, or gets by a
+/// move. A table may extend from one route into a later one of the same destination: such cuts also
+/// lie between two of them.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
     if canary::is_broken(Rule::TablesEndAtBarriers) {
         return;
@@ -57,8 +57,8 @@ pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
         Some((to, KeptRun::of(run.view(), to, merge)))
     });
     let kept: BTreeMap<Place, KeptRun> = kept.collect();
-    // Where the last route of a destination ended. Another destination of the same run may have had
-    // a route since, and no key: the table is still open then.
+    // Ends of the last route of each destination. If another destination of the same run has had a
+    // route since, and no key, the table is still open.
     let mut ends: BTreeMap<(Place, u16), Key> = BTreeMap::new();
     for at in 0..merge.routes.len() {
         let Route { to, stream, .. } = merge.routes[at];

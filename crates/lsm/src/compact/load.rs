@@ -1,9 +1,8 @@
 //! [`LoadMeter`]: counts the bytes that clients have lately written, and the scans that they have
 //! lately begun, as the [`Load`] that deciders see.
 //!
-//! "Lately" is measured in flushes, not in time: at each flush the counts so far are halved. So the
-//! last flushes count most, and a store that is at rest goes on counting scans against what was
-//! written before.
+//! "Lately" is measured in flushes, not in time: each flush halves the counts so far. So the last
+//! flushes count most, and an idle store goes on counting scans against the bytes written before.
 //!
 //! Threads: any. One lock, with nothing else under it.
 
@@ -13,9 +12,9 @@ use terrace_policy::Load;
 
 use crate::counters::Counters;
 
-/// Bytes that a disk moves while its head goes elsewhere: 8 ms at 130 MB/s.
+/// Bytes that a disk transfers in the time of a seek: 8 ms at 130 MB/s.
 const SEEK_OF_DISK: ByteCount = ByteCount::mib(1);
-/// Bytes that flash moves in the time of a read: 60 us at 1 GB/s.
+/// Bytes that flash transfers in the time of a read: 60 us at 1 GB/s.
 const SEEK_OF_FLASH: ByteCount = ByteCount::kib(64);
 
 /// See the [module](self).
@@ -27,10 +26,10 @@ pub(crate) struct LoadMeter {
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// The counters at the last flush.
+    /// Counters at the last flush.
     scans: u64,
     written: u64,
-    /// Counts up to then, halved at each flush.
+    /// Counts until then, halved at each flush.
     scans_before: u64,
     written_before: u64,
 }
@@ -42,7 +41,7 @@ impl LoadMeter {
         Self { seek, counts: Mutex::default() }
     }
 
-    /// The load as it is now.
+    /// The load now.
     pub(crate) fn load(&self, counters: &Counters) -> Load {
         let counts = self.counts.lock();
         let (scans, written) = counts.since(counters);

@@ -2,24 +2,25 @@
 //!
 //! 1. The compaction's actor begins subcompactions, and workers carry them out. With one worker, or
 //!    one subcompaction, the actor does the work itself. If the outputs are to lie in key order on
-//!    the device, or the plan asks for a [set](super::set), one subcompaction follows the other.
-//! 2. The actor commits each subcompaction by itself, as an instalment: the outputs are added to
-//!    the tree, the merged keys are taken from the inputs, and the moves of the plan that lie in
-//!    its range are made.
+//!    the device, or the plan asks for a [set](super::set), the subcompactions run one after the
+//!    other.
+//! 2. The actor commits each subcompaction on its own, as an instalment: the outputs are added to
+//!    the tree, the merged keys are taken from the inputs, and the moves of the plan in its range
+//!    are made.
 //! 3. The decider's state is committed with the last instalment, unless a part of the merge was
 //!    left undone or a later choice has committed its state.
 //!
 //! Where space is short:
 //! - A subcompaction that has used up its budget of space ends between two keys. The rest becomes
 //!   the next subcompaction to begin.
-//! - If there is no space for one more subcompaction, those under way are committed first. If there
-//!   is still too little, it gets a half, a quarter, and so on, of the space that it may need. The
-//!   merge ends where that is used up.
-//! - If not even a small instalment can be reserved, the merge fails for lack of space. What it has
-//!   committed stays.
+//! - If there is no space for one more subcompaction, those in flight are committed first. If there
+//!   is still too little, the subcompaction gets a half, a quarter, and so on, of the space that it
+//!   may need. The merge ends when that is used up.
+//! - If not even a small instalment can be reserved, the merge fails for lack of space. Its
+//!   committed instalments stay.
 //!
-//! After each instalment, a merge of [`Urgency::Rest`] looks whether a batch has been written since
-//! it began. If so, it begins no further subcompaction.
+//! After each instalment, a merge of [`Urgency::Rest`] checks whether a batch has been written
+//! since it began. If so, it begins no further subcompaction.
 //!
 //! Threads: the compaction's actor, and [workers](super::worker). No lock is held over I/O.
 
@@ -49,22 +50,22 @@ use crate::tree::Run;
 use crate::tree::Version;
 use crate::tree::{DeciderState, Edit};
 
-/// Subcompactions that are begun, or wait for a worker, beside one for each worker: one, so that a
-/// worker that is done early has something to go on with.
+/// Number of subcompactions that are begun in addition to one for each worker, so that a worker
+/// that ends early finds another one.
 const AHEAD: usize = 1;
 
-/// The smallest instalment. Where space is short, a merge goes on by as much as is kept for it,
-/// whatever the size of its tables: a zone, where the store has zones.
+/// The smallest instalment. Where space is short, an instalment takes the space that is kept for it
+/// (a zone, if the store has zones), for any size of the merge's tables.
 const INSTALMENT_MIN: ByteCount = ByteCount::kib(64);
 
-/// A merge on its way.
+/// A merge in flight.
 pub(crate) struct MergeJob {
     merge: Merge,
     last_level: u8,
     table_size: ByteCount,
-    /// How many destinations its routes have.
+    /// Number of destinations of its routes.
     destinations: u64,
-    /// For a merge that ends when writers are back: how many groups there were when it began.
+    /// Number of groups when it began, for a merge that ends when writers write again.
     groups: Option<u64>,
     /// For a merge whose tables are a set.
     set: Option<Set>,
@@ -90,8 +91,8 @@ impl MergeJob {
         Ok(Self { merge, last_level, table_size, destinations, groups, set, progress })
     }
 
-    /// Parts that a subcompaction takes out of each run, up to `end` if it ends there, with their
-    /// places; and its moves.
+    /// Parts that a subcompaction takes out of each run, with their places, and its moves. `end`:
+    /// where the subcompaction ends early.
     fn taken(
         &self,
         subcompaction: &Subcompaction,
@@ -110,25 +111,25 @@ impl MergeJob {
     }
 }
 
-/// A subcompaction that is under way.
+/// A subcompaction in flight.
 struct Begun {
-    /// The name that its worker knows it by.
+    /// Its name for the workers.
     at: usize,
     subcompaction: Subcompaction,
-    /// It was given less space than it may take, and ends the merge where that is used up.
+    /// Whether it was given less space than it may take. Then the merge ends when that is used up.
     short: bool,
 }
 
-/// How far a merge has come.
+/// Progress of a merge.
 struct Progress {
-    /// Subcompactions that have not been begun, in key order.
+    /// Subcompactions that have not begun, in key order.
     due: VecDeque<Subcompaction>,
-    /// Those that have, in the order in which they are committed.
+    /// Subcompactions in flight, in the order in which they are committed.
     under_way: VecDeque<Begun>,
     begun: usize,
     committed: usize,
     written: u64,
-    /// Subcompactions that were due were left to a later merge.
+    /// Whether due subcompactions were left to a later merge.
     is_cut_short: bool,
 }
 
@@ -139,18 +140,18 @@ impl Progress {
         Self { due, under_way, begun, committed, written, is_cut_short: false }
     }
 
-    /// Whether nothing is left to be done.
+    /// Whether all subcompactions are committed.
     fn is_done(&self) -> bool {
         self.due.is_empty() && self.under_way.is_empty()
     }
 
-    /// Leaves what has not been begun to a later merge.
+    /// Leaves the subcompactions that have not begun to a later merge.
     fn cut_short(&mut self) {
         self.is_cut_short |= !self.due.is_empty();
         self.due.clear();
     }
 
-    /// Takes a subcompaction that has been made ready into those that are under way.
+    /// Adds a prepared subcompaction to those in flight.
     fn begin(&mut self, subcompaction: Subcompaction, short: bool) -> usize {
         let at = self.begun;
         self.begun += 1;
@@ -160,7 +161,7 @@ impl Progress {
 }
 
 impl Compactor {
-    /// Carries out a merge; returns what it wrote, or `None` if the engine closes first.
+    /// Carries out a merge; returns its output, or `None` if the engine closes first.
     pub(crate) fn merge(
         &self,
         version: Arc<Version>,
@@ -177,7 +178,7 @@ impl Compactor {
         let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
         running.add_parts(subcompactions.len() as u64);
         let job = MergeJob::new(&version, merge, free, groups, Arc::clone(running))?;
-        // Trimmed bytes must come free.
+        // Files of trimmed inputs must become free.
         drop(version);
         let at_once = workers > 1 && subcompactions.len() > 1;
         let mut progress = Progress::new(subcompactions);
@@ -193,7 +194,7 @@ impl Compactor {
         Ok(Some(ByteCount(progress.written)))
     }
 
-    /// One subcompaction after the other, here; `false` if the engine closes first.
+    /// Runs one subcompaction after the other, in this actor; `false` if the engine closes first.
     fn merge_in_turn(
         &self,
         job: &MergeJob,
@@ -213,14 +214,14 @@ impl Compactor {
         Ok(true)
     }
 
-    /// Ends a merge for which writers were to rest, once they do not: between two subcompactions.
+    /// Ends a merge for idle writers, between two subcompactions, once they write again.
     fn give_way(&self, job: &MergeJob, progress: &mut Progress) {
         if job.groups.is_some_and(|groups| groups != self.counters.groups.get()) {
             progress.cut_short();
         }
     }
 
-    /// Several subcompactions at once, by the workers; `false` if the engine closes first.
+    /// Runs several subcompactions at once, in the workers; `false` if the engine closes first.
     fn merge_at_once(
         &self,
         job: &MergeJob,
@@ -230,7 +231,7 @@ impl Compactor {
         let subcompactions = self.workers.begin_merge();
         while !progress.is_done() {
             self.begin_subcompactions(&subcompactions, job, progress)?;
-            let front = progress.under_way.front().expect("what is due was begun").at;
+            let front = progress.under_way.front().expect("a subcompaction in flight").at;
             let Some((result, begun)) = subcompactions.fetch(front, &self.lifecycle) else {
                 return Ok(false);
             };
@@ -243,7 +244,7 @@ impl Compactor {
         Ok(true)
     }
 
-    /// Begins subcompactions, as many as there are workers and space for: at least one.
+    /// Begins subcompactions, at least one, as far as there are workers and space.
     fn begin_subcompactions(
         &self,
         subcompactions: &MergeSubcompactions<'_>,
@@ -251,7 +252,7 @@ impl Compactor {
         progress: &mut Progress,
     ) -> Result<(), Error> {
         while progress.under_way.len() < self.workers.count() + AHEAD
-            // Subcompactions behind this one would be thrown away if this one ends the merge.
+            // If this one ends the merge, the subcompactions after it would be thrown away.
             && !progress.under_way.front().is_some_and(|begun| begun.short)
             && let Some(subcompaction) = progress.due.front()
         {
@@ -268,8 +269,8 @@ impl Compactor {
         Ok(())
     }
 
-    /// Makes a subcompaction ready to be carried out, and says whether it was given less space than
-    /// it may take. `alone`: no other is under way.
+    /// Prepares a subcompaction, and says whether it was given less space than it may take.
+    /// `alone`: no other is in flight.
     fn subcompaction(
         &self,
         job: &MergeJob,
@@ -292,8 +293,8 @@ impl Compactor {
                 segments.push(segment);
             }
             let run = Arc::new(Run::new(of_run[0].0.run, segments));
-            // Only inputs of such a merge are sets: a request for each of many runs, as level 0
-            // has them, would leave no memory to the last ones.
+            // A merge of sets has only sets as inputs. A request for each of many runs, as in level
+            // 0, would leave no memory to the last ones.
             let cursor = if job.merge.set && self.decider.reads_sets() {
                 RunCursor::joint(run, Cause::Compaction)
             } else {
@@ -316,8 +317,8 @@ impl Compactor {
         Ok((rewrite.counted_by(Arc::clone(&job.progress)), short))
     }
 
-    /// Where the tables of a subcompaction go that reads so much, and whether it was given less
-    /// space than it may take: a subcompaction that is alone takes what there is.
+    /// The table source of a subcompaction that reads `load`, and whether it was given less space
+    /// than it may take. A subcompaction that is alone takes all available space.
     fn subcompaction_source(
         &self,
         job: &MergeJob,
@@ -328,7 +329,7 @@ impl Compactor {
         let options = self.committer.options_now();
         let worst = worst_case(&options, job.table_size, job.destinations, load);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
-        // With a least of 0, halving would never end.
+        // With a minimum of 0, halving would never end.
         let least = INSTALMENT_MIN.0.min(job.table_size.0 / 2).max(1);
         let mut wanted = worst;
         let reservation = loop {
@@ -344,9 +345,9 @@ impl Compactor {
             }
         };
         let short = wanted < worst;
-        // Tables that are being written when the budget is used up must still be ended. The worst
-        // case has an allowance for the tails of tables, which is enough for that; in a part of it,
-        // it may not be.
+        // The open tables must still be ended when the budget is used up. The worst case has an
+        // allowance for the tails of tables, which is enough for that. A part of the worst case may
+        // have too little.
         let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
         let group = job.set.as_ref().map(|set| set.group(&*self.store, &reservation));
         let source = TableSource {
@@ -362,15 +363,15 @@ impl Compactor {
             offload: false,
             budget: ByteCount(budget),
             worst,
-            // A part of the worst case has no room for the rests of several zones.
+            // A part of the worst case has no space for the remainders of several zones.
             tables_open: if short { 1 } else { TABLES_OPEN_MAX },
             discarded: Arc::clone(&self.counters.bytes_discarded),
         };
         Ok((source, short))
     }
 
-    /// Commits the subcompaction that is due, as far as it went, and puts its rest in front of the
-    /// subcompactions that are to be begun; `false` if the merge ends there.
+    /// Commits the first subcompaction in flight, as far as it went, and puts its remainder first
+    /// among those that are due; `false` if the merge ends there.
     fn commit_subcompaction(
         &self,
         job: &MergeJob,
@@ -424,7 +425,7 @@ impl Compactor {
     }
 }
 
-/// The bytes of parts above the oldest place, and of all.
+/// Bytes of the parts above the oldest place, and of all parts.
 fn bytes_read(parts: &[(Place, ByteCount)]) -> (u64, u64) {
     let oldest = parts.iter().map(|(place, _)| place.age()).max();
     let all: u64 = parts.iter().map(|(_, bytes)| bytes.0).sum();

@@ -3,39 +3,39 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | what are compactions to do next, and who waits for them | `board`, `rest` |
-//! | what have clients asked for lately, as deciders see it | `load` |
-//! | which table do point reads search in vain | `seeks` |
-//! | who compacts, and what if it fails | `compactor` |
+//! | which task of a compaction is next, and which clients wait for one | `board`, `rest` |
+//! | how large is the recent load of clients | `load` |
+//! | which table has had too many misses | `seeks` |
+//! | which actor compacts, and what follows a failure | `compactor` |
 //! | how is a plan carried out, from its task to its commit | `compaction` |
 //! | which plan is chosen for a task | `picking` |
-//! | who is told of changes | `notifier` |
+//! | which actors are notified of changes | `notifier` |
 //! | how is a merge carried out | `merging` |
-//! | how many bytes a second may compactions go through | `pacer` |
-//! | how is a merge cut into parts, and who carries these out | `subcompaction`, `worker` |
-//! | how do tables of a merge come to lie together | `set` |
+//! | how many bytes a second may compactions process | `pacer` |
+//! | how is a merge cut into parts, and which actors carry these out | `subcompaction`, `worker` |
+//! | how are the tables of a merge placed together | `set` |
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
-//! | which values do users want to go | `value_filter` |
+//! | which values do the filters of users drop | `value_filter` |
 //! | how do operands of a key become one entry | `combining` |
-//! | is a plan legal, and where must its outputs end | `inputs` |
-//! | how do tables change their level unread | `trivial_move` |
+//! | is a plan legal, and at which keys must its outputs end | `inputs` |
+//! | how do tables change their level without being read | `trivial_move` |
 //! | which tables lie on an offload device, and how do they leave it | `offload` |
-//! | how are tables dropped that range tombstones cover | `delete_only` |
-//! | how do entries go that only snapshots kept | `in_place` |
+//! | how are tables dropped after range tombstones cover them | `delete_only` |
+//! | how are old versions dropped after their snapshots | `in_place` |
 //! | how much space does a job reserve | `worst_case` |
 //!
 //! # Deciders and jobs
 //! A decider of `terrace_policy` gets a view of the tree and returns a plan: moves of tables, or a
 //! merge with its inputs and, for each range of the merged keys, the place of its output. A
 //! compaction carries the plan out. It may cut a merge into parts that commit one by one, and end
-//! it early; it does not send a key to another place. (If the plan moves a table that lies on an
-//! offload device, the compaction writes the table anew first, if there is space, and the decider
-//! is asked again.)
+//! it early; it does not send a key to another place. If the plan moves a table that lies on an
+//! offload device, and there is space, the compaction rewrites the table first, and the decider is
+//! asked again.
 //!
 //! # Invariants
 //! - A job can be dropped between two steps. Its tables are sealed by its commit. If the job is
-//!   dropped before that, their files are gone.
+//!   dropped before that, the store removes their files.
 //! - A job keeps the entries that a reader of a snapshot, or of any later moment, can see. It also
 //!   keeps a delete that hides an older entry elsewhere from such a reader.
 //! - No lock is held over I/O.

@@ -1,9 +1,9 @@
-//! [`Notifier`]: tells those who wait of a change of the tree, of the end of a snapshot, and of a
-//! lack of space; and tells listeners that the store is nearly full.
+//! [`Notifier`]: notifies waiting actors and clients of a change of the tree, of the end of a
+//! snapshot, and of a lack of space; and tells listeners that the store is nearly full.
 //!
-//! The owner of a change makes it first. Then it calls here, and the notifier takes the lock of
-//! each owner at which others wait for the change. So no actor looks before the change and sleeps
-//! through the call. Actors that do not wait are not told.
+//! The owner of a change makes it first. Then it calls the notifier, which takes the lock of each
+//! owner where others wait for the change. So no actor looks before the change and sleeps through
+//! the call. Actors that do not wait are not notified.
 //!
 //! Any thread, without a lock.
 
@@ -47,8 +47,8 @@ impl Notifier {
         }
     }
 
-    /// Tells jobs and writers of a change of the tree. `flushed`: the memtable whose tables were
-    /// put in.
+    /// Notifies jobs and writers of a change of the tree. `flushed`: the memtable whose tables were
+    /// added.
     pub(crate) fn tree_has_changed(
         &self,
         committed: Committed<'_>,
@@ -61,26 +61,26 @@ impl Notifier {
         }
         self.board.wake();
         // In the turn, the view is the newest one: the look keeps no file that another change
-        // deletes. The turn ends before listeners are told.
+        // deletes. The turn ends before listeners are called.
         let turn = committed.into_turn();
         let found = self.look();
         drop(turn);
         self.tell_if_new(found);
     }
 
-    /// Looks how full the store is, as [`Space::look`] does.
+    /// Reads how full the store is ([`Space::look`]).
     fn look(&self) -> Option<(Fullness, bool)> {
         self.space.look(&self.tree.view(), &self.store.space())
     }
 
-    /// Tells listeners that the store has become nearly full, if it has.
+    /// Tells listeners that the store is nearly full, if it was not before.
     fn tell_if_new(&self, found: Option<(Fullness, bool)>) {
         if let Some((fullness, true)) = found {
             self.listeners.tell(|| nearly_full(fullness));
         }
     }
 
-    /// From now on tells a listener what happens; at once, if the store is nearly full.
+    /// Adds a listener, and tells it at once if the store is nearly full.
     pub(crate) fn listen(&self, listener: Arc<dyn Listener>) {
         self.tell_if_new(self.look());
         self.listeners.add(Arc::clone(&listener));
@@ -89,7 +89,7 @@ impl Notifier {
         }
     }
 
-    /// Entries that only this snapshot kept can be dropped now.
+    /// A snapshot has ended: entries that only it kept can be dropped now.
     pub(crate) fn snapshot_has_ended(&self, snapshot: EndedSnapshot) {
         let EndedSnapshot { sequence, was_oldest } = snapshot;
         if was_oldest || self.board.is_keeper(sequence) {
@@ -98,16 +98,16 @@ impl Notifier {
         }
     }
 
-    /// Notes that there is no space, for writers to be told and jobs to do something about it. Lack
-    /// of space for a log on a log device is not to be noted: the flush of the log's memtable is
-    /// all that can be done about it, and the writer that finds it sees to that.
+    /// Notes that there is no space, so that writers learn of it and jobs free some. Not for a log
+    /// on a full log device: only the flush of a log's memtable frees space there, and the writer
+    /// that finds no space begins that flush.
     pub(crate) fn no_space(&self, error: &Error) {
         self.space.note(error);
         self.memtables.wake();
         self.board.wake();
     }
 
-    /// A task of a compaction has ended: writers may wait in vain now.
+    /// A task of a compaction has ended: writers may now wait for nothing.
     pub(crate) fn compaction_has_ended(&self) {
         self.memtables.wake();
     }

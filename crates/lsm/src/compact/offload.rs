@@ -1,16 +1,16 @@
 //! Write-offloading: while a compaction runs, flushes write to the offload device of the store, if
-//! it has one, so that they do not meet the compaction on the device of the tables (Pitchumani, PhD
-//! thesis, section 5.2).
+//! it has one, so that they do not compete with the compaction for the device of the tables
+//! (Pitchumani, PhD thesis, section 5.2).
 //!
-//! 1. A flush that begins while a compaction is under way, or is being chosen, asks for the offload
-//!    device. Bytes for which there is no room on it go where tables usually go.
-//! 2. A merge reads offloaded tables where they lie, and writes its own to the device of the
-//!    tables. So offloaded data leaves the device as it is compacted.
+//! 1. A flush that begins while a compaction is in flight, or is being chosen, asks for the offload
+//!    device. Bytes for which it has no space go to the usual place of tables.
+//! 2. A merge reads offloaded tables from the offload device, and writes its own to the device of
+//!    the tables. So compaction moves offloaded data away.
 //! 3. A move changes no bytes, so an offloaded table would stay. Before a plan moves such a table,
-//!    the table is written anew, to the same place of the tree. Then the decider is asked again. If
-//!    there is no space for that, the table is moved and stays.
+//!    a merge rewrites the table to the same place of the tree. Then the decider is asked again. If
+//!    there is no space for that, the table is moved and stays on the offload device.
 //!
-//! Threads: any, which hold no lock: an index may have to be read from the device.
+//! Threads: any. The caller holds no lock, because an index may have to be read from the device.
 
 use terrace_env::ByteCount;
 use terrace_env::store::{Rank, Store};
@@ -19,12 +19,13 @@ use terrace_policy::{Cut, Input, Merge, Plan, Route};
 use crate::Error;
 use crate::tree::Version;
 
-/// Whether a flush that begins now is to be offloaded. `compacting`: a compaction is in flight.
+/// Whether a flush that begins now uses the offload device. `compacting`: a compaction is in
+/// flight.
 pub(crate) fn offloads(store: &dyn Store, compacting: bool) -> bool {
     compacting && store.offload_space().is_some()
 }
 
-/// The merge that writes the first offloaded table of a plan's moves anew; `None` if the plan moves
+/// The merge that rewrites the first offloaded table of a plan's moves; `None` if the plan moves
 /// none.
 pub(super) fn unloading(
     store: &dyn Store,

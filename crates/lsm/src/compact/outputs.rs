@@ -1,9 +1,9 @@
 //! [`Outputs`]: finished tables of a job that are not committed yet, in the order in which they
 //! ended.
 //!
-//! The caller puts them into an edit, commits that, and then calls
-//! [`committed`](Outputs::committed). If they are dropped before that, their bytes are counted as
-//! discarded, and their files are gone, because they are not sealed. One actor at a time has them.
+//! The caller puts them into an edit, commits it, and then calls [`committed`](Outputs::committed).
+//! If they are dropped before that, their bytes are counted as discarded, and their files are
+//! removed, because they are not sealed. One actor at a time has them.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// None yet. `discarded` counts the bytes of those that are not committed.
+    /// No tables yet. `discarded` counts the bytes of those that are not committed.
     pub(crate) fn new(is_set: bool, discarded: Arc<Count>) -> Self {
         Self { tables: Vec::new(), bytes: 0, is_set, discarded }
     }
@@ -42,7 +42,7 @@ impl Outputs {
         self.tables.push(output);
     }
 
-    /// All of them, for a job that goes on without them.
+    /// Takes all of them, for a job that goes on without them.
     pub(crate) fn take(&mut self) -> Self {
         let none = Self::new(self.is_set, Arc::clone(&self.discarded));
         std::mem::replace(self, none)
@@ -61,20 +61,20 @@ impl Outputs {
         }
     }
 
-    /// The set that they are, if they are one.
+    /// The set that they form, if they are one.
     pub(crate) fn set(&self) -> Option<SetView> {
         let first = self.tables.first().filter(|_| self.is_set)?;
         let tables = u32::try_from(self.tables.len()).expect("tables of one job");
         Some(SetView { id: first.built.writer.id(), tables, size: ByteCount(self.bytes) })
     }
 
-    /// The bytes of all of them.
+    /// Bytes of all of them.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Counts them, and drops them, after a transaction has made them part of the tree; returns
-    /// how many bytes they are.
+    /// Counts and drops them, after a transaction has made them part of the tree. Returns their
+    /// bytes.
     pub(crate) fn committed(mut self, counters: &Counters) -> ByteCount {
         for Output { place, built, .. } in &self.tables {
             if place.level > 1 && canary::is_broken(Rule::TablesCounted) {

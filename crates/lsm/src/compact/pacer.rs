@@ -1,11 +1,11 @@
-//! [`Pacer`]: holds compactions back to a number of bytes a second, so that they leave the medium
-//! to readers and writers.
+//! [`Pacer`]: limits compactions to a number of bytes a second, so that they leave the medium to
+//! readers and writers.
 //!
-//! - The bytes are those of the keys and values that compactions go through, of all compactions and
-//!   workers together, before they are compressed. Flushes and reclaim are not held back.
-//! - No writer waits for that: a compaction goes on at once while writers are held back, or are
-//!   about to be, because compactions are late, and while space is short
-//!   ([`Space::pause`]). What it does meanwhile is not made up for later.
+//! - It counts the bytes of keys and values that all compactions and workers together process,
+//!   before compression. Flushes and reclaim are not limited.
+//! - No writer waits for the limit. A compaction goes on at once while writers are held back, or
+//!   are about to be, because compactions are late, and while space is short ([`Space::pause`]).
+//!   These bytes are not made up for later.
 //! - A pause ends when the engine closes or fails.
 //!
 //! The clock is that of the runner. Any thread; no other lock is taken.
@@ -24,7 +24,7 @@ pub(crate) struct Pacer {
     /// Bytes a second; 0: no limit.
     rate: ByteCount,
     space: Arc<Space>,
-    /// When all bytes so far are due.
+    /// Time at which all bytes so far are due.
     due: Mutex<Time>,
 }
 
@@ -33,7 +33,7 @@ impl Pacer {
         Self { rate, space, due: Mutex::new(Time(0)) }
     }
 
-    /// A compaction has gone through so many bytes: waits until they are due.
+    /// A compaction has processed `bytes`: waits until they are due.
     pub(super) fn pace(&self, bytes: u64, lifecycle: &Lifecycle) {
         if self.rate.0 == 0 {
             return;

@@ -1,18 +1,18 @@
-//! [`Question`]: one task of a compaction, as it is put to the decider (the policy that chooses
-//! compactions), and the answer.
+//! [`Question`]: the question of one task to the decider (the policy that chooses compactions), and
+//! the answer.
 //!
 //! | task | the decider is asked for | if it has no plan |
 //! |---|---|---|
 //! | a client's request | a manual compaction of the range | a rewrite in place of the range |
 //! | lack of space | a plan that frees space | a rewrite in place |
-//! | shape of the tree | a plan | the table that reads searched in vain; a rewrite in place |
-//! | rest | a plan that pays at rest | a rewrite in place |
+//! | shape of the tree | a plan | the table with too many misses; a rewrite in place |
+//! | idle writers | a plan that pays only then | a rewrite in place |
 //! | next to other plans | a plan that their claims allow | nothing |
 //!
 //! If space is short, a [rewrite in place](super::in_place) that is worth it goes before the
-//! decider. Where plans for space cannot be [worth it](is_worth), the decider is asked for the
-//! shape of the tree. If nothing is due, the board notes that ([`Question::nothing_is_due`]): the
-//! decider is asked again only after a change.
+//! decider. Where plans for space cannot be [worth it](is_worth), the decider is asked what the
+//! shape of the tree needs. If nothing is due, the board notes that ([`Question::nothing_is_due`]),
+//! and asks the decider again only after a change.
 //!
 //! The actor that asks has the turn to choose, and holds no lock.
 
@@ -29,14 +29,14 @@ use crate::tree::{EndedSnapshot, Version};
 pub(super) struct Question<'a> {
     of: &'a Compactor,
     task: &'a Task,
-    /// Of the plans in flight that the answer has to go around.
+    /// Claims of the plans in flight that the answer must avoid.
     claims: &'a Claims,
-    /// Those that are alive, growing.
+    /// Snapshots that are alive, ascending.
     snapshots: &'a [SeqNo],
     load: Load,
-    /// The date at which the question is put.
+    /// Date of the question.
     date: Date,
-    /// The decider's state that the answer begins with.
+    /// The decider's state before the answer.
     state: Vec<u8>,
 }
 
@@ -79,10 +79,10 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The choice that follows moves, for the tree and the decider's state that they leave.
+    /// The choice after moves, for the tree and the decider's state that they lead to.
     pub(super) fn pick_next(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
         match self.task {
-            // It would have to be free of claims as well.
+            // The choice would have to be free of claims as well.
             Task::PickBeside { .. } => None,
             Task::Pick { .. } | Task::Request(_) => self.ask(tree, state),
         }
@@ -97,13 +97,13 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The decider's choice for the shape of the tree, where it is asked for space.
+    /// The decider's choice for the shape of the tree, for a task that needs space.
     fn shape(&self, version: &Version) -> Option<Choice> {
         let tree = version.view();
         self.of.decider.pick_under(tree, &self.state, Urgency::Shape, &self.load)
     }
 
-    /// The decider's choice for the table that reads searched in vain.
+    /// The decider's choice for the table with too many misses.
     fn after_seeks(&self, version: &Version) -> Option<Choice> {
         let table = self.of.board.seeks().take()?;
         self.of.decider.pick_after_seeks(version.view(), &self.state, table)
@@ -121,14 +121,14 @@ impl<'a> Question<'a> {
         self.in_place(version, Due::Unfiltered { spans: &spans, newest: request.newest })
     }
 
-    /// A rewrite in place leaves the decider's state as it was.
+    /// A rewrite in place, which leaves the decider's state as it was.
     fn in_place(&self, version: &Version, due: Due<'_>) -> Option<Choice> {
         let size = self.of.options.table_size;
         let merge = in_place::choose(version, self.snapshots, due, size)?;
         Some(Choice { plan: Plan::Merge(merge), state: self.state.clone() })
     }
 
-    /// Notes that nothing is due, and answers a request.
+    /// Notes that no compaction is due, and answers a request.
     pub(super) fn nothing_is_due(&self, version: &Version) {
         let (board, space) = (&self.of.board, &self.of.space);
         match self.task {
@@ -149,7 +149,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Snapshots may have ended after they were looked at, and before it was noted what they keep.
+    /// Looks for snapshots that ended before the board noted them as keepers.
     fn look_for_ended_keepers(&self) {
         let alive = self.of.tree.snapshots();
         for sequence in self.of.board.keepers() {

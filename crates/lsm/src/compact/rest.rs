@@ -1,10 +1,10 @@
-//! [`Rest`]: whether writers rest, so that compactions that pay only at rest may begin.
+//! [`Rest`]: whether writers are idle, so that compactions that pay only then may begin.
 //!
-//! Writers have rested if no batch was written for [`REST_AFTER`] or longer. The answer
-//! ([`is_over`](Rest::is_over)) is no until that time has passed since the last comparison, or
-//! since the [`Rest`] began; then it compares how many groups of batches there have been, and the
-//! time begins anew. So a rest is noticed after one to two such times, if somebody asks often
-//! enough. Reads and ingests do not count as writes.
+//! Writers are idle if no batch was written for [`REST_AFTER`] or longer.
+//! [`is_over`](Rest::is_over) answers no until that time has passed since the last comparison, or
+//! since the [`Rest`] began. Then it compares the number of groups of batches, and the time begins
+//! again. So an actor that asks often notices idle writers after one to two such times. Reads and
+//! ingests do not count as writes.
 //!
 //! Each actor that looks has a [`Rest`] of its own. Nothing here waits.
 
@@ -14,13 +14,13 @@ use terrace_env::{Time, runner};
 
 use crate::counters::Counters;
 
-/// When nothing was written for so long, writers are taken to rest.
+/// Time without a write after which writers count as idle.
 const REST_AFTER: Duration = Duration::from_millis(500);
 
-/// Looks out for the end of [`REST_AFTER`] in which nothing was written.
+/// Waits for the end of [`REST_AFTER`] without a write.
 #[derive(Debug)]
 pub(crate) struct Rest {
-    /// The groups that had been written when it began.
+    /// Number of groups written when it began.
     groups: u64,
     until: Time,
 }
@@ -30,12 +30,12 @@ impl Rest {
         Self { groups: counters.groups.get(), until: runner::now() + REST_AFTER }
     }
 
-    /// When to look whether writers have rested.
+    /// Time of the next comparison.
     pub(crate) fn ends(&self) -> Time {
         self.until
     }
 
-    /// Whether writers have rested; where they have not, it begins anew.
+    /// Whether writers are idle. If they are not, the time begins again.
     pub(crate) fn is_over(&mut self, counters: &Counters) -> bool {
         if runner::now() < self.until {
             return false;

@@ -1,50 +1,51 @@
-//! [`Retention`]: decides which entries of a key a job keeps: those that some reader may still see,
+//! [`Retention`]: decides which entries of a key a job keeps: those that a reader may still see,
 //! and deletes that hide older entries elsewhere.
 //!
 //! The snapshots divide the sequence numbers into stripes: each stripe but the newest ends with the
 //! sequence of a snapshot, which still belongs to it.
 //! - Of the entries of one key in one stripe, the newest is kept, and the others are dropped. If
 //!   the newest is an operand, the operands below it are kept, too, and the first other entry: the
-//!   caller combines them, as far as it can.
+//!   caller combines them, if it can.
 //! - If the newest of the oldest stripe is a delete, it is dropped too, unless an older entry of
 //!   its key may lie below the job's inputs.
 //!
 //! Example: with a snapshot at 6, of puts 9, 7, 5 and 3 of one key, 9 and 5 are kept.
 //!
-//! Of an entry that is kept for snapshots alone, the [`Verdict`] says for which ([`HeldBy`]):
-//! - A newer entry that is no operand, or a range tombstone, has replaced it. The snapshots see it
-//!   and not that.
+//! Of an entry that is kept for snapshots alone, the [`Verdict`] names the snapshots ([`HeldBy`]).
+//! There are two cases:
+//! - A newer entry that is no operand, or a range tombstone, has replaced it. The snapshots see the
+//!   entry and not its replacement.
 //! - It is a delete that hides nothing below the inputs. It may hide an older entry that is kept
 //!   for snapshots.
 //!
-//! The caller must ask in the order of internal keys (by key, the newest first), and leave out
-//! entries that a range tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
+//! The caller must ask in the order of internal keys (by key, newest first), and leave out entries
+//! that a range tombstone hides ([`JobRanges`](crate::ranges::JobRanges)). One thread.
 
 use terrace_env::SeqNo;
 
 use crate::key::{Kind, Trailer};
 use crate::old_versions::HeldBy;
 
-/// Judges entries that come in the order of their internal keys.
+/// Judge of entries, which come in the order of their internal keys.
 #[derive(Debug)]
 pub(crate) struct Retention {
-    /// Growing.
+    /// Ascending.
     snapshots: Vec<SeqNo>,
     full_key: Vec<u8>,
     /// The stripe of the key's last entry; `None` before the first entry of all.
     stripe: Option<usize>,
-    /// Whether that stripe of the key has had an entry which is no operand.
+    /// Whether that stripe of the key has had an entry that is no operand.
     is_closed: bool,
-    /// The sequence of the key's last entry which is no operand.
+    /// Sequence of the key's last entry that is no operand.
     newer: Option<SeqNo>,
 }
 
 /// Fate of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// `first`: it is the first entry of its key, not another one of the same key. `held_by`: the
-    /// snapshots that it is kept for, if nothing else keeps it. `joins`: the entry of its key
-    /// before it is an operand that the same readers see.
+    /// `first`: it is the first entry of its key. `held_by`: the snapshots that it is kept for, if
+    /// no other reader needs it. `joins`: the entry of its key before it is an operand that the
+    /// same readers see.
     Keep {
         first: bool,
         held_by: Option<HeldBy>,
@@ -54,19 +55,19 @@ pub(crate) enum Verdict {
 }
 
 impl Retention {
-    /// `snapshots`: the sequences that readers hold, growing.
+    /// A judge for these snapshots: the sequences that readers hold, ascending.
     pub(crate) fn new(snapshots: Vec<SeqNo>) -> Self {
         debug_assert!(snapshots.is_sorted(), "snapshots in order");
         Self { snapshots, full_key: Vec::new(), stripe: None, is_closed: false, newer: None }
     }
 
-    /// Whether a reader holds any.
+    /// Whether a reader holds a snapshot.
     pub(crate) fn has_snapshots(&self) -> bool {
         !self.snapshots.is_empty()
     }
 
     /// Judges the next entry. `cover`: the oldest range tombstone over it that is newer.
-    /// `older_below` tells whether anything older of the key may lie below the job's inputs.
+    /// `older_below`: whether an older entry of the key may lie below the job's inputs.
     pub(crate) fn judge(
         &mut self,
         full_key: &[u8],

@@ -1,16 +1,15 @@
 //! [`Rewrite`]: the work of a flush or a subcompaction. It takes sorted entries, drops those that
-//! no reader needs any more, and writes the others to tables as the routes say (each sends a range
-//! of keys to a place in the tree).
+//! no reader needs any more, and writes the others to tables. Each route sends a range of keys to a
+//! place in the tree.
 //!
-//! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so
-//!   nothing of it is left.
+//! - It goes by steps, and may be dropped between two of them: its tables are not sealed, so none
+//!   of its output stays.
 //! - An entry that had expired when the job began is a delete to the job.
 //! - Operands of a key that the same readers see are combined ([`Combining`]).
 //! - A table ends as the [`Cut`](terrace_policy::Cut) of its route says; [`Destinations`] may end
 //!   it earlier. The entries of one full key (key space and user key) lie in one table.
-//! - A job that has written as much as its budget allows ends at the next full key that it would
-//!   keep, its *boundary*. What lies before the boundary is done; the boundary and what lies behind
-//!   it are left to a later job.
+//! - A job that has used its budget ends at the next full key that it would keep, its *boundary*.
+//!   The boundary and the keys after it are left to a later job.
 //!
 //! The job holds all range tombstones of its inputs in memory, but not the entries of input tables.
 //! One actor carries out a job. The caller seals and commits the tables.
@@ -39,32 +38,32 @@ use crate::old_versions::HeldBy;
 use crate::ranges::JobRanges;
 use crate::running::JobProgress;
 
-/// How many bytes of entries a step goes through: some milliseconds of work.
+/// Bytes of entries that a step processes: some milliseconds of work.
 const STEP_BYTES: usize = 256 << 10;
-/// After how many hidden entries in a row the inputs leap to the end of what hides them.
+/// Hidden entries in a row after which the inputs skip to the end of the hiding range.
 const LEAP_AFTER: u32 = 16;
 
-/// How far a job is.
+/// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     More,
     Done,
 }
 
-/// Point in key order that the table being written comes to.
+/// A point in key order that the open table comes to.
 enum Passed {
     Cut,
     Grandparent(ByteCount),
-    /// Where a range tombstone starts.
+    /// The start of a range tombstone.
     Start,
 }
 
-/// Entries that a job has gone through.
+/// Counts of the entries that a job has processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RewriteCounts {
     pub(crate) entries: u64,
     pub(crate) dropped: u64,
-    /// Values that users did not want to keep.
+    /// Values that the filters of users dropped.
     pub(crate) filtered: u64,
 }
 
@@ -74,27 +73,27 @@ pub(crate) struct Rewrite {
     started: bool,
     retention: Retention,
     ranges: JobRanges,
-    /// How many entries in a row were hidden by range tombstones.
+    /// Entries in a row that range tombstones hid.
     hidden: u32,
     elision: TombstoneElision,
     filter: ValueFilter,
     combining: Combining,
     routes: Vec<Route>,
     route: usize,
-    /// How many of the route's cuts and grandparents have been passed.
+    /// Number of cuts and grandparents of the route that have been passed.
     cut: usize,
     grandparent: usize,
-    /// Whether the route has got an entry.
+    /// Whether the route has an entry.
     is_route_begun: bool,
     tables: Destinations,
-    /// Where the job ended, if it was before the end.
+    /// Key at which the job ended early.
     boundary: Option<Key>,
     counts: RewriteCounts,
     /// Entries that have expired at this date become deletes.
     date: Date,
-    /// Where entries are counted besides.
+    /// An additional count of the entries.
     progress: Option<Arc<JobProgress>>,
-    /// Bytes that the last step went through, and what holds the job back for them.
+    /// Bytes that the last step processed, and the limit of their rate.
     stepped: u64,
     pacer: Option<Arc<Pacer>>,
 }
@@ -102,7 +101,7 @@ pub(crate) struct Rewrite {
 /// Result of a job.
 pub(crate) struct Rewritten {
     pub(crate) outputs: Outputs,
-    /// The first key that was not gone through; `None`: all were.
+    /// The first key that was not processed; `None` if all were.
     pub(crate) boundary: Option<Key>,
     pub(crate) counts: RewriteCounts,
 }
@@ -141,12 +140,12 @@ impl Rewrite {
         }
     }
 
-    /// The same job, which counts its entries there as well.
+    /// The same job, which also counts its entries there.
     pub(crate) fn counted_by(self, progress: Arc<JobProgress>) -> Self {
         Self { progress: Some(progress), ..self }
     }
 
-    /// The same job, which keeps the values alone that users want to keep.
+    /// The same job, which drops the values that the filter drops.
     pub(crate) fn filtered_by(self, filter: ValueFilter) -> Self {
         Self { filter, ..self }
     }
@@ -156,12 +155,12 @@ impl Rewrite {
         Self { combining, ..self }
     }
 
-    /// The same job, held back as far as this is.
+    /// The same job, at the rate of this pacer.
     pub(crate) fn paced_by(self, pacer: Arc<Pacer>) -> Self {
         Self { pacer: Some(pacer), ..self }
     }
 
-    /// Goes on for a bounded number of bytes.
+    /// Processes a bounded number of bytes.
     pub(crate) fn step(&mut self) -> Result<Progress, Error> {
         if !self.started {
             self.merge.seek_to_first()?;
@@ -199,7 +198,7 @@ impl Rewrite {
                 Verdict::Keep { first, .. } if first && self.must_end() => {
                     self.follow_route()?;
                     self.boundary = self.merge.key().map(|key| key::split(key).0.into());
-                    // Range tombstones may begin behind a cut that no entry has passed.
+                    // Range tombstones may begin after a cut that no entry has passed.
                     self.pass_ranges(self.boundary.clone().as_ref())?;
                     self.take_ranges(self.boundary.clone())?;
                     self.tables.end_all()?;
@@ -234,8 +233,8 @@ impl Rewrite {
         cost::charge_merge(entries, bytes);
     }
 
-    /// Carries the job to its end; `None` if the engine closes or fails first: then nothing of it
-    /// is left.
+    /// Carries the job to its end; `None` if the engine closes or fails first: then none of its
+    /// output stays.
     pub(crate) fn carry_out(mut self, lifecycle: &Lifecycle) -> Result<Option<Rewritten>, Error> {
         loop {
             let progress = self.step()?;
@@ -257,17 +256,17 @@ impl Rewrite {
         Rewritten { outputs, boundary, counts: self.counts }
     }
 
-    /// Whether the job has written as much as it may.
+    /// Whether the job has used its budget.
     fn must_end(&self) -> bool {
         self.tables.are_over_budget(self.ranges.pending_bytes())
     }
 
-    /// About the bytes of the route's table.
+    /// Approximate bytes of the route's table.
     fn filled(&self) -> u64 {
         self.tables.filled(self.route).unwrap_or(0) + self.ranges.pending_bytes()
     }
 
-    /// Goes on behind an entry that is hidden; where many were, as far as all older ones are.
+    /// Skips a hidden entry; after many in a row, all older entries of the hiding range.
     fn pass_hidden(&mut self) -> Result<(), Error> {
         self.hidden += 1;
         if self.hidden >= LEAP_AFTER {
@@ -281,8 +280,8 @@ impl Rewrite {
         self.merge.next()
     }
 
-    /// Writes the entry that the merge stands on. `delete`: the trailer of the delete that is
-    /// written in its place.
+    /// Writes the current entry of the merge. `delete`: the trailer of the delete that is written
+    /// instead of it.
     fn write(
         &mut self,
         first_of_key: bool,
@@ -299,7 +298,7 @@ impl Rewrite {
         self.tables.add(route, (key, self.merge.value_slice()), held_by)
     }
 
-    /// Comes to the place in the routes of an entry that is to be written.
+    /// Finds the route and the table of an entry that is to be written.
     fn begin_entry(&mut self, first_of_key: bool) -> Result<(), Error> {
         if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
@@ -308,7 +307,7 @@ impl Rewrite {
         Ok(())
     }
 
-    /// The full key that the merge stands on; `None` where no range tombstone needs it.
+    /// Full key of the merge's current entry; `None` if no range tombstone needs it.
     fn current_key(&self) -> Option<Key> {
         if self.ranges.is_done() {
             return None;
@@ -316,7 +315,7 @@ impl Rewrite {
         self.merge.key().map(|key| key::split(key).0.into())
     }
 
-    /// Goes over to the route that the key belongs to.
+    /// Goes on to the route of the key.
     fn follow_route(&mut self) -> Result<(), Error> {
         while let Some(end) = &self.routes[self.route].end {
             let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
@@ -328,7 +327,7 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Goes over to the next route. The table of this one stays open: a later route may go on with
+    /// Goes on to the next route. The table of this one stays open: a later route may go on with
     /// it, if no cut lies between.
     fn leave_route(&mut self) -> Result<(), Error> {
         let end = self.routes[self.route].end.clone();
@@ -339,7 +338,7 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Ends all tables, with what range tombstones are left for this route and those behind.
+    /// Ends all tables, after the remaining range tombstones of this route and the later ones.
     fn end_all(&mut self) -> Result<(), Error> {
         while !self.ranges.is_done() && self.route + 1 < self.routes.len() {
             self.leave_route()?;
@@ -349,15 +348,15 @@ impl Rewrite {
         self.tables.end_all()
     }
 
-    /// Ends the table if it must not go on before the key that the merge stands on.
+    /// Ends the table if it must not go on to the merge's current key.
     fn pass_cuts(&mut self) -> Result<(), Error> {
         if !self.ranges.is_done() {
             let here = self.current_key();
             self.pass_ranges(here.as_ref())?;
             if self.filled() >= self.routes[self.route].cut.size.0 {
                 self.end_table(here.clone())?;
-                // A range tombstone that begins at this very key belongs to the table that begins
-                // here too.
+                // A range tombstone that begins at exactly this key belongs to the table that
+                // begins here.
                 self.pass_ranges(here.as_ref())?;
             }
             return Ok(());
@@ -378,7 +377,7 @@ impl Rewrite {
         self.is_route_begun = true;
         let overlap = *self.tables.overlap(self.route);
         let Some(size) = self.tables.filled(self.route) else {
-            // Overlaps that lie before a table are none of its business.
+            // Overlaps before a table do not count for it.
             *self.tables.overlap(self.route) = if carries { overlap } else { 0 };
             return Ok(());
         };
@@ -391,9 +390,8 @@ impl Rewrite {
         Ok(())
     }
 
-    /// The same where range tombstones are about, which span cuts and grandparents without an
-    /// entry and fill tables of their own. `to`: the place that the job has come to; `None`: the
-    /// end.
+    /// Passes cuts and grandparents for range tombstones, which span them without an entry and fill
+    /// tables of their own. `to`: the current place of the job; `None`: the end.
     fn pass_ranges(&mut self, to: Option<&Key>) -> Result<(), Error> {
         loop {
             let cut = &self.routes[self.route].cut;
@@ -432,14 +430,14 @@ impl Rewrite {
         }
     }
 
-    /// Ends the route's table, if there is one. `end`: where the next one begins at the earliest,
-    /// which takes the range tombstones from there on.
+    /// Ends the route's table, if there is one. `end`: the earliest start of the next table, which
+    /// takes the range tombstones from there on.
     fn end_table(&mut self, end: Option<Key>) -> Result<(), Error> {
         self.take_ranges(end)?;
         self.tables.end_table(self.route)
     }
 
-    /// Gives the route's table the range tombstones up to a key; `None`: all that are left.
+    /// Gives the route's table the range tombstones up to a key; `None`: all remaining ones.
     fn take_ranges(&mut self, end: Option<Key>) -> Result<(), Error> {
         let fragments = self.ranges.take_until(end.as_deref());
         let held = fragments.iter().flat_map(|fragment| self.ranges.held_by(fragment)).collect();

@@ -5,8 +5,8 @@
 //!   be larger than that, for example if they compress less.
 //! - If the free space is less than sixteen times that size, there is no set, and the tables are
 //!   placed one by one.
-//! - The group begins when the merge first asks for it. The store takes the group's space first
-//!   from the reservation that the merge hands over then.
+//! - The group begins when the merge first asks for it. Its space comes first from the reservation
+//!   that the merge passes then.
 //! - A merge in instalments has one group for all of them.
 //!
 //! A `Set` is used by one actor, that of the merge.
@@ -34,8 +34,8 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// The set of a merge; `None` if its tables are none. `free`: the space that is neither written
-    /// nor set aside.
+    /// The set of a merge; `None` if its plan has none, or it is large for the `free` space (which
+    /// is neither written nor reserved).
     pub(crate) fn of(
         version: &Version,
         merge: &Merge,

@@ -1,10 +1,10 @@
 //! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input.
 //!
 //! - A subcompaction reads at most about the bytes of [`TABLES_MAX`] tables. If space is short, it
-//!   reads less, down to about those of [`TABLES_MIN`] tables.
-//! - With several workers, the number of subcompactions is raised to a multiple of theirs, as far
-//!   as each keeps about the bytes of [`TABLES_MIN`] tables.
-//! - No cut lies within a range that the plan moves unread.
+//!   reads less, down to about the bytes of [`TABLES_MIN`] tables.
+//! - With several workers, the number of subcompactions is raised to a multiple of theirs, if each
+//!   keeps about the bytes of [`TABLES_MIN`] tables.
+//! - No cut lies within a range that the plan moves without reading it.
 //!
 //! The cuts are estimated from the indexes of the tables. [`Load`] estimates how much a
 //! subcompaction reads. Any thread; its caller holds no lock, because the indexes may have to be
@@ -17,15 +17,15 @@ use crate::Error;
 use crate::tree::Segment;
 use crate::tree::Version;
 
-/// A merge is shared out among workers in subcompactions of at least so many tables.
+/// The fewest tables in a subcompaction of a merge that workers share.
 const TABLES_MIN: u64 = 4;
-/// A subcompaction has about as many at most. Each ends with a table that is cut short, and tables
-/// above it later overlap one table more: in `geardb/fig3` at 1/16 (`leveldb-greedy`, commit
-/// 8119541), compaction wrote 19.8 bytes for each byte that clients wrote with at most 4 tables in
-/// a subcompaction, and 18.1 with 16. A merge of one table with ten then stays whole.
+/// The most tables in a subcompaction, approximately. Each subcompaction ends with a table that is
+/// cut short, and tables above it later overlap one table more. A merge of one table with ten stays
+/// whole. In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes
+/// for each byte that clients wrote with at most 4 tables in a subcompaction, and 18.1 with 16.
 const TABLES_MAX: u64 = 16;
-/// And takes at most this part of what is free before it gives any back, but for
-/// [`TABLES_MIN`] tables.
+/// Divisor of the free space for the most that a subcompaction takes before it frees any, except
+/// for [`TABLES_MIN`] tables.
 const FREE_PART: u64 = 16;
 /// Number of pieces that a subcompaction's share of one table is divided into.
 const PIECES: u64 = 16;
@@ -33,9 +33,9 @@ const PIECES: u64 = 16;
 /// A piece of a merge's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subcompaction {
-    /// `None`: from the first key on.
+    /// `None`: the first key.
     pub(crate) start: Option<Key>,
-    /// `None`: to the last key.
+    /// `None`: after the last key.
     pub(crate) end: Option<Key>,
 }
 
@@ -49,17 +49,17 @@ impl Subcompaction {
     }
 }
 
-/// Estimate of the bytes that a merge reads of some tables: as much as the tables' indexes tell,
-/// and not less, as long as the entries of a table are about the same all over it.
+/// Estimate of the bytes that a merge reads of some tables, from their indexes. It is not too low
+/// if the entries of a table are of about equal size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) entries: u64,
-    /// Bytes of keys with trailers and values.
+    /// Bytes of values and of keys with trailers.
     pub(crate) plain: u64,
 }
 
 impl Load {
-    /// Adds what lies in a segment.
+    /// Adds the contents of a segment.
     pub(crate) fn add(&mut self, segment: &Segment) -> Result<(), Error> {
         let table = segment.table.table(Cause::Compaction)?;
         let (whole, properties) = (table.data_end().max(1), table.properties());
@@ -78,9 +78,9 @@ impl Load {
 
 /// Half of the bytes of a piece of a table, at either end of it.
 ///
-/// A cut goes through pieces of most of the merge's runs. Counted whole where they end, they
-/// would all belong to the subcompaction behind the cut, and first subcompactions would be larger
-/// than the others, the more runs there are. Counted by halves, the bytes in front of a cut are
+/// A cut goes through pieces of most of the merge's runs. Pieces that are counted whole at their
+/// end would all belong to the subcompaction after the cut, and the first subcompactions would be
+/// larger than the others, the more runs there are. Counted by halves, the bytes before a cut are
 /// right on average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Half {
@@ -119,7 +119,7 @@ pub(crate) fn cut(
     }))
 }
 
-/// How many subcompactions so many bytes make: as many for each worker, where they are not too
+/// Number of subcompactions for `total` bytes: equal for each worker, unless they would be too
 /// small.
 fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
     let (least, most) =
@@ -129,8 +129,7 @@ fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
     even.min(total / least).max(1)
 }
 
-/// Goes through what lies in the tables, in key order, and ends a subcompaction where its share is
-/// full.
+/// Goes through the halves in key order, and ends a subcompaction when its share is full.
 fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec<Subcompaction> {
     let total: u64 = halves.iter().map(|half| half.bytes).sum();
     let (mut subcompactions, mut start, mut seen) = (Vec::new(), None, 0);
@@ -209,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_first_subcompaction_is_no_larger_than_the_others_however_many_runs_there_are() {
-        // Runs of ten pieces of ten keys each, each run a key behind the one before.
+        // Runs of ten pieces of ten keys each. Each run begins a key later than the one before.
         let runs = 10;
         let key = |at: u64| format!("{at:04}");
         let texts: Vec<(String, String)> = (0..runs)
@@ -219,7 +218,7 @@ mod tests {
         let pieces: Vec<(&str, &str, u64)> =
             texts.iter().map(|(start, end)| (&start[..], &end[..], 100)).collect();
         let subcompactions = sweep(&halves(&pieces), 5, |_| false);
-        // Ten bytes of each run to a key, as long as all runs are there.
+        // Ten bytes of each run to a key, where all runs have keys.
         let bytes = |subcompaction: &Subcompaction| -> u64 {
             let number = |key: &Key| std::str::from_utf8(key).unwrap().parse::<u64>().unwrap();
             let (start, end) =

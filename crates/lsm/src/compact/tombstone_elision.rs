@@ -1,15 +1,16 @@
 //! [`TombstoneElision`]: tells a job which keys may have older entries in the tree outside its
 //! inputs. For such a key the job must keep a tombstone that no newer entry hides.
 //!
-//! - It knows key ranges of segments and no single keys: a key in the range of an older segment
-//!   counts, whether the segment has it or not. So does a key in a range that the plan only moves.
+//! - It knows key ranges of segments, not single keys: a key in the range of an older segment
+//!   counts, whether the segment has it or not. A key in a range that the plan only moves counts,
+//!   too.
 //! - For a flush it is [`Unknown`](TombstoneElision::Unknown): every key counts.
-//! - A key is looked up in the older runs when it is asked for. The ranges are listed only for
+//! - A key is looked up in the older runs when the job asks for it. The ranges are listed only for
 //!   range tombstones ([`spans`](TombstoneElision::spans)), because a whole tree may lie below the
 //!   inputs.
 //!
-//! The answer is that of the version given when it was made. It stays right only if the claim of
-//! the job's plan keeps others from putting older entries below the inputs. One actor asks.
+//! The answer is for the version that it was made with. It stays right only if the claim of the
+//! job's plan keeps other plans from putting older entries below the inputs. One actor asks.
 
 use std::sync::Arc;
 
@@ -22,12 +23,12 @@ use crate::tree::Version;
 /// Ranges below a job's inputs that may hold older entries.
 #[derive(Debug)]
 pub(crate) enum TombstoneElision {
-    /// Anything.
+    /// All ranges.
     Unknown,
     /// Ranges that older runs keep.
     Kept {
         runs: Vec<KeptRun>,
-        /// Ranges that the job moves, wherever from; apart, in key order.
+        /// Ranges that the job moves from any place, disjoint, in key order.
         moved: Vec<Span>,
         subcompaction: Subcompaction,
     },
@@ -35,9 +36,9 @@ pub(crate) enum TombstoneElision {
 
 impl TombstoneElision {
     /// Ranges of a subcompaction that lie below the newest input and are no inputs. Ranges that
-    /// only change their place count as well.
+    /// only move count as well.
     pub(crate) fn of(version: &Version, merge: &Merge, subcompaction: &Subcompaction) -> Self {
-        // The newest input's run may have gone with an earlier subcompaction.
+        // An earlier subcompaction may have removed the run of the newest input.
         let newest = merge.inputs.first().map(|input| input.place);
         let older =
             version.places().filter(|(place, _)| newest.is_some_and(|n| n.age() <= place.age()));
@@ -46,7 +47,7 @@ impl TombstoneElision {
         Self::Kept { runs: runs.collect(), moved, subcompaction: subcompaction.clone() }
     }
 
-    /// Ranges of the subcompaction that are there, in any order; `None`: any range may be.
+    /// These ranges of the subcompaction, in any order; `None`: all ranges.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
         let Self::Kept { runs, moved, subcompaction } = self else { return None };
         let kept = runs
@@ -59,20 +60,20 @@ impl TombstoneElision {
         )
     }
 
-    /// Whether anything older of the key may be there.
+    /// Whether one of these ranges may hold an older entry of the key.
     pub(crate) fn may_hold(&self, full_key: &[u8]) -> bool {
         let Self::Kept { runs, moved, .. } = self else { return true };
         runs.iter().any(|run| run.holds(full_key)) || holds(moved, full_key)
     }
 }
 
-/// Whether one of these ranges, in key order and apart, holds a key.
+/// Whether one of these ranges, disjoint and in key order, holds a key.
 fn holds(spans: &[Span], full_key: &[u8]) -> bool {
     let at = spans.partition_point(|span| &span.end[..] <= full_key);
     spans.get(at).is_some_and(|span| &span.start[..] <= full_key)
 }
 
-/// A run without what a merge takes out of it.
+/// A run without the parts that a merge takes out of it.
 #[derive(Debug)]
 pub(crate) struct KeptRun {
     run: RunView,
@@ -96,7 +97,7 @@ impl KeptRun {
         in_run && !holds(&self.taken, full_key)
     }
 
-    /// Ranges that it keeps of the segments that reach into a range, in key order.
+    /// Ranges that it keeps of the segments that overlap a range, in key order.
     pub(crate) fn spans(&self, start: Option<&Key>, end: Option<&Key>) -> Vec<Span> {
         let segments = &self.run.segments;
         let first = start.map_or(0, |start| segments.partition_point(|s| s.span.end <= *start));

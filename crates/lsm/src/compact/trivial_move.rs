@@ -4,11 +4,11 @@
 //! index.
 //!
 //! 1. The caller has chosen the first moves, and has checked them.
-//! 2. The caller's chooser is asked for the next choice, for the tree that these moves would leave,
-//!    and so on. This ends when as many choices are together as the decider (the compaction policy)
-//!    allows, when nothing is chosen, or when a choice cannot be committed with these moves. No
-//!    further choice can be committed with a move out of the tree.
-//! 3. One transaction commits all moves and the decider's state of the last choice. So data that
+//! 2. The caller's chooser is asked for the next choice, for the tree after these moves, and so on.
+//!    The series ends when it has the number of choices that the decider (the compaction policy)
+//!    allows, when nothing is chosen, or when a choice cannot be committed with these moves. A
+//!    choice with a move out of the tree is committed alone.
+//! 3. One transaction commits all moves and the decider's state after the last choice. So data that
 //!    arrives in key order can go down many levels for the price of one commit.
 //!
 //! If a choice of the series is illegal, nothing is moved. The caller must have the turn to choose
@@ -24,14 +24,14 @@ use crate::tree::{DeciderState, Edit, Version};
 /// Chooses the next plan for a tree, given the decider's state.
 pub(crate) type Chooser<'a> = &'a dyn Fn(&TreeView, &[u8]) -> Option<Choice>;
 
-/// Moves that follow one another, as one change.
+/// Consecutive moves, as one change.
 struct TrivialMoves {
-    /// Choices that are committed together, at most.
+    /// The most choices that are committed together.
     most: u64,
-    /// From the place of each part to the place where it ends.
+    /// From the first to the last place of each part.
     moves: Vec<Move>,
     choices: u64,
-    /// Bytes that came to each place, on the way as well.
+    /// Bytes that came to each place, including places in between.
     sizes: Vec<(Place, ByteCount)>,
 }
 
@@ -40,7 +40,7 @@ impl TrivialMoves {
         Self { most: most as u64, moves: Vec::new(), choices: 0, sizes: Vec::new() }
     }
 
-    /// Adds the moves of one choice on the tree that those before it leave.
+    /// Adds the moves of one choice on the tree after the earlier moves.
     fn add(&mut self, ahead: &Version, moves: Vec<Move>) -> Result<(), Error> {
         let mut edit = Edit::default();
         for one in moves {
@@ -54,8 +54,8 @@ impl TrivialMoves {
         Ok(())
     }
 
-    /// Whether these moves can be made by the same change: what is dropped is given back only once
-    /// that is committed, and a part moves on as it is.
+    /// Whether these moves can be made by the same change: dropped parts are freed only by the
+    /// commit, and a part moves on unchanged.
     fn takes(&self, moves: &[Move]) -> bool {
         let follows = |one: &Move| {
             let mut of_table = self.moves.iter().filter(|before| before.part.file == one.part.file);
@@ -81,7 +81,7 @@ fn goes_on(before: &Move, one: &Move) -> bool {
 }
 
 impl Compactor {
-    /// Carries out these moves, and what is chosen next for as long as that is nothing but moves.
+    /// Carries out these moves, and the next choices while these are only moves.
     pub(crate) fn move_trivially(
         &self,
         version: &Version,

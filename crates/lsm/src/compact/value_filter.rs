@@ -1,7 +1,7 @@
 //! [`ValueFilter`]: asks the user's functions ([`CompactionFilters`]) which values a subcompaction
 //! keeps. A value that is not kept becomes a delete of its key, with the sequence of the value.
 //!
-//! A function is asked about an entry if all of this is so:
+//! A function is asked about an entry if all of these hold:
 //! - It is a put in a key space that has a filter, or operands that the job has combined to one.
 //! - It is newer than every snapshot that was alive when the subcompaction began.
 //! - It is the newest entry of its key in the inputs, and no range tombstone in the inputs hides
@@ -10,12 +10,13 @@
 //!
 //! Operands that stay operands are not asked about.
 //!
-//! The delete goes at once if nothing older of its key may lie below the inputs and no snapshot is
-//! alive. Otherwise it stays, and hides the older entries, until a later compaction drops it.
+//! The delete is dropped at once if no older entry of its key may lie below the inputs and no
+//! snapshot is alive. Otherwise it stays, and hides the older entries, until a later compaction
+//! drops it.
 //!
 //! A function may be asked about an entry twice: a subcompaction that ends early leaves its last
-//! entry to the next one, and a subcompaction may come to nothing. A drop is counted when the entry
-//! is dropped or written as a delete, and the count is committed with the tables.
+//! entry to the next one, and a subcompaction may be discarded. A drop is counted when the entry is
+//! dropped or written as a delete, and the count is committed with the tables.
 //!
 //! The names of key spaces are looked up when the subcompaction begins. One thread.
 
@@ -35,14 +36,14 @@ use crate::options::Keep;
 #[derive(Default)]
 pub(crate) struct ValueFilter {
     filters: Vec<(KeySpaceId, Arc<Keep>)>,
-    /// The newest of the snapshots that were alive.
+    /// The newest snapshot that was alive.
     snapshot: Option<SeqNo>,
     /// The full key of the last entry in these key spaces.
     last: Vec<u8>,
 }
 
 impl Compactor {
-    /// The filter of a subcompaction that begins now. `snapshots`: those that are alive, growing.
+    /// The filter of a subcompaction that begins now. `snapshots`: all live ones, ascending.
     pub(super) fn value_filter(&self, snapshots: &[SeqNo]) -> ValueFilter {
         let filters = &self.options.compaction_filters;
         if filters.is_empty() {
@@ -58,7 +59,7 @@ impl Compactor {
 }
 
 impl ValueFilter {
-    /// A filter by these functions. `snapshots`: those that are alive, growing.
+    /// A filter by these functions. `snapshots`: all live ones, ascending.
     pub(crate) fn new(filters: Vec<(KeySpaceId, Arc<Keep>)>, snapshots: &[SeqNo]) -> Self {
         Self { filters, snapshot: snapshots.last().copied(), last: Vec::new() }
     }
@@ -72,8 +73,8 @@ impl ValueFilter {
         self.filters.iter().map(span).collect()
     }
 
-    /// Whether an entry is to become a delete. To be asked in the order of internal keys, of every
-    /// entry that no range tombstone hides.
+    /// Whether an entry is to become a delete. Must be asked in the order of internal keys, of
+    /// every entry that no range tombstone hides.
     pub(super) fn drops(&mut self, full_key: &[u8], trailer: Trailer, stored: &[u8]) -> bool {
         if self.filters.is_empty() {
             return false;
@@ -97,8 +98,8 @@ impl ValueFilter {
             && value.is_some_and(|value| !keep(&full_key[SPACE_BYTES..], value))
     }
 
-    /// The same for the value of operands that the job has combined, of which the newest has this
-    /// trailer and is the newest entry of its key.
+    /// The same for the combined value of operands. The trailer is that of the newest operand,
+    /// which is the newest entry of its key.
     pub(super) fn drops_combined(&self, full_key: &[u8], trailer: Trailer, value: &[u8]) -> bool {
         let space = key::space_of(full_key);
         let filter = self.filters.iter().find(|(id, _)| *id == space);

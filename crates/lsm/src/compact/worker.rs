@@ -3,7 +3,7 @@
 //! results, and commits them.
 //!
 //! - When a merge ends early, its actor waits for its subcompactions that are being carried out,
-//!   and drops what they wrote. It does not wait if it is panicking.
+//!   and drops their outputs. It does not wait if it is panicking.
 //! - A panic in a worker becomes the result of its subcompaction, and stops the engine.
 //!
 //! Any thread. One lock and one condition: a subcompaction was handed in or is done, or the engine
@@ -18,13 +18,13 @@ use super::rewrite::{Rewrite, Rewritten};
 use crate::Error;
 use crate::lifecycle::{Lifecycle, PanicGuard, Waiter};
 
-/// The most workers that are of use: a merge waits for its device then.
+/// The most workers of use: with more, a merge waits for its device.
 const WORKERS_MAX: usize = 4;
 
 /// Result of a subcompaction; `None` where the engine closed first.
 type Outcome = Result<Option<Rewritten>, Error>;
 
-/// Which merge, and which of its subcompactions.
+/// Number of a merge, and of its subcompaction.
 type SubcompactionName = (u64, usize);
 
 /// See the [module](self).
@@ -40,12 +40,13 @@ struct State {
     queued: VecDeque<(SubcompactionName, Rewrite)>,
     /// Subcompactions that are being carried out, by merge.
     running: BTreeMap<u64, usize>,
-    /// With when they were begun.
+    /// Results, with the times at which the subcompactions began.
     done: BTreeMap<SubcompactionName, (Outcome, Time)>,
 }
 
-/// How many workers there are, where `wanted` are asked for; 0 leaves it to the medium. A disk has
-/// one head, which several subcompactions at once only send back and forth between their inputs.
+/// Number of workers, if `wanted` are asked for; 0 leaves it to the medium. A disk has one head,
+/// and several subcompactions at once only send it back and forth between their inputs. Other
+/// devices are kept busy by a worker for each processor.
 /// Anything else is kept busy by as many as there are processors.
 pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
     let wanted = match wanted {
@@ -56,7 +57,7 @@ pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
     wanted.clamp(1, WORKERS_MAX)
 }
 
-/// The actor.
+/// Runs the actor until the engine closes.
 pub(crate) fn run(workers: &Workers, lifecycle: &Lifecycle) {
     let _guard = PanicGuard { lifecycle, job: "a compaction" };
     while let Some((name, rewrite)) = workers.await_subcompaction(lifecycle) {
@@ -66,18 +67,18 @@ pub(crate) fn run(workers: &Workers, lifecycle: &Lifecycle) {
 }
 
 impl Workers {
-    /// Workers: as many as `wanted`, or as a medium of this kind keeps busy.
+    /// Workers: `wanted`, or the number that keeps a medium of this kind busy.
     pub(crate) fn new(wanted: usize, rotational: bool) -> Self {
         let count = count(wanted, rotational);
         Self { count, state: Mutex::default(), changed: Condvar::default() }
     }
 
-    /// How many subcompactions are carried out at once.
+    /// The most subcompactions in flight at once.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// Wakes all who wait, because of something they must look at.
+    /// Wakes all waiting actors.
     pub(crate) fn wake(&self) {
         drop(self.state.lock());
         self.changed.notify_all();
@@ -112,7 +113,7 @@ impl Waiter for Workers {
     }
 }
 
-/// Where a subcompaction's outcome goes, even if its worker panics.
+/// The place of a subcompaction's outcome, which gets one even if its worker panics.
 struct Slot<'a> {
     workers: &'a Workers,
     name: SubcompactionName,
@@ -133,9 +134,9 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// The subcompactions of one merge, on their way through the workers. Dropped, it waits for those
-/// that are being carried out, and drops what was not fetched: no lock is held for that, because
-/// files and reservations are the store's business.
+/// The subcompactions of one merge in the workers. When it is dropped, it waits for those in
+/// flight, and drops the results that were not fetched. No lock is held for that, because the store
+/// drops files and reservations.
 pub(crate) struct MergeSubcompactions<'a> {
     workers: &'a Workers,
     merge: u64,

@@ -3,9 +3,8 @@
 //!
 //! - A block is found by the id of its file and its offset. That is safe because a table never
 //!   changes, and a store does not use an id again.
-//! - A reader that has an evicted block keeps it; its memory counts no more as the cache's.
-//! - If the cache is made with a capacity below [`CAPACITY_MIN`], nothing is kept and nothing is
-//!   found.
+//! - A reader that has an evicted block keeps it; the cache no longer counts its memory.
+//! - If the cache is made with a capacity below [`CAPACITY_MIN`], it keeps and finds nothing.
 //! - The hash function and the number of shards are fixed, so the same calls in the same order
 //!   evict the same blocks.
 //!
@@ -20,15 +19,14 @@ use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use terrace_env::{ByteCount, FileId, MemoryGauge};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Locks are per shard; more than the cores of a large machine help nobody.
+/// Number of shards, each with a lock. More than the cores of a large machine are of no use.
 const SHARDS: usize = 16;
-/// Bytes reckoned per entry besides the block.
+/// Bytes of an entry without the block.
 const ENTRY_BYTES: u64 = 96;
-/// Below this, a shard would hold less than a few blocks: then there is no cache.
+/// Least size of a cache: with less, a shard would hold fewer than a few blocks.
 const CAPACITY_MIN: u64 = SHARDS as u64 * 32 * 1024;
 
-/// No more are reckoned with beforehand: the cache makes room for as many at once, and for further
-/// ones as they come.
+/// The most blocks that the cache makes room for at once; it makes room for others as they come.
 const BLOCKS_EXPECTED_MAX: u64 = 1 << 22;
 
 type Key = (FileId, u64);
@@ -44,7 +42,7 @@ impl BuildHasher for FixedHash {
     }
 }
 
-/// Mixes the two words of a key.
+/// Hasher that mixes the two words of a key.
 #[derive(Debug)]
 struct Mix(u64);
 
@@ -74,12 +72,12 @@ impl Weighter<Key, Bytes> for BlockWeight {
     }
 }
 
-/// Counts what goes out, and drops it once the shard's lock is free.
+/// Counts evicted blocks, and drops them after the shard's lock is free.
 #[derive(Clone, Debug)]
 struct Counted(MemoryGauge);
 
 impl Lifecycle<Key, Bytes> for Counted {
-    /// One block that comes in usually sends one or two out.
+    /// Evicted blocks: usually one or two for a new block.
     type RequestState = [Option<Bytes>; 2];
 
     fn begin_request(&self) -> Self::RequestState {
@@ -135,7 +133,7 @@ impl BlockCache {
         }
     }
 
-    /// Keeps about this much from now on.
+    /// Changes the capacity.
     pub(crate) fn resize(&self, capacity: ByteCount) {
         if let Some(blocks) = &self.blocks {
             blocks.set_capacity(capacity.0);
@@ -171,7 +169,7 @@ mod tests {
         let weight = |cache: &BlockCache| cache.blocks.as_ref().unwrap().weight();
         assert_eq!(cache.gauge.used().0, weight(&cache));
         assert!(cache.gauge.used() <= ByteCount::mib(1));
-        // One that is there already, and one that is too large.
+        // A block that is there already, and one that is too large.
         cache.insert(FileId(1), 0, Bytes::from(vec![7; 3000]));
         cache.insert(FileId(1), 0, Bytes::from(vec![7; 3]));
         cache.insert(FileId(2), 0, Bytes::from(vec![7; 1 << 20]));

@@ -1,50 +1,52 @@
 //! [`Memory`]: the memory budget of an engine, and how much of it is used.
 //!
-//! - The shares are those of [`Shares`].
-//! - Each use is counted by a gauge, and all of them by one more. Large batches that are being
-//!   written, and open transactions, are counted, and have no share. Transactions together may hold
-//!   an eighth of the budget.
-//! - Stacks and working memory of codecs are not counted. Of the values that clients hold, those
-//!   count that lie in a large buffer of a scan, or in a block that is still in the cache. Of what
-//!   the store below holds, only its buffers for the log and for tables that are being written
-//!   count.
-//! - A share is no wall: one block, partition or batch in use is held even if it does not fit.
+//! - Each use of a share ([`Shares`]) is counted by a gauge, and all of them by one more. Large
+//!   batches that are being written, and open transactions, are counted, and have no share.
+//!   Transactions together may hold an eighth of the budget.
+//! - Stacks and working memory of codecs are not counted. A value that a client holds counts if it
+//!   lies in a large buffer of a scan, or in a block that is still in the cache. Of the memory of
+//!   the store below, only its buffers for the log and for tables that are being written count.
+//! - A share is not a hard limit: one block, partition or batch in use is held even if it does not
+//!   fit.
 //!
-//! Threads: any number. No call here waits for memory: it tells its caller how much there is.
+//! Threads: any number. No call waits for memory: it tells its caller how much there is.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
 use super::cache::BlockCache;
-use super::resident::Clock;
+use super::resident::{Clock, Owner, PartClass, Slot};
 use super::walk::Walk;
 use crate::Error;
-use crate::options::{EngineOptions, Shares};
+use crate::options::{EngineOptions, Shares, TableShape};
 
-/// Bytes that the store below is reckoned to hold for a table that is being written: two writes on
-/// their way, together of `io_size` bytes, each twice, because a write that fails is repeated
-/// elsewhere; and a buffer as large as one of them that is being filled.
+/// Estimate of the bytes that the store below holds for a table that is being written. Two writes
+/// are in flight, together of `io_size` bytes, each twice, because a write that fails is repeated
+/// elsewhere; and a buffer as large as one of them is being filled.
 pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
     usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
 }
 
 /// See [`Memory::memtables_overflow`].
 const OVERFLOW_MIN: u64 = 256 << 10;
-/// Open transactions may hold this part of the budget together, and this much in any case.
+/// Divisor of the budget for all open transactions, and the least of it.
 const TRANSACTIONS_PART: u64 = 8;
 const TRANSACTIONS_MIN: u64 = 256 << 10;
-/// Smaller batches are not worth counting.
+/// Least size of batches that are counted.
 const BATCH_COUNTED_MIN: u64 = 64 << 10;
-/// Scans and cursors may hold this much in any case.
+/// Divisor of open tables' memory for the least of their indexes. A filter answers most reads that
+/// a table does not concern; an index that is read again costs one request.
+const INDEXES_PART: u64 = 4;
+/// Bytes that scans and cursors may always hold.
 const POSITIONS_MIN: u64 = 256 << 10;
-/// Sizes of other reads, as parts of the size that jobs move at once (`io_size`). `JOB_PART`: the
-/// least that a job reads, and the part of an index that it reads at once, because some of the
-/// job's data lies behind it. `SCAN_PART`: the reads of a long scan, about a disk's track.
-/// `SCAN_PART_FIRST`: the first read of a scan that leaves its first block.
+/// Sizes of other reads, as divisors of the size that jobs move at once (`io_size`). `JOB_PART`:
+/// the least that a job reads, and the part of an index that it reads at once, because some of the
+/// job's data lies after it. `SCAN_PART`: the reads of a long scan, about a disk's track.
+/// `SCAN_PART_FIRST`: the first read of a scan after its first block.
 const JOB_PART: u64 = 32;
 const SCAN_PART: u64 = 8;
 const SCAN_PART_FIRST: u64 = 128;
@@ -56,11 +58,11 @@ pub struct MemoryStats {
     pub budget: u64,
     /// Bytes held now: the sum of the following.
     pub used: u64,
-    /// The most that it has been at any moment.
+    /// The largest value of `used` so far.
     pub peak: u64,
     /// Memtables.
     pub memtables: u64,
-    /// Gathered bytes of the log, and its frames on their way to the medium.
+    /// Buffered bytes of the log, and its frames in flight to the medium.
     pub log: u64,
     /// Large batches that are being written, as clients made them.
     pub batches: u64,
@@ -73,8 +75,8 @@ pub struct MemoryStats {
     pub cache: u64,
     /// Read-ahead and tables being written of jobs.
     pub jobs: u64,
-    /// Open scans and cursors with their blocks, read-ahead of scans, and large blocks that they or
-    /// their values are of; ranges that are known to be empty.
+    /// Open scans and cursors with their blocks; read-ahead of scans; large blocks that they or
+    /// their values lie in; ranges that are known to be empty.
     pub scans: u64,
 }
 
@@ -82,27 +84,34 @@ pub struct MemoryStats {
 #[derive(Debug)]
 pub(crate) struct Memory {
     shares: Shares,
+    /// Usual shape of tables, for estimates.
+    shape: TableShape,
     budget: ByteCount,
     io_size: ByteCount,
     whole: MemoryGauge,
     pub(crate) memtables: MemoryGauge,
     log: MemoryGauge,
     log_lease: Mutex<MemoryLease>,
-    /// Bytes that the lease counts, for a writer of one entry after the other.
+    /// Bytes that the lease of the log counts.
     log_bytes: AtomicUsize,
     batches: MemoryGauge,
     transactions: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
-    /// Open scans and cursors, their read-ahead aside.
+    /// Open scans and cursors, without their read-ahead.
     positions: MemoryGauge,
     /// Bytes of these for which tables and cache make room.
     positions_balanced: AtomicU64,
     tables: MemoryGauge,
     cached: MemoryGauge,
-    pub(crate) parts: Clock,
+    /// Most bytes of open tables, less the memory of positions.
+    tables_max: AtomicU64,
+    /// Open tables without their indexes, and filters.
+    parts: Clock,
+    /// Indexes and their partitions.
+    indexes: Clock,
     pub(crate) cache: BlockCache,
-    /// Size that the cache may have now.
+    /// Current size of the cache.
     cache_size: Mutex<ByteCount>,
 }
 
@@ -111,10 +120,12 @@ impl Memory {
         let shares = Shares::of(options);
         let whole = MemoryGauge::new("all");
         let (tables, cached) = (whole.part("tables"), whole.part("cache"));
+        let (filters, indexes) = (tables.part("filters"), tables.part("indexes"));
         let log = whole.part("log");
-        let block_size = options.tables.shape().block_size;
+        let shape = options.tables.shape();
         Arc::new(Self {
             shares,
+            shape,
             budget: options.memory,
             io_size: options.io_size,
             memtables: whole.part("memtables"),
@@ -127,8 +138,10 @@ impl Memory {
             scans: whole.part("scans"),
             positions: whole.part("positions"),
             positions_balanced: AtomicU64::new(0),
-            parts: Clock::new(tables.clone(), shares.tables()),
-            cache: BlockCache::new(shares.reads, block_size, cached.clone()),
+            tables_max: AtomicU64::new(shares.tables().0),
+            parts: Clock::new(filters, filters_max(shares.tables())),
+            indexes: Clock::new(indexes, shares.tables()),
+            cache: BlockCache::new(shares.reads, shape.block_size, cached.clone()),
             cache_size: Mutex::new(shares.reads),
             tables,
             cached,
@@ -136,7 +149,7 @@ impl Memory {
         })
     }
 
-    /// Gives the cache what open tables leave, after they have come to take more or less.
+    /// Gives the cache the memory that open tables do not use, after their size has changed.
     pub(crate) fn balance(&self) {
         let reads = self.shares.reads.0;
         let positions = self.positions_balanced.load(Ordering::Relaxed).min(reads / 2);
@@ -144,11 +157,51 @@ impl Memory {
         let left = reads.saturating_sub(self.tables.used().0);
         let left = ByteCount(left.max(reads / 4));
         let mut size = self.cache_size.lock();
-        // By coarse steps: each goes through all shards.
+        // In coarse steps: each goes through all shards.
         if left.0.abs_diff(size.0) > self.shares.reads.0 / 32 {
             *size = left;
             self.cache.resize(left);
         }
+    }
+
+    /// The shape that tables usually have, by the options of the engine.
+    pub(crate) fn shape(&self) -> &TableShape {
+        &self.shape
+    }
+
+    /// The clock of parts of a class.
+    pub(crate) fn parts(&self, class: PartClass) -> &Clock {
+        match class {
+            PartClass::Filter => &self.parts,
+            PartClass::Index => &self.indexes,
+        }
+    }
+
+    /// Puts a part of a table into its slot, and drops other parts if they exceed their share: an
+    /// index never drops a filter.
+    pub(crate) fn keep<T>(
+        &self,
+        class: PartClass,
+        slot: &Slot<T>,
+        part: Arc<T>,
+        owner: Weak<dyn Owner>,
+        number: u32,
+    ) {
+        if class == PartClass::Index {
+            self.balance_indexes();
+        }
+        self.parts(class).keep(slot, part, owner, number);
+        if class == PartClass::Filter {
+            self.balance_indexes();
+        }
+        self.balance();
+    }
+
+    /// Gives indexes the memory of open tables that the other parts do not use.
+    fn balance_indexes(&self) {
+        let most = self.tables_max.load(Ordering::Relaxed);
+        let left = most.saturating_sub(self.parts.used().0);
+        self.indexes.resize(ByteCount(left.max(most / INDEXES_PART)));
     }
 
     /// Counts a scan or a cursor that begins; an error if all of them hold more than they may.
@@ -167,42 +220,43 @@ impl Memory {
         Ok(lease)
     }
 
-    /// The gauge that counts what scans and cursors take, their read-ahead aside.
+    /// The gauge of scans and cursors, without their read-ahead.
     pub(crate) fn positions(&self) -> &MemoryGauge {
         &self.positions
     }
 
-    /// Whether scans and cursors take so much that each is to give back its own, but for its key
-    /// and its value.
+    /// Whether scans and cursors hold too much, so that each must free all but its key and its
+    /// value.
     pub(crate) fn positions_are_short(&self) -> bool {
         self.positions.used().0 > (self.shares.reads.0 / 4).max(POSITIONS_MIN / 2)
     }
 
-    /// Lets tables and cache make room for scans and cursors, or take the room back, by coarse
-    /// steps.
+    /// Lets tables and cache make room for scans and cursors, or take it back, in coarse steps.
     pub(crate) fn balance_positions(&self) {
         let (used, before) = (&self.positions.used(), &self.positions_balanced);
         if used.0.abs_diff(before.load(Ordering::Relaxed)) > self.shares.reads.0 / 32 {
             before.store(used.0, Ordering::Relaxed);
             let reads = self.shares.reads.0 - used.0.min(self.shares.reads.0 / 2);
-            self.parts.resize(ByteCount(reads - reads / 4));
+            self.tables_max.store(reads - reads / 4, Ordering::Relaxed);
+            self.parts.resize(filters_max(ByteCount(reads - reads / 4)));
+            self.balance_indexes();
             self.balance();
         }
     }
 
-    /// Notes how much the log takes that is being written.
+    /// Notes the memory of the active log.
     pub(crate) fn note_log(&self, bytes: usize) {
         if self.log_bytes.swap(bytes, Ordering::Relaxed) != bytes {
             self.log_lease.lock().resize(bytes);
         }
     }
 
-    /// Counts a batch of so many bytes, if it is large.
+    /// Counts a batch of `bytes`, if it is large.
     pub(crate) fn batch(&self, bytes: ByteCount) -> Option<MemoryLease> {
         (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
     }
 
-    /// Counts a transaction, which holds nothing yet.
+    /// Counts a new transaction.
     pub(crate) fn transaction(&self) -> MemoryLease {
         self.transactions.lease(0)
     }
@@ -214,37 +268,35 @@ impl Memory {
         if got <= max { Ok(()) } else { Err(Error::TransactionsOverMemory { max, got }) }
     }
 
-    /// An error if the range deletes of a batch, which take so many bytes in memory, would take
-    /// more than all memtables may.
+    /// An error if the range deletes of a batch, with `bytes` in memory, would exceed the limit of
+    /// all memtables.
     pub(crate) fn check_ranges(&self, bytes: usize) -> Result<(), Error> {
         let (max, got) = (self.shares.memtables, ByteCount(bytes as u64));
         let (budget, fits) = (self.budget, got <= max);
         if fits { Ok(()) } else { Err(Error::RangesOverMemory { max, budget, got }) }
     }
 
-    /// Whether memtables would be more than they may be together, with so much more.
+    /// Whether memtables would exceed their share with `bytes` more.
     pub(crate) fn memtables_overflow_with(&self, bytes: usize) -> bool {
         self.memtables.used().0.saturating_add(bytes as u64) > self.shares.memtables.0
     }
 
-    /// Whether memtables are more than they may be together, beyond what their last entries and
-    /// their chunks may be more.
+    /// Whether memtables exceed their share by more than their last entries and their chunks may.
     pub(crate) fn memtables_overflow(&self) -> bool {
         let most = self.shares.memtables.0;
         self.memtables.used().0 > most.saturating_add(most / 4).saturating_add(OVERFLOW_MIN)
     }
 
-    /// How much a job may read at once for one of its inputs: an eighth of what jobs have left, so
-    /// that those that come later get something, too. The job will not need the bytes it has read,
-    /// `own`.
+    /// Bytes that a job may read at once for one of its inputs: an eighth of the jobs' free memory,
+    /// so that later jobs get some, too. The read bytes, `own`, will be free then.
     pub(crate) fn job_ahead(&self, own: u64) -> usize {
         let used = self.jobs.used().0.saturating_sub(own);
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
-    /// How much a job may read by one request of inputs that lie together: three quarters of what
-    /// jobs have left beside a table that is written. Most is for the set of a merge, whose other
-    /// input is one table; the rest is for a flush and for other jobs.
+    /// Bytes that a job may read by one request of adjacent inputs: three quarters of the jobs'
+    /// free memory, less the memory of a table's writer. Most is for the set of a merge, whose
+    /// other input is one table; the rest is for a flush and for other jobs.
     pub(crate) fn job_joint(&self) -> ByteCount {
         let kept = self.jobs.used().0.saturating_add(writer_bytes(self.io_size) as u64);
         let left = self.shares.jobs.0.saturating_sub(kept);
@@ -252,8 +304,7 @@ impl Memory {
     }
 
     /// Whether a walk may read another section while it has one of the size `present`: if that is
-    /// the largest size, and no other read becomes smaller for it. The walk has the bytes `own` for
-    /// it.
+    /// the largest size, and no other read becomes smaller for it. The walk holds the bytes `own`.
     pub(crate) fn has_room_for_next(&self, walk: Walk, present: usize, own: u64) -> bool {
         let (used, limit, most) = match walk {
             Walk::Scan => (self.scans.used(), self.shares.scans, self.part(SCAN_PART)),
@@ -263,14 +314,14 @@ impl Memory {
         present >= most && share(with_next, limit, 0, most) == most
     }
 
-    /// Whether a job may write another table beside one: if what the store below holds for it is
-    /// within the jobs' share.
+    /// Whether a job may write one more table: if the memory of the store below for it fits the
+    /// jobs' share.
     pub(crate) fn has_room_for_table(&self) -> bool {
         let with_table = self.jobs.used().0.saturating_add(writer_bytes(self.io_size) as u64);
         with_table <= self.shares.jobs.0
     }
 
-    /// How much a job reads of an index at once.
+    /// Bytes of an index that a job reads at once.
     pub(crate) fn job_index_ahead(&self) -> usize {
         self.part(JOB_PART)
     }
@@ -283,7 +334,7 @@ impl Memory {
         }
     }
 
-    /// The gauge that counts what a walk reads.
+    /// The gauge of a walk's reads.
     pub(crate) fn gauge(&self, walk: Walk) -> &MemoryGauge {
         match walk {
             Walk::Scan => &self.scans,
@@ -291,8 +342,8 @@ impl Memory {
         }
     }
 
-    /// How much a scan may read at once that read so much before. The scan will not need the bytes
-    /// it has of that, `own`.
+    /// Bytes that a scan may read at once after it read `before`. The bytes that it still has of
+    /// these, `own`, will be free then.
     pub(crate) fn scan_ahead(&self, before: usize, own: u64) -> usize {
         let (first, most) = (self.part(SCAN_PART_FIRST), self.part(SCAN_PART));
         let wanted = before.saturating_mul(2).clamp(first, most);
@@ -300,7 +351,7 @@ impl Memory {
         share(used, self.shares.scans, first, wanted)
     }
 
-    /// A part of what jobs move at once.
+    /// A part of the bytes that jobs move at once.
     fn part(&self, of: u64) -> usize {
         usize::try_from(self.io_size.0 / of).unwrap_or(usize::MAX).max(1)
     }
@@ -322,7 +373,62 @@ impl Memory {
     }
 }
 
+/// The most of open tables' memory for parts other than indexes.
+fn filters_max(tables: ByteCount) -> ByteCount {
+    ByteCount(tables.0 - tables.0 / INDEXES_PART)
+}
+
 fn share(used: u64, limit: ByteCount, least: usize, most: usize) -> usize {
     let left = limit.0.saturating_sub(used) / 8;
     usize::try_from(left).unwrap_or(usize::MAX).clamp(least, most.max(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Part;
+
+    const PARTS: u32 = 4096;
+
+    /// Filters at even numbers, indexes at odd ones.
+    struct Slots(Vec<Slot<Part<u32>>>);
+
+    impl Owner for Slots {
+        fn release(&self, part: u32) -> bool {
+            self.0[part as usize].release()
+        }
+    }
+
+    fn keep(memory: &Memory, slots: &Arc<Slots>, number: u32, bytes: usize) {
+        let class = if number.is_multiple_of(2) { PartClass::Filter } else { PartClass::Index };
+        let part = memory.parts(class).part(number, bytes);
+        let owner: Weak<dyn Owner> = Arc::downgrade(slots) as _;
+        memory.keep(class, &slots.0[number as usize], part, owner, number);
+    }
+
+    fn kept(slots: &Slots, first: u32) -> usize {
+        let numbers = (first..PARTS).step_by(2);
+        numbers.filter(|&number| slots.0[number as usize].glance().is_some()).count()
+    }
+
+    #[test]
+    fn indexes_drop_no_filter_and_filters_leave_a_quarter_to_indexes() {
+        let memory = ByteCount::mib(8);
+        let memory = Memory::new(&EngineOptions { memory, ..EngineOptions::default() });
+        let most = memory.shares.tables().0;
+        let slots = Arc::new(Slots((0..PARTS).map(|_| Slot::default()).collect()));
+        // Filters of half of the memory stay, whatever indexes come.
+        let filter = (most / u64::from(PARTS)) as usize - 128;
+        (0..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, filter));
+        (1..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, 20_000));
+        assert_eq!(kept(&slots, 0), PARTS as usize / 2);
+        let indexes = kept(&slots, 1) as u64 * 20_128;
+        assert!(indexes <= most / 2 && indexes > most * 2 / 5, "{indexes} of {most}");
+        assert!(memory.tables.used().0 <= most);
+        // Larger filters drop indexes down to a quarter, and then one another.
+        (0..PARTS).step_by(2).for_each(|number| keep(&memory, &slots, number, 3 * filter));
+        assert!(memory.parts.used().0 <= most * 3 / 4 && memory.parts.used().0 > most * 7 / 10);
+        assert!(memory.indexes.used().0 <= most / 4 && memory.indexes.used().0 > most / 5);
+        assert!(memory.tables.used().0 <= most);
+    }
 }

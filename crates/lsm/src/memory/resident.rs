@@ -4,14 +4,14 @@
 //! - A part lies in a [`Slot`] of its owner, where a reader finds it without a lock. The parts in
 //!   slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging Experiment with
 //!   the Multics System", 1968).
-//! - If a new part makes all of them exceed the share, the hand of the clock goes round, twice at
-//!   most, until enough is dropped. It passes over a part that was used since it last came by, and
-//!   drops the others.
+//! - If a new part makes all of them exceed the share, the hand of the clock goes round, at most
+//!   twice, until enough is dropped. It keeps a part that was used since its last visit, and drops
+//!   the others.
 //! - A reader keeps the part that it uses. A [`Part`] counts until its last user is done.
 //!
 //! Rules for an [`Owner`]: a slot is filled by [`Clock::keep`]. [`Owner::release`] is called under
-//! the clock's lock, so it may empty the slot and do nothing else. The clock has weak references;
-//! owners may go at any time.
+//! the clock's lock, so it may only empty the slot. The clock has weak references; owners may be
+//! dropped at any time.
 //!
 //! Threads: any number. Slots are emptied under the clock's lock; the references that the clock has
 //! taken to owners are dropped when it is free, because the last owner of a file closes it.
@@ -26,13 +26,22 @@ use arc_swap::{ArcSwapOption, Guard};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
-/// Bytes that the clock reckons per part besides its own: slot, counts and its entry on the clock.
+/// Bytes of a part without its content: slot, counts and its entry on the clock.
 const PART_BYTES: usize = 128;
-/// From so many entries on, those whose owners are gone are swept out when their number has
-/// doubled.
+/// Number of entries from which on entries without an owner are removed, each time that the number
+/// has doubled.
 const SWEEP_FIRST: usize = 256;
 
-/// A part, and the memory that it counts as for as long as somebody has it.
+/// Class of a part of a table: parts of one class do not drop those of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PartClass {
+    /// The open table itself, or one of its filters.
+    Filter,
+    /// An index, or a partition of it.
+    Index,
+}
+
+/// A part, with the memory that it counts until its last user drops it.
 #[derive(Debug)]
 pub(crate) struct Part<T> {
     content: T,
@@ -50,7 +59,7 @@ impl<T> Deref for Part<T> {
 /// The slot of one part at its owner.
 pub(crate) struct Slot<T> {
     part: ArcSwapOption<T>,
-    /// Since the clock last came by.
+    /// Whether it was used since the clock's last visit.
     used: AtomicBool,
 }
 
@@ -61,14 +70,14 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// The part, to be kept.
+    /// The part, for long use.
     pub(crate) fn get(&self) -> Option<Arc<T>> {
         let part = self.part.load_full()?;
         self.note_use();
         Some(part)
     }
 
-    /// The part, for one look: costs no count in memory that all readers share.
+    /// The part, for one access, without a counter that all readers share.
     pub(crate) fn glance(&self) -> Option<Glance<T>> {
         let part = self.part.load();
         part.as_ref()?;
@@ -77,13 +86,14 @@ impl<T> Slot<T> {
     }
 
     fn note_use(&self) {
-        // A store that changes nothing would still take the line from the other cores.
+        // Without this check, a store of the same value would still take the cache line from other
+        // cores.
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Drops the part, unless it has been used since it was asked last; `true`: it is gone.
+    /// Drops the part, unless it was used since the last call; `true` if it is gone.
     pub(crate) fn release(&self) -> bool {
         if self.used.swap(false, Ordering::Relaxed) {
             return false;
@@ -99,7 +109,7 @@ impl<T> fmt::Debug for Slot<T> {
     }
 }
 
-/// A part that is being looked at.
+/// A part during one access.
 pub(crate) struct Glance<T>(Guard<Option<Arc<T>>>);
 
 impl<T> Deref for Glance<T> {
@@ -112,18 +122,17 @@ impl<T> Deref for Glance<T> {
 
 /// Owner of slots.
 pub(crate) trait Owner: Send + Sync {
-    /// Drops the part of this number, unless it has been used since it was asked last; `true`: it
-    /// is gone.
+    /// Drops the part of this number, unless it was used since the last call; `true` if it is gone.
     fn release(&self, part: u32) -> bool;
 }
 
-/// A part as the clock lists it.
+/// A part in the clock's list.
 struct Listed {
     owner: Weak<dyn Owner>,
     part: u32,
 }
 
-/// All parts that are in their slots.
+/// The clock of all parts in slots.
 pub(crate) struct Clock {
     gauge: MemoryGauge,
     limit: AtomicU64,
@@ -131,40 +140,45 @@ pub(crate) struct Clock {
 }
 
 struct Hand {
-    /// The next to be looked at at the front.
+    /// The next one to visit at the front.
     listed: VecDeque<Listed>,
     sweep_at: usize,
 }
 
 impl Clock {
-    /// A clock that keeps about this many bytes.
+    /// A clock that keeps about `limit` bytes.
     pub(crate) fn new(gauge: MemoryGauge, limit: ByteCount) -> Self {
         let hand = Hand { listed: VecDeque::new(), sweep_at: SWEEP_FIRST };
         Self { gauge, limit: AtomicU64::new(limit.0), hand: Mutex::new(hand) }
     }
 
-    /// From now on keeps about this many bytes.
+    /// Changes the limit.
     pub(crate) fn resize(&self, limit: ByteCount) {
         if self.limit.swap(limit.0, Ordering::Relaxed) > limit.0 {
             self.go_round(None);
         }
     }
 
+    /// Bytes of its parts.
+    pub(super) fn used(&self) -> ByteCount {
+        self.gauge.used()
+    }
+
     fn limit(&self) -> ByteCount {
         ByteCount(self.limit.load(Ordering::Relaxed))
     }
 
-    /// Counts a part of so many bytes.
+    /// A lease for a part of `bytes`.
     pub(crate) fn lease(&self, bytes: usize) -> MemoryLease {
         self.gauge.lease(bytes + PART_BYTES)
     }
 
-    /// Makes a part of something of so many bytes.
+    /// Makes a part of `bytes`.
     pub(crate) fn part<T>(&self, content: T, bytes: usize) -> Arc<Part<T>> {
         Arc::new(Part { content, _memory: self.lease(bytes) })
     }
 
-    /// Puts a part into a slot, its owner's one of this number, and drops others if there are too
+    /// Puts a part into the slot of this number of its owner, and drops others if there are too
     /// many.
     pub(crate) fn keep<T>(
         &self,
@@ -173,13 +187,13 @@ impl Clock {
         owner: Weak<dyn Owner>,
         number: u32,
     ) {
-        // A thread that was quicker has put its part on the clock already.
+        // Another thread has put its part on the clock already.
         let replaced = slot.part.swap(Some(part));
         self.go_round(replaced.is_none().then_some(Listed { owner, part: number }));
     }
 
     fn go_round(&self, new: Option<Listed>) {
-        // Dropped without the lock: the last use of a table closes its file.
+        // Dropped without the lock: the last user of a table closes its file.
         let mut seen = Vec::new();
         let mut hand = self.hand.lock();
         hand.listed.extend(new);

@@ -1,12 +1,12 @@
-//! [`Walk`]: on whose behalf a table is read in order: a client's scan, or a job or verification.
+//! [`Walk`]: the purpose of a read of a table in order: a client's scan, or a job or verification.
 //!
-//! It decides, among others, under which cause the reads are counted, whose share of memory they
-//! take, how far they go ahead, and whether blocks are looked up in the block cache: those of a
-//! scan are. A plain value.
+//! Among others, it decides the cause under which the reads are counted, the share of memory that
+//! they use, the length of their read-ahead, and whether blocks are looked up in the block cache
+//! (only a scan does that). A plain value.
 
 use terrace_env::Cause;
 
-/// On whose behalf a table is walked.
+/// Purpose of a walk of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walk {
     /// A client's scan.

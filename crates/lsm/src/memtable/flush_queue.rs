@@ -1,12 +1,12 @@
 //! [`FlushQueue`]: the immutable memtables, oldest first, that have not been flushed yet. A
 //! memtable stays in the queue while it is being flushed.
 //!
-//! An entry of the queue also has the memtable's log, and the space that was set aside for the
-//! flush, if there is any. The space is given back when the copies of the entry, and a flush that
-//! uses it, have been dropped.
+//! An entry of the queue also has the memtable's log, and the space that is reserved for the flush,
+//! if there is any. The space is freed when the copies of the entry, and a flush that uses it, have
+//! been dropped.
 //!
-//! Threads: any. One lock and one condition: the queue has changed, or something else that the
-//! waiters must look at, such as a failure ([`wake`](FlushQueue::wake)).
+//! Threads: any. One lock and one condition: the queue has changed, or another event that the
+//! waiters must see, such as a failure ([`wake`](FlushQueue::wake)).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,15 @@ use super::memtable::Memtable;
 use crate::Error;
 use crate::lifecycle::{Lifecycle, Waiter};
 
-/// An immutable memtable, and the log that holds its entries, but for those that go to no log.
+/// An immutable memtable, and the log of its entries, except those that go to no log.
 #[derive(Clone, Debug)]
 pub(crate) struct ImmutableMemtable {
     pub(crate) memtable: Arc<Memtable>,
     pub(crate) log: FileId,
-    /// The space for the flush, where it could be set aside.
+    /// The space for the flush, if it could be reserved.
     pub(crate) hold: Option<Arc<Reservation>>,
-    /// The log holds more than this memtable, from this sequence on: the flush does not delete it.
+    /// First sequence in the log after this memtable, if there is one: then the flush keeps the
+    /// log.
     pub(crate) rest: Option<SeqNo>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct FlushQueue {
     changed: Condvar,
 }
 
-/// The queue, locked, to look at it and to wait for a change.
+/// The queue, locked, to read it and to wait for a change.
 pub(crate) struct FlushQueueGuard<'a> {
     queue: &'a FlushQueue,
     memtables: MutexGuard<'a, VecDeque<ImmutableMemtable>>,
@@ -63,11 +64,11 @@ impl FlushQueue {
         *memtables = rest;
         drop(memtables);
         self.changed.notify_all();
-        // The space set aside goes back to the store, which is no business of this lock.
+        // The store frees the reserved space without this lock.
         drop(gone);
     }
 
-    /// Wakes all who wait, because of something they must look at.
+    /// Wakes all waiters, after an event that they must see.
     pub(crate) fn wake(&self) {
         drop(self.memtables.lock());
         self.changed.notify_all();
@@ -113,12 +114,12 @@ impl FlushQueueGuard<'_> {
         self.memtables.iter().any(|one| Arc::ptr_eq(&one.memtable, memtable))
     }
 
-    /// Whether space is set aside for the flush of the oldest.
+    /// Whether space is reserved for the flush of the oldest.
     pub(crate) fn next_has_space(&self) -> bool {
         self.memtables.front().is_some_and(|next| next.hold.is_some())
     }
 
-    /// Whether space is set aside for all of them.
+    /// Whether space is reserved for all of them.
     pub(crate) fn all_have_space(&self) -> bool {
         self.memtables.iter().all(|one| one.hold.is_some())
     }
@@ -128,7 +129,7 @@ impl FlushQueueGuard<'_> {
         self.queue.changed.wait(&mut self.memtables);
     }
 
-    /// The same, for no longer than `limit`.
+    /// The same, for at most `limit`.
     pub(crate) fn wait_for(&mut self, limit: Duration) {
         let _ = self.queue.changed.wait_for(&mut self.memtables, limit);
     }

@@ -1,81 +1,40 @@
-//! [`Memtable`]: the newest writes, in memory and in the order of internal keys (by key, the newest
-//! first). Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy what a
-//! batch brings.
+//! [`Memtable`]: the newest writes, in memory and in the order of internal keys (by key, newest
+//! first). Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]; both copy from
+//! the batch.
 //!
 //! - Batches must come in the order of their sequences. Nothing is removed.
-//! - [`Memtable::get`] and [`Memtable::contains`] pass over entries that are newer than the
-//!   sequence asked for, and take range tombstones into account.
-//! - A [`MemoryCursor`] shows all entries and no range tombstones. Its user passes over what is too
-//!   new or hidden.
+//! - [`Memtable::get`] and [`Memtable::contains`] skip entries that are newer than the sequence of
+//!   the read, and take range tombstones into account.
+//! - A [`MemoryCursor`] shows all entries and no range tombstones. Its user skips entries that are
+//!   too new or hidden.
 //!
-//! Threads: one at a time inserts. Any number of readers look and walk meanwhile, without a lock.
+//! Threads: one at a time inserts. Any number of readers search and walk meanwhile, without a lock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use terrace_env::sync::Mutex;
-use terrace_env::{Date, FileId, MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
 
 use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
-use crate::batch::{Batch, FrozenBatch};
-use crate::expiry::{self, Shown};
+use super::found::Found;
+use crate::batch::{Batch, Entry, FrozenBatch};
+use crate::expiry;
 use crate::key::{self, Kind, Trailer};
 use crate::ranges::{MemoryRanges, RangeTombstone};
 
-/// Least bytes of an entry, besides its internal key and its value.
+/// Numbers of entries at which a memtable whose window was a guess is exchanged for one whose
+/// window fits its keys. The second is for keys in ascending order, whose common prefix gets
+/// shorter.
+const REFITS: [usize; 2] = [64, 1024];
+
+/// Larger memtables are not exchanged: their entries are copied, and both lie in memory until the
+/// last reader of the old one is done.
+const REFIT_BYTES_MAX: usize = 256 << 10;
+
+/// Least bytes of an entry, without its internal key and its value.
 pub(crate) const ENTRY_BYTES: usize = RECORD_BYTES + LEAF_ENTRY_BYTES;
-
-/// Answer for a key of a place that was searched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found<V = Bytes> {
-    Value(V),
-    /// A value that is unseen from a date on.
-    Expiring(Date, V),
-    /// An operand of this sequence. Older entries decide with it.
-    Operand(SeqNo, V),
-    Deleted,
-}
-
-impl<V> Found<V> {
-    /// The answer that shows a value.
-    pub(crate) fn of(Shown { value, expiry }: Shown<V>) -> Self {
-        match expiry {
-            Some(expiry) => Self::Expiring(expiry, value),
-            None => Self::Value(value),
-        }
-    }
-
-    /// The same answer with something else for the value.
-    pub(crate) fn map<T>(self, of: impl FnOnce(V) -> T) -> Found<T> {
-        match self {
-            Self::Value(value) => Found::Value(of(value)),
-            Self::Expiring(expiry, value) => Found::Expiring(expiry, of(value)),
-            Self::Operand(sequence, operand) => Found::Operand(sequence, of(operand)),
-            Self::Deleted => Found::Deleted,
-        }
-    }
-
-    /// The value that is there now. An operand is taken for the value: the caller asks for that
-    /// alone, or has combined it.
-    pub(crate) fn shown(self) -> Option<Shown<V>> {
-        match self {
-            Self::Value(value) | Self::Operand(_, value) => Some(Shown { value, expiry: None }),
-            Self::Expiring(expiry, value) => Shown { value, expiry: Some(expiry) }.now(),
-            Self::Deleted => None,
-        }
-    }
-
-    /// The value that is there at a date; for an operand as [`shown`](Self::shown).
-    pub(crate) fn value_at(self, date: Date) -> Option<V> {
-        match self {
-            Self::Value(value) | Self::Operand(_, value) => Some(value),
-            Self::Expiring(expiry, _) if expiry::has_expired(expiry, date) => None,
-            Self::Expiring(_, value) => Some(value),
-            Self::Deleted => None,
-        }
-    }
-}
 
 /// The newest writes, in memory and in order.
 #[derive(Debug)]
@@ -84,37 +43,96 @@ pub(crate) struct Memtable {
     ranges: MemoryRanges,
     range_bytes: AtomicUsize,
     range_lease: Mutex<MemoryLease>,
-    /// Its deletes of single keys.
+    /// Number of deletes of single keys.
     deletes: AtomicU64,
-    /// The sequence behind the newest entry's; 0 while there is none.
+    /// The sequence after the newest entry's; 0 while there is none.
     end: AtomicU64,
-    /// Whether anything in it is in no log.
+    /// Whether an entry is in no log.
     unlogged: AtomicBool,
-    /// The log that was replayed into it, and the checksum of what was read of that.
+    /// The log that was replayed into it, and the checksum of the bytes read.
     replayed: OnceLock<(FileId, u32)>,
+    /// Number of entries from which on it is exchanged ([`refitted`](Memtable::refitted)).
+    refit_at: usize,
 }
 
 impl Memtable {
-    /// Least bytes that a batch takes in a memtable.
+    /// Least bytes of a batch in a memtable.
     pub(crate) fn least_of(batch: &Batch) -> usize {
         let others = batch.len() - batch.ranges();
         batch.byte_size().0 as usize + others * ENTRY_BYTES + MemoryRanges::least_of(batch)
     }
 
     pub(crate) fn new(gauge: &MemoryGauge) -> Self {
-        Self::with_window(gauge, Window::new())
+        let refit_at = REFITS[0];
+        Self { refit_at, ..Self::with_tree(EntryTree::new(gauge, Window::new()), gauge) }
     }
 
-    /// A memtable that expects keys like those of the one before.
+    /// A memtable that expects keys like those of `before`.
     pub(crate) fn following(before: &Self, gauge: &MemoryGauge) -> Self {
         let ends = before.tree.ends();
         let window = ends.map_or_else(Window::new, |(first, last)| Window::between(first, last));
-        Self::with_window(gauge, window)
+        Self::with_tree(EntryTree::new(gauge, window), gauge)
     }
 
-    fn with_window(gauge: &MemoryGauge, window: Window) -> Self {
+    /// Adds a batch's entries, as [`insert`](Self::insert) does. The memtable may be exchanged for
+    /// one of the same entries whose window fits the keys: only that one has the batch.
+    pub(crate) fn insert_or_exchange(
+        table: &mut Arc<Self>,
+        batch: &FrozenBatch,
+        gauge: &MemoryGauge,
+    ) {
+        if let Some(fitted) = table.fitted_to(batch, gauge) {
+            *table = Arc::new(fitted);
+        }
+        table.insert(batch);
+        if let Some(refitted) = table.refitted(gauge) {
+            *table = Arc::new(refitted);
+        }
+    }
+
+    /// For the first entries of a memtable whose window is a guess, if they come as one batch: an
+    /// empty memtable whose window fits the keys of the batch.
+    fn fitted_to(&self, batch: &FrozenBatch, gauge: &MemoryGauge) -> Option<Self> {
+        let is_fitted = self.refit_at != REFITS[0];
+        if is_fitted || !self.is_empty() || batch.entries().count() < REFITS[0] {
+            return None;
+        }
+        let bytes = batch.bytes();
+        let key = |entry: &Entry| key::full_key(entry.space, &bytes[entry.key.clone()]);
+        let keys = || batch.entries().map(|(_, entry)| key(&entry));
+        let (first, last) = (keys().min()?, keys().max()?);
+        let next = REFITS.into_iter().find(|refit| *refit > batch.entries().count());
+        Some(Self {
+            unlogged: AtomicBool::new(self.has_unlogged()),
+            refit_at: next.unwrap_or(usize::MAX),
+            ..Self::with_tree(EntryTree::new(gauge, Window::between(&first, &last)), gauge)
+        })
+    }
+
+    /// Once its keys show a common prefix: a memtable of the same entries and the same size whose
+    /// window fits them, to take its place before the next insertion. `None` where there is nothing
+    /// to gain: most memtables have learnt the prefix from the one before.
+    fn refitted(&self, gauge: &MemoryGauge) -> Option<Self> {
+        if self.tree.len() < self.refit_at
+            || self.tree.bytes() > REFIT_BYTES_MAX
+            || !self.ranges.is_empty()
+            || self.replayed().is_some()
+        {
+            return None;
+        }
+        let next = REFITS.into_iter().find(|refit| *refit > self.tree.len());
+        Some(Self {
+            deletes: AtomicU64::new(self.deletes()),
+            end: AtomicU64::new(self.end().0),
+            unlogged: AtomicBool::new(self.has_unlogged()),
+            refit_at: next.unwrap_or(usize::MAX),
+            ..Self::with_tree(self.tree.refitted(gauge)?, gauge)
+        })
+    }
+
+    fn with_tree(tree: EntryTree, gauge: &MemoryGauge) -> Self {
         Self {
-            tree: Arc::new(EntryTree::new(gauge, window)),
+            tree: Arc::new(tree),
             ranges: MemoryRanges::default(),
             range_bytes: AtomicUsize::new(0),
             range_lease: Mutex::new(gauge.lease(0)),
@@ -122,10 +140,11 @@ impl Memtable {
             end: AtomicU64::new(0),
             unlogged: AtomicBool::new(false),
             replayed: OnceLock::new(),
+            refit_at: usize::MAX,
         }
     }
 
-    /// All of a log has been replayed into it; the bytes that were read have this checksum.
+    /// Notes that all of a log has been replayed into it; the bytes read have this checksum.
     pub(crate) fn note_replayed(&self, log: FileId, checksum: u32) {
         let _ = self.replayed.set((log, checksum));
     }
@@ -135,12 +154,12 @@ impl Memtable {
         self.replayed.get().copied()
     }
 
-    /// Something that is added is in no log.
+    /// Notes that an added entry is in no log.
     pub(crate) fn note_unlogged(&self) {
         self.unlogged.store(true, Ordering::Relaxed);
     }
 
-    /// Whether anything in it is in no log.
+    /// Whether an entry is in no log.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.unlogged.load(Ordering::Relaxed)
     }
@@ -173,7 +192,7 @@ impl Memtable {
         self.end.store(batch.end().0, Ordering::Release);
     }
 
-    /// The memory that its entries take.
+    /// Memory of its entries.
     pub(crate) fn bytes(&self) -> usize {
         self.tree.bytes() + self.range_bytes.load(Ordering::Relaxed)
     }
@@ -182,12 +201,12 @@ impl Memtable {
         self.tree.len() == 0 && self.ranges.is_empty()
     }
 
-    /// The entries in it, range tombstones included.
+    /// Number of entries, range tombstones included.
     pub(crate) fn len(&self) -> usize {
         self.tree.len() + self.ranges.len()
     }
 
-    /// Its deletes of single keys.
+    /// Number of deletes of single keys.
     pub(crate) fn deletes(&self) -> u64 {
         self.deletes.load(Ordering::Relaxed)
     }
@@ -196,12 +215,12 @@ impl Memtable {
         &self.ranges
     }
 
-    /// The sequence behind the newest entry's.
+    /// The sequence after the newest entry's.
     pub(crate) fn end(&self) -> SeqNo {
         SeqNo(self.end.load(Ordering::Acquire))
     }
 
-    /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
+    /// The newest entry at or after `seek_key`, an internal key, with the same full key.
     pub(crate) fn get(&self, seek_key: &[u8]) -> Option<Found> {
         self.look(seek_key).map(|found| found.map(Bytes::copy_from_slice))
     }
@@ -253,7 +272,7 @@ pub(crate) struct MemoryCursor {
 }
 
 impl MemoryCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(table: Arc<Memtable>) -> Self {
         let entries = EntryCursor::new(Arc::clone(&table.tree));
         Self { table, entries }
@@ -264,7 +283,7 @@ impl MemoryCursor {
         self.table.end() <= cover
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) {
         self.entries.seek(target);
     }
@@ -290,15 +309,15 @@ impl MemoryCursor {
         self.entries.prev();
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The internal key of its entry, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.entries.key()
     }
 
-    /// A copy of the value: it must not keep the whole memtable.
+    /// A copy of the value, which does not keep the whole memtable.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no entry.
     pub(crate) fn value(&self) -> Bytes {
         Bytes::copy_from_slice(self.value_slice())
     }
@@ -306,7 +325,7 @@ impl MemoryCursor {
     /// The value.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no entry.
     pub(crate) fn value_slice(&self) -> &[u8] {
         self.entries.value().expect("a cursor that stands on an entry")
     }
@@ -366,6 +385,85 @@ mod tests {
             cursor.next();
         }
         assert_eq!(cursor.key(), None);
+    }
+
+    #[test]
+    fn a_memtable_is_exchanged_for_an_equal_one_once_and_again() {
+        let gauge = MemoryGauge::new("memtables");
+        let mut table = table(&[]);
+        let mut exchanges = Vec::new();
+        for number in 0..2000_u32 {
+            let mut batch = Batch::new();
+            // In no order, some overwritten, some deleted.
+            let key = format!("customer/{:08}", number * 7919 % 1500);
+            match number % 5 {
+                0 => batch.delete(SPACE, key.as_bytes()),
+                _ => batch.put(SPACE, key.as_bytes(), &number.to_le_bytes()),
+            };
+            table.insert(&batch.freeze(SeqNo(u64::from(number) + 1)));
+            let Some(refitted) = table.refitted(&gauge) else { continue };
+            let state = |table: &Memtable| {
+                (table.bytes(), table.len(), table.deletes(), table.end(), table.has_unlogged())
+            };
+            assert_eq!(state(&refitted), state(&table));
+            let refitted = Arc::new(refitted);
+            let mut both = [&table, &refitted].map(|table| MemoryCursor::new(Arc::clone(table)));
+            both.iter_mut().for_each(MemoryCursor::seek_to_first);
+            while both[0].key().is_some() {
+                assert_eq!(both[0].key(), both[1].key());
+                assert_eq!(both[0].value(), both[1].value());
+                both.iter_mut().for_each(MemoryCursor::next);
+            }
+            assert_eq!(both[1].key(), None);
+            (table, exchanges) = (refitted, [exchanges, vec![number + 1]].concat());
+        }
+        assert_eq!(exchanges, [64, 1024]);
+    }
+
+    #[test]
+    fn the_first_batch_decides_the_window_if_it_is_large_enough() {
+        let gauge = MemoryGauge::new("memtables");
+        for (count, exchanged) in [(63, false), (64, true), (5000, true)] {
+            let mut batch = Batch::new();
+            for number in 0..count {
+                let key = format!("customer/{:08}", number * 7919 % 5003);
+                batch.put(SPACE, key.as_bytes(), &[7; 100]);
+            }
+            let batch = batch.freeze(SeqNo(1));
+            let (mut table, plain) = (table(&[]), table(&[]));
+            let before = Arc::clone(&table);
+            before.note_unlogged();
+            Memtable::insert_or_exchange(&mut table, &batch, &gauge);
+            plain.insert(&batch);
+            assert_eq!(!Arc::ptr_eq(&table, &before), exchanged, "{count}");
+            assert!(table.has_unlogged());
+            assert_eq!((table.bytes(), table.len(), table.end()), {
+                (plain.bytes(), plain.len(), plain.end())
+            });
+            let mut both = [&table, &plain].map(|table| MemoryCursor::new(Arc::clone(table)));
+            both.iter_mut().for_each(MemoryCursor::seek_to_first);
+            while both[0].key().is_some() {
+                assert_eq!(both[0].key(), both[1].key());
+                both.iter_mut().for_each(MemoryCursor::next);
+            }
+            assert_eq!(both[1].key(), None);
+        }
+    }
+
+    #[test]
+    fn a_memtable_that_knows_the_prefix_or_is_large_is_not_exchanged() {
+        let gauge = MemoryGauge::new("memtables");
+        let keys: Vec<_> = (0..100u32).map(u32::to_be_bytes).collect();
+        let first = table(&keys.iter().map(|key| put(key, b"")).collect::<Vec<_>>());
+        assert!(first.refitted(&gauge).is_some());
+        let second = Memtable::following(&first, &gauge);
+        for (at, key) in keys.iter().enumerate() {
+            second.insert(&put(key, b"").freeze(SeqNo(1000 + at as u64)));
+        }
+        assert!(second.refitted(&gauge).is_none());
+        let value = vec![0; REFIT_BYTES_MAX / 64];
+        let large = table(&keys.iter().map(|key| put(key, &value)).collect::<Vec<_>>());
+        assert!(large.refitted(&gauge).is_none());
     }
 
     #[test]

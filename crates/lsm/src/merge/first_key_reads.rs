@@ -1,5 +1,5 @@
 //! Tests of scans over runs whose tables have first keys in their indexes: which blocks they read,
-//! and that they find the same as without.
+//! and that the result is the same as without first keys.
 
 use std::sync::Arc;
 
@@ -37,14 +37,14 @@ fn target(number: u8) -> Vec<u8> {
     key::internal_key(&full(number), Trailer::NEWEST)
 }
 
-/// Blocks of an entry, and eight runs of every eighth number each.
+/// Eight runs, each with every eighth number, and a block per entry.
 fn eight_runs(store: &MemoryStore, first_keys: bool) -> Vec<Arc<Run>> {
     let layout = TableLayout::new(ByteCount(1), Compression::None, 0).with_first_keys(first_keys);
     let of = |run: u8| (run..240).step_by(8).map(|number| (number, 1)).collect::<Vec<_>>();
     (0..8).map(|number| run(store, &of(number), layout)).collect()
 }
 
-/// Scans `count` entries from a number on with their values; how many reads that takes.
+/// Scans `count` entries from a number on, with their values; returns the number of reads.
 fn scan(store: &MemoryStore, runs: &[Arc<Run>], from: u8, count: u8) -> u64 {
     let before = reads(store);
     let mut merge = merge(runs);
@@ -52,7 +52,7 @@ fn scan(store: &MemoryStore, runs: &[Arc<Run>], from: u8, count: u8) -> u64 {
     for number in from..from + count {
         merge.ready().unwrap();
         assert_eq!(merge.value_slice(), [number]);
-        // A scan of a length does not move on behind its last entry.
+        // A scan of a given length does not move after its last entry.
         if number + 1 < from + count {
             merge.next().unwrap();
         }

@@ -1,21 +1,21 @@
 //! [`Merge`]: merges sorted sources, memtables and runs, into one order, forward or backward.
 //!
 //! - It shows all entries of its sources, also deletes and overwritten ones, and does not apply
-//!   range tombstones. A caller that does can [`leap`](Merge::leap) over what one hides, or
-//!   [`skip`](Merge::skip_to) over what it needs not see.
-//! - The sources are given from the newest to the oldest, and lie in a binary heap by their
-//!   internal keys (by key, the newest entry first).
+//!   range tombstones. A caller that applies them can [`leap`](Merge::leap) over a hidden range, or
+//!   [`skip`](Merge::skip_to) entries that it does not need.
+//! - The sources are given newest first, and lie in a binary heap by their internal keys (by key,
+//!   newest entry first).
 //! - A seek over several runs submits the first read of data in each run before it waits for one of
-//!   these reads, so that the device works on all of them. What opens a table, or reads an index,
-//!   is waited for one by one. (On a disk, the read of the last run comes last and is not
-//!   submitted.)
-//! - Runs with first keys in their indexes are placed by these, as far as a seek forward leads to
-//!   the first entry of a block: such a block is neither submitted nor read before its first entry
-//!   comes first of all sources. Blocks that are read so are waited for one by one.
+//!   these reads, so that the device works on all of them. Reads that open a table, or read an
+//!   index, are waited for one by one. On a disk, the read of the last run comes last and is not
+//!   submitted.
+//! - If a seek forward leads to the first entry of a block, and the run's index has first keys, the
+//!   run is placed by the first key. The block is neither submitted nor read until its first entry
+//!   is the first of all sources. Such blocks are waited for one by one.
 //! - A merge moves in the direction of its last seek. To change direction, the caller seeks again.
-//! - The value can be asked for after [`Merge::ready`], because a source may not have read its
-//!   block yet, or may have given it back when memory was short.
-//! - After an error the merge stands nowhere.
+//! - The caller must call [`Merge::ready`] before it asks for the value: a source may not have read
+//!   its block yet, or may have freed it when memory was short.
+//! - After an error the merge stands on no entry.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
 
@@ -29,7 +29,7 @@ use crate::Error;
 use crate::key::{self, Trailer};
 use crate::memtable::MemoryCursor;
 
-/// Something sorted.
+/// A sorted source.
 #[derive(Debug)]
 pub(crate) enum Source {
     Memory(MemoryCursor),
@@ -118,7 +118,7 @@ impl Source {
     }
 }
 
-/// Where a walk goes.
+/// Direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -130,19 +130,19 @@ enum Direction {
 pub(crate) struct Merge {
     sources: Vec<Source>,
     direction: Direction,
-    /// The sources that are not at their end, as a heap: the key that comes first in the direction
-    /// at the root.
+    /// The sources that are not at their end, as a heap. The root has the first key in the
+    /// direction.
     heap: Vec<usize>,
 }
 
 impl Merge {
-    /// A merge that stands nowhere until it seeks.
+    /// A merge that stands on no entry until it seeks.
     pub(crate) fn new(sources: Vec<Source>) -> Self {
         let heap = Vec::with_capacity(sources.len());
         Self { sources, direction: Direction::Forward, heap }
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key, to go forward.
+    /// Moves to the first entry at or after `target`, an internal key, to go forward.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         self.submit_seek(|cursor| cursor.submit_seek(Some(target)));
         self.start(Direction::Forward, |source| source.seek(target))
@@ -166,26 +166,26 @@ impl Merge {
         self.start(Direction::Backward, Source::seek_to_last)
     }
 
-    /// Moves to the next entry. After an error it stands nowhere.
+    /// Moves to the next entry. After an error it stands on no entry.
     ///
     /// # Panics
-    /// In debug builds, when it goes backward.
+    /// In debug builds, if it goes backward.
     pub(crate) fn next(&mut self) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
         self.step()
     }
 
-    /// Moves to the entry before. After an error it stands nowhere.
+    /// Moves to the entry before. After an error it stands on no entry.
     ///
     /// # Panics
-    /// In debug builds, when it goes forward.
+    /// In debug builds, if it goes forward.
     pub(crate) fn prev(&mut self) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
         self.step()
     }
 
-    /// Goes on to `until`, a full key, in the sources in which everything up to there is older than
-    /// `cover`, as far as they can tell: a range tombstone hides it.
+    /// Skips to `until`, a full key, in the sources that can tell that all their entries before it
+    /// are older than `cover`, a range tombstone that hides them.
     pub(crate) fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
         self.leap_each(|source| match source.key() {
@@ -194,7 +194,7 @@ impl Merge {
         })
     }
 
-    /// Goes back to before `from`, in the same sources.
+    /// Skips back to before `from`, in the same kind of sources.
     pub(crate) fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
         self.leap_each(|source| match source.key() {
@@ -203,7 +203,7 @@ impl Merge {
         })
     }
 
-    /// Goes on to the first entry at or behind `target`, an internal key.
+    /// Skips to the first entry at or after `target`, an internal key.
     pub(crate) fn skip_to(&mut self, target: &[u8]) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
         self.leap_each(|source| match source.key() {
@@ -212,7 +212,7 @@ impl Merge {
         })
     }
 
-    /// Goes back to the last entry before `target`, an internal key.
+    /// Skips back to the last entry before `target`, an internal key.
     pub(crate) fn skip_before(&mut self, target: &[u8]) -> Result<(), Error> {
         debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
         self.leap_each(|source| match source.key() {
@@ -247,8 +247,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Makes the value ready to be asked for: reads the block of a source that has not read it yet,
-    /// or, where memory is short, a large value again.
+    /// Makes the value available: reads the block of a source that has not read it yet, or, if it
+    /// was freed for lack of memory, a large value again.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         match &mut self.sources[top] {
@@ -257,22 +257,22 @@ impl Merge {
         }
     }
 
-    /// Gives the value back that it stands on, if it is large and memory is short.
+    /// Frees the current value, if it is large and memory is short.
     pub(crate) fn park(&mut self) {
         if let Some(&top) = self.heap.first() {
             self.sources[top].park();
         }
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The current internal key, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.sources[*self.heap.first()?].key()
     }
 
-    /// The value it stands on, shared.
+    /// The current value, shared.
     ///
     /// # Panics
-    /// When it stands nowhere, or is not [`ready`](Self::ready).
+    /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
         match &self.sources[self.heap[0]] {
             Source::Memory(cursor) => cursor.value(),
@@ -280,10 +280,10 @@ impl Merge {
         }
     }
 
-    /// The value it stands on.
+    /// The current value.
     ///
     /// # Panics
-    /// When it stands nowhere, or is not [`ready`](Self::ready).
+    /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value_slice(&self) -> &[u8] {
         match &self.sources[self.heap[0]] {
             Source::Memory(cursor) => cursor.value_slice(),
@@ -291,7 +291,7 @@ impl Merge {
         }
     }
 
-    /// About the memory that it takes, the bytes aside that leases of its sources count.
+    /// Approximate memory, without the bytes that leases of its sources count.
     pub(crate) fn memory(&self) -> usize {
         let of = |source: &Source| match source {
             Source::Memory(_) => 0,
@@ -303,9 +303,9 @@ impl Merge {
 
     /// Submits the first read of each run, if there are several, before the first is waited for.
     ///
-    /// Not of the last run on a disk. That run is the oldest and has most of the entries. A disk
-    /// reads on behind the block that it read last, for nothing. The block of the last run is that
-    /// one if its read comes last; the disk itself orders the reads that it has.
+    /// On a disk, the last run is left out. It is the oldest and has most of the entries. After its
+    /// last block, a disk reads ahead for free, and that helps the last run if its read comes last.
+    /// The disk itself orders submitted reads.
     fn submit_seek(&mut self, submit: impl Fn(&mut RunCursor)) {
         let is_run = |source: &&Source| matches!(source, Source::Run(_));
         if self.sources.iter().filter(is_run).nth(1).is_none() {

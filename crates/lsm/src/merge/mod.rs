@@ -4,11 +4,11 @@
 //! |---|---|
 //! | how do several sources become one order | `merge` |
 //! | how is a run walked, table by table | `run_cursor` |
-//! | how are tables read that lie one after the other | `run_cursor::joint` |
-//! | are reads that are submitted ahead as they should be (tests) | `reads_under_way` |
+//! | how are adjacent tables read by one request | `run_cursor::joint` |
+//! | are the right reads submitted ahead (tests) | `reads_under_way` |
 //!
-//! A merge shows every entry of its sources, in the order of internal keys. Which of them a reader
-//! sees, and which of them a job keeps, is decided by the caller.
+//! A merge shows every entry of its sources, in the order of internal keys. The caller decides
+//! which of them a reader sees, and which of them a job keeps.
 //!
 //! One thread at a time uses a merge. It may wait for the device, so the caller holds no lock.
 

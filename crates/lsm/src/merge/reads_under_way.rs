@@ -1,6 +1,6 @@
 //! Tests of reads that are submitted ahead, by jobs, scans and merges, also while memory is short.
 //!
-//! A store that notes each read of a table shows how many reads are under way, and that no byte of
+//! A store that notes each read of a table shows how many reads are in flight, and that no byte of
 //! data is read twice.
 
 use std::ops::Range;
@@ -27,7 +27,7 @@ use crate::tree::{Run, Segment, TableHandle, TableRecord, table_hint};
 const IO_SIZE: u64 = 64 << 10;
 const JOB: Walk = Walk::Job(Cause::Compaction);
 
-/// Reads of files: those that are over, and how many are under way.
+/// Reads of files: finished ones, and the number in flight.
 #[derive(Debug, Default)]
 struct Notes {
     reads: Vec<(FileId, Range<u64>)>,
@@ -178,7 +178,8 @@ fn assert_each_byte_once(run: &Run, reads: &[(FileId, Range<u64>)]) {
     }
 }
 
-/// Walks a run to its end; calls `at` on each entry, with its number. Returns how many there were.
+/// Walks a run to its end; calls `at` on each entry, with its number. Returns the number of
+/// entries.
 fn walk(run: &Arc<Run>, walk: Walk, mut at: impl FnMut(u32)) -> u32 {
     let mut cursor = RunCursor::new(Arc::clone(run), walk);
     cursor.seek_to_first().unwrap();
@@ -209,9 +210,9 @@ fn a_job_consumes_one_section_while_the_next_is_read_also_into_the_next_table() 
             assert!(used <= 32 * IO_SIZE + 4 * value_size as u64, "{used} bytes held");
         });
         assert_eq!((entries, last + 1), (count, count));
-        // Only in the last section of all is there nothing to be read.
+        // Only in the last section there is no further read.
         let reads = scene.take_reads();
-        // Beside them, each table's end and index are read, and the first section of all.
+        // In addition, each table's end and index are read, and the first section.
         if (value_size as u64) < IO_SIZE {
             assert!(waited_alone <= count / 20 + 2, "{waited_alone} of {count} entries");
             assert!(scene.notes().submitted as usize + 7 >= reads.len(), "{reads:?}");
@@ -262,7 +263,7 @@ fn a_scan_reads_ahead_of_itself_once_it_is_long_and_a_short_one_reads_no_more() 
             read_before = bytes.sum::<u64>();
         }
     });
-    // The reads grow from a block to an eighth of what jobs move at once, twice as large each time.
+    // The reads grow from a block to an eighth of the bytes that jobs move at once, by doubling.
     let first = first.expect("a read under way");
     assert!(u64::from(first) * 1000 > IO_SIZE, "entry {first}, {read_before} bytes");
     assert!(scene.notes().submitted > 40, "{} reads", scene.notes().submitted);

@@ -1,20 +1,20 @@
 //! [`RunCursor`]: walks a sorted run, forward and backward: its segments (tables, or ranges of
-//! tables) one behind the other, each within its range.
+//! tables) one after the other, each within its range.
 //!
 //! - The run must have a segment; [`RunCursor::new`] panics otherwise. All entries of a segment's
-//!   range are shown, with the global sequence number if the table has one (as those of an ingest
-//!   have). Range tombstones are not applied.
+//!   range are shown, with the global sequence number if the table has one (as after an ingest).
+//!   Range tombstones are not applied.
 //! - A table is opened when the walk comes to it. A job that goes forward submits the first read of
-//!   the next table earlier, while it consumes the end of the present one, if memory is there.
-//! - A cursor that is [`joint`](RunCursor::joint) reads tables by one request if these lie one
-//!   behind the other on the device.
-//! - [`RunCursor::leap`] and [`RunCursor::leap_back`] pass over whole tables that are older than a
-//!   range tombstone and lie in its range, without opening them.
+//!   the next table earlier, while it consumes the end of the current one, if there is memory.
+//! - A [`joint`](RunCursor::joint) cursor reads tables by one request if they are adjacent on the
+//!   device.
+//! - [`RunCursor::leap`] and [`RunCursor::leap_back`] skip whole tables that are older than a range
+//!   tombstone and lie in its range, without opening them.
 //! - A scan forward of tables with first keys in their indexes may stand at the first entry of a
 //!   block that is not read: [`RunCursor::ready`], or the next move, reads it.
-//! - If memory is short, the value may have been given back ([`RunCursor::park`]):
-//!   [`RunCursor::ready`] reads it again.
-//! - After an error the cursor is of no use until the next seek.
+//! - If memory is short, the value may have been freed ([`RunCursor::park`]): [`RunCursor::ready`]
+//!   reads it again.
+//! - After an error the cursor must seek before any other use.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
 
@@ -37,25 +37,24 @@ use crate::tree::{Run, Segment, TableKind};
 pub(crate) struct RunCursor {
     run: Arc<Run>,
     walk: Walk,
-    /// The segment that `cursor` walks, and its range.
+    /// Index of the segment that `cursor` walks, and its range.
     at: usize,
     within: Span,
     cursor: Option<GlobalSequenceCursor>,
-    /// The segment behind, once its first read has been submitted, or could not be.
+    /// The next segment, once its first read has been submitted, or could not be.
     next: Option<(usize, Option<GlobalSequenceCursor>)>,
-    /// The segments that were read by one request, where the run is to be read like this.
+    /// The segments read by one request, for a joint cursor.
     joint: Option<Joint>,
 }
 
 impl RunCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
         let within = run.segments[0].span.clone();
         Self { run, walk, at: 0, within, cursor: None, next: None, joint: None }
     }
 
-    /// The same for a job, forward, that reads segments by one request where their files lie one
-    /// behind the other.
+    /// A cursor for a job, forward, that reads segments by one request if their files are adjacent.
     pub(crate) fn joint(run: Arc<Run>, cause: Cause) -> Self {
         Self { joint: Some(Joint::default()), ..Self::new(run, Walk::Job(cause)) }
     }
@@ -65,12 +64,12 @@ impl RunCursor {
         self.run.segments[0].table.is_on_disk()
     }
 
-    /// The first segment that reaches behind the key.
+    /// Index of the first segment that ends after the key.
     fn place_of(&self, full_key: &[u8]) -> usize {
         self.run.segments.partition_point(|segment| &segment.span.end[..] <= full_key)
     }
 
-    /// The last segment that begins at or before the key; the last of all without a key.
+    /// Index of the last segment that begins at or before the key; without a key, the last of all.
     fn place_before(&self, target: Option<&[u8]>) -> Option<usize> {
         let segments = &self.run.segments;
         let full_key = target.map(|target| key::split(target).0);
@@ -80,7 +79,7 @@ impl RunCursor {
     }
 
     /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
-    /// The seek has to follow, and meets the same errors.
+    /// The seek must follow, and gets the same errors.
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) {
         let full_key = target.map(|target| key::split(target).0);
         let at = full_key.map_or(0, |full_key| self.place_of(full_key));
@@ -96,7 +95,7 @@ impl RunCursor {
     }
 
     /// Submits the first read of a seek to before `target`, an internal key, or of one to the last
-    /// entry. The seek has to follow, and meets the same errors.
+    /// entry. The seek must follow, and gets the same errors.
     pub(crate) fn submit_seek_before(&mut self, target: Option<&[u8]>) {
         let Some(at) = self.place_before(target) else { return };
         if self.open(at).is_err() {
@@ -110,7 +109,7 @@ impl RunCursor {
         }
     }
 
-    /// Submits the first read of the segment behind, once this one is read to its end.
+    /// Submits the first read of the next segment, once this one is read to its end.
     fn submit_next(&mut self) {
         if self.walk == Walk::Scan || self.next.is_some() {
             return;
@@ -119,7 +118,7 @@ impl RunCursor {
             return;
         }
         let at = self.at + 1;
-        // An error is met again when the walk comes there.
+        // The walk gets an error again when it comes there.
         let cursor = segments_at(&self.run, at).and_then(|segment| {
             let mut cursor = self.cursor_of(segment).ok()?;
             cursor.submit_seek(start_of(segment).as_deref()).ok()?;
@@ -128,7 +127,7 @@ impl RunCursor {
         self.next = Some((at, cursor));
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         let (full_key, _) = key::split(target);
         let at = self.place_of(full_key);
@@ -185,8 +184,8 @@ impl RunCursor {
         self.settle_back()
     }
 
-    /// Goes on to the first entry at or behind `until`, a full key, as far as there is nothing
-    /// newer than `cover` on the way. Tables that lie before it are not even opened.
+    /// Skips to the first entry at or after `until`, a full key, or less far if there are entries
+    /// newer than `cover` in between. Tables before it are not even opened.
     pub(crate) fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
         let segments = &self.run.segments;
         let older = |segment: &Segment| segment.table.record().last_sequence < cover;
@@ -206,8 +205,8 @@ impl RunCursor {
         self.settle()
     }
 
-    /// Goes back to the last entry before `from`, a full key, as far as there is nothing newer than
-    /// `cover` on the way.
+    /// Skips back to the last entry before `from`, a full key, or less far if there are entries
+    /// newer than `cover` in between.
     pub(crate) fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
         let segments = &self.run.segments;
         let older = |segment: &Segment| segment.table.record().last_sequence < cover;
@@ -228,7 +227,7 @@ impl RunCursor {
         self.settle_back()
     }
 
-    /// About the memory that it takes, the bytes aside that a lease of its own counts.
+    /// Approximate memory, without the bytes that its own lease counts.
     pub(crate) fn memory(&self) -> usize {
         size_of::<Self>() + self.cursor.as_ref().map_or(0, GlobalSequenceCursor::uncounted)
     }
@@ -245,15 +244,15 @@ impl RunCursor {
         self.cursor.as_mut().map_or(Ok(()), GlobalSequenceCursor::ready)
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The current internal key, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.cursor.as_ref()?.key()
     }
 
-    /// The value it stands on.
+    /// The current value.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no entry.
     pub(crate) fn value(&self) -> Bytes {
         self.cursor.as_ref().expect("a cursor that stands on an entry").value()
     }
@@ -262,7 +261,7 @@ impl RunCursor {
         self.cursor.as_ref().expect("a cursor that stands on an entry").value_slice()
     }
 
-    /// Goes over to the next segment while this one has no entry left within its range.
+    /// Goes on to the next segment while this one has no more entry in its range.
     fn settle(&mut self) -> Result<(), Error> {
         while let Some(cursor) = &self.cursor {
             if cursor.key().is_some_and(|found| key::split(found).0 < &self.within.end[..]) {
@@ -273,7 +272,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Goes back to the segment before while this one has no entry left within its range.
+    /// Goes back to the segment before while this one has no more entry in its range.
     fn settle_back(&mut self) -> Result<(), Error> {
         while let Some(cursor) = &self.cursor {
             if cursor.key().is_some_and(|found| key::split(found).0 >= &self.within.start[..]) {
@@ -287,7 +286,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Stands on the last entry of a segment.
+    /// Moves to the last entry of a segment.
     fn start_at_end(&mut self, at: usize) -> Result<(), Error> {
         self.open(at)?;
         if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
@@ -296,7 +295,7 @@ impl RunCursor {
         Ok(())
     }
 
-    /// Stands on the first entry of a segment.
+    /// Moves to the first entry of a segment.
     fn start(&mut self, at: usize) -> Result<(), Error> {
         self.open(at)?;
         if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {

@@ -1,17 +1,17 @@
-//! [`Found`]: the state of an engine as the annotations of a store's files tell it.
+//! [`Found`]: the state of an engine, read from the annotations of a store's files.
 //!
-//! 1. A store without the engine's record that holds a file with a name is refused: it is another
-//!    program's, which an engine would lock out by its record.
+//! 1. If a store without the engine's record holds a file with a name, it is refused: it belongs to
+//!    another program, which the engine's record would lock out.
 //! 2. If the store was last open under another system (a named set of policies), the tree is taken
-//!    as it is, and the state that the old compaction policy had stored is dropped. If only
-//!    parameters of the system differ, the state is kept.
+//!    as it is, and the stored state of the old compaction policy is dropped. If only parameters of
+//!    the system differ, the state is kept.
 //! 3. Options that shape tables have the values that the store remembers. If the store remembers
-//!    none, and the opening states one, that is remembered from then on. An opening for writing
-//!    fails if it states another value than the remembered one.
+//!    none, and the opening states one, it is remembered from then on. An opening for writing fails
+//!    if it states a value other than the remembered one.
 //!
-//! Tables on a device that is lost are left out of the tree ([`LostRange`]). A damaged annotation
-//! is an error. Tables are not read, so a damaged one is found later. Nothing is written here,
-//! except by [`delete_lost`].
+//! Tables on a lost device are left out of the tree ([`LostRange`]). A damaged annotation is an
+//! error. Tables are not read, so a damaged one is found later. Nothing is written, except by
+//! [`delete_lost`].
 //!
 //! One thread opens.
 
@@ -19,10 +19,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use terrace_env::store::{Annotation, FileInfo, FileKind, Store, StoreError, Transaction};
-use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_env::{ByteCount, FileId, SeqNo, Uuid};
 use terrace_policy::Place;
 
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::memory::Memory;
 use crate::options::EngineOptions;
 use crate::tree::{
@@ -33,14 +34,14 @@ use crate::tree::{
 /// State found in the store.
 pub(super) struct Found {
     pub(super) record: StoreRecord,
-    /// Whether the record is not what the store has.
+    /// Whether the record differs from the one in the store.
     pub(super) changed: bool,
     pub(super) spaces: SpaceList,
     pub(super) version: Version,
     /// Oldest first.
     pub(super) logs: Vec<(LogRecord, FileInfo)>,
     pub(super) lost: Vec<LostRange>,
-    /// Behind all sequences of tables.
+    /// The sequence after all sequences of tables.
     pub(super) next: SeqNo,
 }
 
@@ -59,10 +60,9 @@ impl Found {
         Ok(found)
     }
 
-    /// Makes the record one of this system. The decider's state goes with a change of the system's
-    /// name, and stays with a change of parameters. A decider takes any bytes for state, and its
-    /// plans are checked: at worst a plan follows from pointers or windows that other parameters
-    /// would not have left.
+    /// Adapts the record to this system. A change of the system's name drops the decider's state; a
+    /// change of parameters keeps it. A decider takes any bytes for state, and its plans are
+    /// checked: at worst a plan follows from pointers or windows of other parameters.
     fn adopt(&mut self, system: &str) {
         if self.record.decider != system {
             if name_of(&self.record.decider) != name_of(system) {
@@ -79,29 +79,49 @@ fn name_of(system: &str) -> &str {
     system.split_once(':').map_or(system, |(name, _)| name)
 }
 
-/// System that the store was last opened with, as [`EngineOptions::system`], if it holds an
+/// System of the last opening of the store, as [`EngineOptions::system`], if the store holds an
 /// engine's data.
 pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
     let (record, is_new) = own_record(store)?;
     Ok((!is_new).then_some(record.decider))
 }
 
-/// The store's own annotation of an empty store that a checkpoint is about to fill. A store that
+/// The store's own annotation for an empty store that a checkpoint is about to fill. A store that
 /// has it from its first durable write on is never taken for an empty one.
 #[must_use]
 pub fn mark_of_unfinished_copy() -> Annotation {
     StoreRecord::new().marked().annotation()
 }
 
-/// Whether the store is the target of a checkpoint that was interrupted, or is still on its way.
-/// Opening it is [`Error::UnfinishedCopy`].
+/// Whether the store is the target of a checkpoint that was interrupted or is in progress. Its
+/// opening is [`Error::UnfinishedCopy`].
 #[must_use]
 pub fn is_unfinished_copy(store: &dyn Store) -> bool {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation).unwrap_or_default();
     StoreRecord::decode_target(&annotation.opaque).is_ok_and(|record| record.is_marked())
 }
 
-/// The store's own annotation, and whether it is that of a store that has none yet.
+/// The store of which this one is a backup that was never opened for writing.
+#[must_use]
+pub fn backup_of(store: &dyn Store) -> Option<Uuid> {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation).unwrap_or_default();
+    let record = StoreRecord::decode(&annotation.opaque).ok()?;
+    record.backup.map(|backup| backup.source)
+}
+
+/// Makes a backup an ordinary store, before an opening for writing changes anything in it: its
+/// tables are no longer those of its source. Options of the opening are not recorded here.
+pub(super) fn forget_source(store: &dyn Store, record: &mut StoreRecord) -> Result<(), Error> {
+    if canary::is_broken(Rule::SourceForgotten) || record.backup.take().is_none() {
+        return Ok(());
+    }
+    let (stored, _) = own_record(store)?;
+    let mut transaction = Transaction::new();
+    transaction.annotate(FileId::STORE, StoreRecord { backup: None, ..stored }.annotation());
+    Ok(store.commit(transaction)?)
+}
+
+/// The store's own annotation, and whether the store has none yet.
 pub(super) fn own_record(store: &dyn Store) -> Result<(StoreRecord, bool), Error> {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation);
     match annotation.filter(|annotation| !annotation.opaque.is_empty()) {
@@ -110,8 +130,8 @@ pub(super) fn own_record(store: &dyn Store) -> Result<(StoreRecord, bool), Error
     }
 }
 
-/// Takes over the options that the opening states, which shape tables; whether any is new. An
-/// opening that writes nothing shapes no table.
+/// Remembers the options that shape tables, as the opening states them; returns whether any is new.
+/// A read-only opening shapes no table.
 pub(super) fn remember_tables(
     record: &mut StoreRecord,
     options: &EngineOptions,
@@ -155,7 +175,7 @@ fn find(
                 let stream = file.annotation.hint.stream;
                 let handle = TableHandle::new(store, id, table, stream, memory)?;
                 segments.extend(placed.into_iter().map(|one| {
-                    // A part is not larger than the whole.
+                    // A segment is not larger than its file.
                     let size = ByteCount(one.size.0.min(file.size));
                     let (table, span) = (Arc::clone(&handle), one.span);
                     (one.place, Segment { table, span, size })

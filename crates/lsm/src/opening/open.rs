@@ -1,9 +1,9 @@
-//! The order of an opening: claims the store, finds its state, puts the owners together, replays
-//! the logs, and starts the actors of the background jobs (threads, or coroutines of a simulation).
+//! The order of an opening: claims the store, finds its state, connects the owners, replays the
+//! logs, and starts the actors of the background jobs (threads, or coroutines of a simulation).
 //!
-//! A read-only engine has no actors. An opening for writing ends by hiding what dropped key spaces
-//! held, if an earlier engine did not come to that. A full store opens in spite of that: it is
-//! tried again with the next key space that is dropped.
+//! A read-only engine has no actors. An opening for writing ends by hiding the entries of dropped
+//! key spaces, if an earlier engine did not. A full store opens even if that fails: the next drop
+//! of a key space tries again.
 //!
 //! One thread opens. If the opening fails, the store can be opened again.
 
@@ -15,7 +15,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{Claim, SeqNo};
 use terrace_policy::Compaction;
 
-use super::found::{Found, delete_lost, own_record, remember_tables};
+use super::found::{Found, delete_lost, forget_source, own_record, remember_tables};
 use super::owners::{Base, Owners};
 use super::replay::Replay;
 use crate::Error;
@@ -30,7 +30,7 @@ use crate::operands::Operands;
 use crate::options::EngineOptions;
 use crate::tree::{Closed, LostRange, Spaces, Tree, View, check_room};
 
-/// The parts of an engine that has no actors yet.
+/// Parts of an engine that has no actors yet.
 pub(super) struct Parts {
     pub(super) base: Base,
     pub(super) owners: Owners,
@@ -39,7 +39,7 @@ pub(super) struct Parts {
 }
 
 impl Engine {
-    /// Opens what is in the store; an empty store becomes an empty engine.
+    /// Opens the engine of a store; an empty store becomes an empty engine.
     pub fn open(
         store: Arc<dyn Store>,
         decider: Arc<dyn Compaction>,
@@ -79,9 +79,10 @@ impl Parts {
         options.tables = record.tables;
         let memory = Memory::new(&options);
         let found = Found::in_store(&*store, &memory, (record, is_new), changed, &options)?;
-        let Found { record, changed, spaces: list, version, logs, lost, next } = found;
+        let Found { mut record, changed, spaces: list, version, logs, lost, next } = found;
         if !options.read_only {
             check_room(next, &version)?;
+            forget_source(&*store, &mut record)?;
             delete_lost(&*store, &lost)?;
         }
         let rule = decider.write_rule(version.view());
@@ -128,7 +129,7 @@ fn start(owners: &Owners) -> Vec<JoinHandle<()>> {
     actors.push(runner::spawn("log writer", move || {
         writer.gathering.run(|| writer.hand_over_log());
     }));
-    // One alone leaves its work to the compaction's own actor.
+    // A single worker would have no work: the compaction's own actor does it.
     let workers = owners.workers.count();
     for _ in 0..if workers > 1 { workers } else { 0 } {
         let (workers, lifecycle) = (Arc::clone(&owners.workers), Arc::clone(&owners.lifecycle));

@@ -1,7 +1,7 @@
-//! [`Owners`]: puts the owners of an engine together, each with the other owners that it needs.
+//! [`Owners`]: creates the owners of an engine, each with the other owners that it needs.
 //!
-//! An owner is made after the owners below it. Those at which actors wait are registered with the
-//! [`Lifecycle`], in a fixed order, so that a simulation wakes them in the same order every time.
+//! An owner is created after the owners below it. Owners that actors wait for are registered with
+//! the [`Lifecycle`], in a fixed order, so that a simulation always wakes them in the same order.
 //! Nothing is read or written.
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::write::{
     Flusher, Gathering, GroupWriter, Intake, PreallocatedLogs, Room, WriteLane, Writer,
 };
 
-/// The store, the policy, and the owners that need no other one.
+/// Store, policy, and the owners that need no other one.
 pub(super) struct Base {
     pub(super) store: Arc<dyn Store>,
     pub(super) decider: Arc<dyn Compaction>,
@@ -60,8 +60,8 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// The owners of an engine. `rule`: how writers are let in, as the tree stands.
-    /// `operands`: the merge operator.
+    /// The owners of an engine. `rule`: rule for writers, by the current tree. `operands`: the
+    /// merge operator.
     pub(super) fn new(base: &Base, rule: WriteRule, operands: &Operands) -> Self {
         let Base { store, decider, options, memory, counters, tree, .. } = base;
         let listeners = Arc::new(Listeners::default());
@@ -212,7 +212,7 @@ impl Owners {
         }
     }
 
-    /// The engine, which has the claim on its store and these actors.
+    /// The engine, with the claim on its store and these actors.
     pub(super) fn into_engine(
         self,
         base: Base,

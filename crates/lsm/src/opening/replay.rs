@@ -1,18 +1,19 @@
-//! [`Replay`]: reads the logs of a store into memtables, each log into one of its own, the oldest
-//! log first, and goes on with the last one.
+//! [`Replay`]: reads the logs of a store into memtables, one for each log, oldest log first, and
+//! continues the last one.
 //!
-//! 1. The logs are replayed. If a log has noted the length of the log before it, and that log is
-//!    there with another length, the opening fails.
-//! 2. The log is chosen in which writing goes on: the last log that has entries which are in no
-//!    table. If that log is sealed, it is the first unsealed log after it. If no log has such
-//!    entries, it is the first unsealed log. If there is no such log, a new one begins. One
-//!    transaction deletes those of the other logs that have no such entries, and seals the rest,
-//!    unless they are sealed. The memtables of the rest wait for their flush.
+//! 1. The logs are replayed. If a log has noted the length of the log before it, and that log
+//!    exists with another length, the opening fails.
+//! 2. The log is chosen in which writing continues. This is the last log with entries that are in
+//!    no table, or the first unsealed log after it, if it is sealed. If no log has such entries, it
+//!    is the first unsealed log. If there is no such log, a new one begins. One transaction deletes
+//!    the other logs that have no such entries, and seals the remaining ones, unless they are
+//!    sealed. The memtables of the remaining logs wait for their flush.
 //!
 //! If the replayed memtables become much larger than their share of memory, all of them are
-//! flushed, oldest first, and the replay goes on. So a log can be replayed in parts: the flush of a
-//! part notes in the log's annotation where the next one begins. If there is no space for a flush,
-//! or the opening is read-only, the rest is replayed into memory in spite of the share.
+//! flushed, oldest first, and the replay continues. So a log can be replayed in parts: the flush of
+//! a part notes in the log's annotation where the next one begins. If there is no space for a
+//! flush, or the opening is read-only, the remaining entries are replayed into memory in excess of
+//! the share.
 //!
 //! A read-only opening leaves out step 2 and writes nothing. A damaged log is an error.
 //!
@@ -32,12 +33,12 @@ use crate::memtable::{FlushQueue, ImmutableMemtable, Memtable};
 use crate::tree::{LogRecord, Tree};
 use crate::write::{ActiveLog, Flusher, ReplayFrom, ReplayedLog, WriteLane, log};
 
-/// A log as replayed: what of it is not in tables.
+/// The replayed part of a log that is not in tables.
 pub(super) struct Replayed {
     file: FileInfo,
     record: LogRecord,
     memtable: Arc<Memtable>,
-    /// All of it has been flushed.
+    /// Whether all of it has been flushed.
     is_deleted: bool,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Replays the logs; returns what of them is not in tables, and the sequence behind all.
+    /// Replays the logs; returns their entries that are not in tables, and the sequence after all.
     pub(super) fn replay(
         &self,
         logs: Vec<(LogRecord, FileInfo)>,
@@ -68,8 +69,9 @@ impl Replay<'_> {
             let reader = self.store.open(id)?;
             let start = ReplayFrom { next: from, first: record.first };
             let take = |batch: &FrozenBatch| {
-                let active = replayed.last().expect("the log that is read");
-                active.memtable.insert(batch);
+                let active = replayed.last_mut().expect("the log that is read");
+                let gauge = &self.memory.memtables;
+                Memtable::insert_or_exchange(&mut active.memtable, batch, gauge);
                 if has_space && self.memory.memtables_overflow() {
                     has_space = self.flush_replayed(&mut replayed, batch.end())?;
                 }
@@ -80,7 +82,7 @@ impl Replay<'_> {
             let read = replayed.last().expect("the log that was read");
             read.memtable.note_replayed(id, checksum);
             ends.insert(id, reader.len());
-            // One that is not there any more has been flushed.
+            // A log that no longer exists has been flushed.
             if let Some(before) = before
                 && let Some(found) = ends.get(&before.log)
             {
@@ -90,7 +92,8 @@ impl Replay<'_> {
         Ok((replayed, next.max(from)))
     }
 
-    /// Flushes what has been replayed, the last log up to `end`; `false` if there is no space.
+    /// Flushes the replayed entries, those of the last log up to `end`; `false` if there is no
+    /// space.
     fn flush_replayed(&self, replayed: &mut Vec<Replayed>, end: SeqNo) -> Result<bool, Error> {
         let last = replayed.len() - 1;
         for (at, log) in replayed.iter_mut().enumerate() {
@@ -120,7 +123,7 @@ impl Replay<'_> {
         Ok(true)
     }
 
-    /// Makes what was replayed visible, and goes on with the last log, or begins one.
+    /// Makes the replayed entries visible, and continues the last log, or begins one.
     pub(super) fn go_on(&self, logs: &[Replayed], next: SeqNo, changed: bool) -> Result<(), Error> {
         let mut active = self.tree.view().active.clone();
         if !self.read_only {
@@ -145,7 +148,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Goes on with the last log, or begins one.
+    /// Continues the last log, or begins one.
     fn go_on_writing(
         &self,
         logs: &[Replayed],
@@ -167,7 +170,7 @@ impl Replay<'_> {
             // A file is sealed by its writer.
             finished.push(writer);
         }
-        // An empty log that is not gone on with has nothing to flush that would delete it.
+        // An empty log that is not continued has no memtable whose flush would delete it.
         let kept = last.as_ref().map(|(log, _)| log.file.id);
         for log in logs {
             if log.memtable.is_empty() && Some(log.file.id) != kept {
@@ -197,14 +200,14 @@ impl Replay<'_> {
     }
 }
 
-/// The last log that holds anything, if it can be written; else an empty one behind it.
+/// The last log with entries, if it can be written; else an empty one after it.
 fn log_to_go_on_with(logs: &[Replayed]) -> Option<FileId> {
     let filled = logs.iter().rposition(|log| !log.memtable.is_empty());
     let mut behind = logs[filled.unwrap_or(0)..].iter();
     behind.find(|log| !log.file.sealed).map(|log| log.file.id)
 }
 
-/// A full store must open, so that something can be deleted from it.
+/// Begins a log. A full store must open, so that entries can be deleted from it.
 fn begin_log(store: &dyn Store) -> Result<Box<dyn FileWriter>, Error> {
     match log::create(store, Rank::Log, None) {
         Err(error) if error.is_space() => log::create(store, Rank::UrgentLog, None),

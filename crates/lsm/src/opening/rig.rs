@@ -1,5 +1,5 @@
 //! [`Rig`]: the owners of an engine over a store in memory, without actors. Tests of a protocol
-//! call the owner, and play the part of the actors themselves.
+//! call the owner, and act as the actors themselves.
 
 use std::sync::Arc;
 

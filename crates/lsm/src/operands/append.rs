@@ -2,8 +2,8 @@
 
 use super::operator::{MergeKey, MergeOperator, MergeRefused};
 
-/// Appends operands to the value, from the oldest to the newest, with a separator between them. A
-/// key without a value begins with its first operand.
+/// Appends operands to the value, oldest first, with a separator between them. A key without a
+/// value begins with its first operand.
 ///
 /// Its name has the separator, so that a store is not opened with another one.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Append {
         Self { separator: separator.to_vec(), name }
     }
 
-    /// The operator of a name; `None` if it is no name of one.
+    /// The operator of a name; `None` for another name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let mut rest = name.strip_prefix("terrace.append:")?.bytes();
         let mut separator = Vec::new();

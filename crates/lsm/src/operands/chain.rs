@@ -1,9 +1,9 @@
-//! [`Chain`]: the entries of one key that make its value together, as a read collects them: its
-//! operands, and the base below them.
+//! [`Chain`]: the entries of one key that a read combines to its value: its operands, and the base
+//! below them.
 //!
-//! The entries are given from the newest to the oldest, and those alone that the reader sees: none
-//! that is too new, and none that a range tombstone hides. After the base, nothing more is taken.
-//! If the places where entries may lie end before a base has come, there is none.
+//! The caller gives the entries newest first, and only those that the reader sees: none that is too
+//! new, and none that a range tombstone hides. After the base, no more are taken. If the caller
+//! finds no further entry, there is no base.
 //!
 //! A plain value.
 
@@ -16,7 +16,7 @@ use crate::expiry::{Shown, has_expired};
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
-    /// From the newest to the oldest.
+    /// Newest first.
     operands: Vec<Bytes>,
     /// Below the operands: the value of a put; `Some(None)` for an entry that hides older ones.
     base: Option<Option<Shown>>,
@@ -45,7 +45,8 @@ impl Chain {
         self.base.is_some()
     }
 
-    /// The value that it makes, and until when: the operands count without a base that expires.
+    /// The combined value, and its expiry: once the base has expired, the operands count without
+    /// it.
     pub(crate) fn combine(
         self,
         operator: &Operator,

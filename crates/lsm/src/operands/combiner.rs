@@ -1,5 +1,5 @@
-//! [`Operands`]: the operator of an open engine, or the name of the one that its store expects; and
-//! [`Combiner`], the same for the keys of one key space.
+//! [`Operands`]: the operator of an open engine, or the name of the operator that its store
+//! expects. [`Combiner`]: the same for the keys of one key space.
 //!
 //! An engine without an operator takes no operand, so the name that its store remembers does not
 //! change while it is open.
@@ -16,15 +16,15 @@ use crate::expiry::Shown;
 /// The operator of an engine.
 #[derive(Clone, Debug)]
 pub(crate) enum Operands {
-    /// There is one.
+    /// The engine's operator.
     With(Operator),
-    /// There is none. The name that the store remembers, if it has ever got an operand.
+    /// No operator. The name that the store remembers, if it has ever got an operand.
     Without(Option<Arc<str>>),
 }
 
 impl Operands {
-    /// Of an opening with this operator, of a store that remembers a name. `ships`: a shipped
-    /// operator of that name will do.
+    /// For an opening with this operator, of a store that remembers a name. `ships`: whether a
+    /// shipped operator of that name may be used.
     pub(crate) fn new(
         operator: Option<&Operator>,
         ships: bool,
@@ -57,12 +57,12 @@ impl Operands {
 #[derive(Clone, Debug)]
 pub(crate) struct Combiner {
     pub(crate) operands: Operands,
-    /// The name of the key space; not looked up where there is no operator.
+    /// The name of the key space; not looked up if there is no operator.
     pub(crate) key_space: Option<Arc<str>>,
 }
 
 impl Combiner {
-    /// The value that the entries of a key make.
+    /// The combined value of the entries of a key.
     #[cold]
     pub(crate) fn combine(&self, user_key: &[u8], chain: Chain) -> Result<Shown, Error> {
         let operator = self.operands.operator()?;

@@ -11,16 +11,16 @@ use super::operator::{MergeKey, MergeOperator, MergeRefused};
 pub struct Counter;
 
 impl Counter {
-    /// The name that a store remembers.
+    /// The name in stores.
     pub const NAME: &'static str = "terrace.counter";
 
-    /// The bytes of a number: as an operand they add it, and as a value they are it.
+    /// The bytes of a number, as an operand that adds it or as a value.
     #[must_use]
     pub fn bytes(number: i64) -> [u8; 8] {
         number.to_le_bytes()
     }
 
-    /// The number that a value is; `None` if it is none.
+    /// The number of a value; `None` for a value of another length.
     #[must_use]
     pub fn number(value: &[u8]) -> Option<i64> {
         value.try_into().ok().map(i64::from_le_bytes)

@@ -1,8 +1,8 @@
-//! [`MergeOperator`]: how operands are combined, as a client says it; and [`Operator`], the one of
-//! an opening.
+//! [`MergeOperator`]: combines operands, as implemented by a client. [`Operator`]: the one of an
+//! opening.
 //!
-//! - An operator that panics counts as one that refuses: no read and no job ends by it.
-//! - A combination that is longer than a value may be counts as refused.
+//! - If an operator panics, that counts as a refusal: no read and no job ends by it.
+//! - A combination that is longer than the limit of a value counts as refused.
 //!
 //! Any thread; readers and jobs call an operator from several threads at once, and hold no lock.
 
@@ -28,8 +28,8 @@ pub struct MergeKey<'a> {
 /// value.
 ///
 /// It is *associative*: with `a * b` for the combination of an older `a` with a newer `b`, and with
-/// nothing for `a` where the key had no value, `(a * b) * c` is `a * (b * c)`. The store groups
-/// operands as it likes, and keeps their order. The result depends on the arguments alone.
+/// nothing for `a` if the key had no value, `(a * b) * c` is `a * (b * c)`. The store groups
+/// operands in any way, and keeps their order. The result depends only on the arguments.
 pub trait MergeOperator: Send + Sync {
     /// Its name, of 1 to 255 bytes. The store remembers it from the first operand on, and is not
     /// opened with an operator of another name. An operator that combines in another way needs
@@ -37,10 +37,10 @@ pub trait MergeOperator: Send + Sync {
     fn name(&self) -> &str;
 
     /// Combines an older value or operand with the next newer operand of a key. `older` may be
-    /// changed in place and returned; `None`: there is nothing older.
+    /// changed in place and returned; `None`: there is no older one.
     ///
-    /// A refusal, as of bytes that are no operand, makes reads of the key fail until it is written
-    /// anew. Jobs keep the operands as they are.
+    /// A refusal, for example of bytes that are no operand, makes reads of the key fail until it is
+    /// written again. Jobs keep the operands as they are.
     fn merge(
         &self,
         key: MergeKey<'_>,
@@ -49,7 +49,7 @@ pub trait MergeOperator: Send + Sync {
     ) -> Result<Vec<u8>, MergeRefused>;
 }
 
-/// Why an operator refuses to combine, as text for people.
+/// Reason for which an operator refuses to combine, as text for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MergeRefused(pub String);
@@ -90,7 +90,7 @@ impl Operator {
         self.0.name()
     }
 
-    /// Combines a base with operands, from the oldest to the newest.
+    /// Combines a base with operands, oldest first.
     pub(crate) fn fold<'a>(
         &self,
         key: MergeKey<'_>,
@@ -116,7 +116,7 @@ impl Operator {
         older: Option<Vec<u8>>,
         newer: &[u8],
     ) -> Result<Vec<u8>, MergeRefused> {
-        // Nothing of the store is reached by the call, so that nothing can be left half done.
+        // The call cannot reach the store, so a panic leaves nothing half done.
         let merged = catch_unwind(AssertUnwindSafe(|| self.0.merge(key, older, newer)));
         merged.unwrap_or_else(|_| Err("it panicked".into()))
     }

@@ -1,16 +1,15 @@
-//! [`CompactionFilters`]: functions that say, for the values of a key space, which compactions
-//! keep.
+//! [`CompactionFilters`]: functions that say which values of a key space compactions keep.
 //!
-//! Compared by identity: two of them are equal if they hold the same functions. Not remembered by
-//! the store. Any thread; compactions call a function from several threads at once.
+//! Two of them are equal if they hold the same functions. The store does not remember them. Any
+//! thread; compactions call a function from several threads at once.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Whether a key and its value are kept.
+/// Answer whether a key and its value are kept.
 pub(crate) type Keep = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
 
-/// Functions that say which values of a key space compactions keep, by the names of the key spaces.
+/// Functions that say which values compactions keep, by the names of key spaces.
 #[derive(Clone, Default)]
 pub struct CompactionFilters(Vec<(String, Arc<Keep>)>);
 

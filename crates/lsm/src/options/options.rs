@@ -1,10 +1,10 @@
 //! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
 //!
 //! The options belong to one opening of a store; the store remembers `system` and `tables`, and the
-//! name of `merge_operator`.
-//! [`EngineOptions::check`] checks numbers against [`limits`], and that memtables of the smallest
-//! size fit the memory budget. [`EngineOptions::fitted`] makes `memtable_size` and `io_size`
-//! smaller if the budget is too small for them. Plain values; any thread.
+//! name of `merge_operator`. [`EngineOptions::check`] checks numbers against [`limits`], and checks
+//! that memtables of the smallest size fit the memory budget. [`EngineOptions::fitted`] makes
+//! `memtable_size` and `io_size` smaller if the budget is too small for them. Plain values; any
+//! thread.
 
 use std::time::Duration;
 
@@ -18,37 +18,36 @@ use super::table_options::{TableOptions, TableShape};
 use crate::limits;
 use crate::operands::Operator;
 
-/// Durability of a write: the event that the write survives once it has returned. Each survives
-/// what the one before it does.
+/// Durability of a write: the event that the write survives once it has returned. Each level
+/// survives also the events of the levels before it.
 ///
-/// A write that goes to the log is never lost without all newer ones that go there. An
+/// A write that goes to the log is lost only together with all newer writes that go there. An
 /// [unlogged](Self::Unlogged) write may be lost while newer ones stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// A clean end. It goes to no log: it is in memory until its memtable is flushed, and lost
-    /// with the process before that. A sync, a flush, a close, or the drop of the engine writes it
-    /// to a table; each of them then waits for a flush.
+    /// A clean end. The write goes to no log: it is in memory until its memtable is flushed, and
+    /// lost with the process before that. A sync, a flush, a close, or the drop of the engine
+    /// writes it to a table; each of them then waits for a flush.
     Unlogged,
-    /// Nothing, for a while: it gathers in the memory of the process, and is written when enough
-    /// has gathered, at the latest when [`gather_time`](EngineOptions::gather_time) is over, the
-    /// engine is dropped or closed, or a writer has to wait.
+    /// No event at first: the write stays in a buffer of the process. The buffer is written when it
+    /// is full, when [`gather_time`](EngineOptions::gather_time) is over, when the engine is
+    /// dropped or closed, or when a writer has to wait.
     Gathered,
-    /// The end of the process: it has been handed to the operating system or the drive, which a
-    /// power cut may take it from.
+    /// The end of the process: the write has been handed to the operating system or the drive,
+    /// where a power cut may still lose it.
     Written,
-    /// A power cut: it is on the medium.
+    /// A power cut: the write is on the medium.
     Synced,
 }
 
-/// How point reads read.
+/// Options of point reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Whether blocks that are read for a key stay in the block cache. Off: for reads of keys that
-    /// are not read again soon, so that they push nothing out; blocks that are in the cache are
-    /// found there all the same. Scans and cursors do not go by this: they keep the block that a
-    /// seek comes to, and no other. Default: on.
+    /// Whether blocks that are read for a key stay in the block cache. Off: for keys that are not
+    /// read again soon, so that they evict nothing; cached blocks are still found. Scans and
+    /// cursors ignore this: they keep the block that a seek comes to, and no other. Default: on.
     pub fill_cache: bool,
 }
 
@@ -67,65 +66,66 @@ impl ReadOptions {
     }
 }
 
-/// The engine's parameters, each within its range of [`limits`]. The layer that opens the engine
+/// The engine's parameters, each within its range in [`limits`]. The layer that opens the engine
 /// documents their trade-offs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// Nothing is written, and nothing runs in the background.
+    /// Whether the engine writes nothing and has no background actors.
     pub read_only: bool,
-    /// A memtable that has grown to this is flushed.
+    /// Size at which a memtable is flushed.
     pub memtable_size: ByteCount,
-    /// How many full memtables may wait for their flush before writers wait.
+    /// The most full memtables that may wait for their flush before writers wait.
     pub memtables_max: usize,
-    /// How long a write may stay in the memory of the process that is only
-    /// [gathered](Durability::Gathered); zero: it is written at once.
+    /// Time that a [gathered](Durability::Gathered) write may stay in the memory of the process;
+    /// zero: it is written at once.
     pub gather_time: Duration,
-    /// The size of the tables that a flush writes.
+    /// Size of the tables that a flush writes.
     pub table_size: ByteCount,
-    /// Options that shape tables, as far as the opening states them. The store remembers them, has
-    /// the others as it remembers them, and is not opened for writing with one that differs.
+    /// Options that shape tables, if the opening states them. The store remembers them, and
+    /// supplies the others. It is not opened for writing with a value that differs.
     pub tables: TableOptions,
-    /// Whether indexes have the first key of each data block, where the store remembers nothing
-    /// about it.
+    /// Whether indexes have the first key of each data block, if the store does not remember it.
     pub first_keys: bool,
-    /// Memory budget of the engine in all: memtables, blocks, indexes and filters of open tables,
+    /// Least size of a data block in the last level, unless its key space has a block size of its
+    /// own. At most [`BLOCK_SIZE`](limits::BLOCK_SIZE).
+    pub last_block_size: ByteCount,
+    /// Memory budget of the whole engine: memtables; blocks, indexes and filters of open tables;
     /// buffers of jobs and scans.
     pub memory: ByteCount,
-    /// Bytes that a job reads at once, or has on their way to the medium.
+    /// Bytes that a job reads at once, or has in flight to the medium.
     pub io_size: ByteCount,
-    /// How many subcompactions of a merge are carried out at once, at most 4; 0 for one where the
-    /// store is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there
-    /// are processors.
+    /// The most subcompactions of a merge in flight, at most 4. 0: one if the store is
+    /// [`rotational`](terrace_env::Store::rotational), otherwise one for each processor.
     pub workers: usize,
-    /// The most compactions that may be under way at once: no more than the decider allows, which
-    /// is also what 0 stands for. More: small compactions do not wait for large ones. Fewer: less
-    /// memory and space for jobs, and a disk that goes less back and forth.
+    /// The most compactions in flight, up to the number that the decider allows; 0 stands for that
+    /// number. More: small compactions do not wait for large ones. Fewer: jobs take less memory and
+    /// space, and a disk seeks less.
     pub jobs: usize,
-    /// Whether level 0 is merged down when writers rest, before it is due.
+    /// Whether level 0 is merged down while writers are idle, before it is due.
     pub compact_at_rest: bool,
-    /// Bytes of keys and values that compactions go through in a second at most, unless writers
-    /// wait for them or space is short; 0: no limit.
+    /// The most bytes of keys and values that compactions process in a second, unless writers wait
+    /// for them or space is short; 0: no limit.
     pub compaction_rate: ByteCount,
-    /// Which values compactions keep.
+    /// Filters of values in compactions.
     pub compaction_filters: CompactionFilters,
-    /// The operator that combines operands with values. The store remembers its name once there is
-    /// an operand.
+    /// The operator that combines operands with values. The store remembers its name once it has an
+    /// operand.
     pub merge_operator: Option<Operator>,
-    /// Whether a store that remembers the name of a shipped operator is opened with that one, where
-    /// `merge_operator` is none.
+    /// Whether a store that remembers the name of a shipped operator is opened with that operator,
+    /// if `merge_operator` is none.
     pub shipped_operators: bool,
-    /// Whether a compaction waits until the store's own reclaim rests before it begins, as where
+    /// Whether a compaction waits before it begins until the store's own reclaim is idle, as where
     /// one thread does both. Otherwise they share the medium.
     pub reclaim_first: bool,
-    /// Text from which the decider was made, for the store to remember
-    /// ([`remembered_system`](crate::remembered_system)): a name, and behind a colon parameters. A
-    /// decider is given the state it left only where the name is the same. Its length has a limit,
-    /// [`SYSTEM_BYTES`](limits::SYSTEM_BYTES).
+    /// Text that describes the decider, for the store to remember
+    /// ([`remembered_system`](crate::remembered_system)): a name, or a name, a colon and
+    /// parameters. A decider is given the state that it left only if the name is the same. Its
+    /// length has a limit, [`SYSTEM_BYTES`](limits::SYSTEM_BYTES).
     pub system: String,
 }
 
 impl EngineOptions {
-    /// Checks that every option is within its range, and that they fit each other.
+    /// Checks that every option is within its range, and that they fit together.
     pub fn check(&self) -> Result<(), OutOfRange> {
         limits::MEMTABLE_SIZE.check(self.memtable_size)?;
         limits::MEMTABLES_MAX.check(self.memtables_max as u64)?;
@@ -133,6 +133,7 @@ impl EngineOptions {
         limits::GATHER_TIME.check(gather_time)?;
         limits::TABLE_SIZE.check(self.table_size)?;
         self.tables.check()?;
+        limits::LAST_BLOCK_SIZE.check(self.last_block_size)?;
         limits::MEMORY.check(self.memory)?;
         limits::IO_SIZE.check(self.io_size)?;
         limits::WORKERS.check(self.workers as u64)?;
@@ -153,27 +154,27 @@ impl EngineOptions {
         Ok(())
     }
 
-    /// The shape of new tables.
-    pub(crate) fn table_shape(&self) -> TableShape {
-        let first_keys = self.tables.first_keys.unwrap_or(self.first_keys);
-        TableShape { first_keys, ..self.tables.shape() }
+    /// The shape of new tables, in a store that remembers these options for them.
+    pub(crate) fn table_shape(&self, remembered: &TableOptions) -> TableShape {
+        let first_keys = remembered.first_keys.unwrap_or(self.first_keys);
+        TableShape { first_keys, ..remembered.shape() }
     }
 
-    /// The options as the memory budget has room for them: memtables, and what jobs move at once,
-    /// are made smaller where they ask for more than their part.
+    /// Options that fit the memory budget: sizes of memtables, and of reads and writes of jobs,
+    /// that exceed their share are made smaller.
     #[must_use]
     pub fn fitted(self) -> Self {
         let Shares { memtable_size, io_size, .. } = Shares::of(&self);
         Self { memtable_size, io_size, ..self }
     }
 
-    /// Largest size of a frame of the log, so that the log keeps to its share of the memory budget.
+    /// Largest size of a log frame, so that the log keeps to its share of the memory budget.
     #[must_use]
     pub fn log_frame(&self) -> ByteCount {
         Shares::of(self).log_frame
     }
 
-    /// How many compactions may be under way at once, under this decider.
+    /// The most compactions in flight, with this decider.
     pub(crate) fn jobs_of(&self, decider: &dyn Compaction) -> usize {
         let wanted = decider.jobs_max().clamp(1, limits::JOBS.most as usize);
         if self.jobs == 0 { wanted } else { wanted.min(self.jobs) }
@@ -190,6 +191,7 @@ impl Default for EngineOptions {
             table_size: ByteCount::mib(16),
             tables: TableOptions::default(),
             first_keys: false,
+            last_block_size: ByteCount(0),
             memory: ByteCount::mib(320),
             io_size: ByteCount::mib(2),
             workers: 0,

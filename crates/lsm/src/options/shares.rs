@@ -1,17 +1,17 @@
-//! [`Shares`]: how the memory budget of an engine is shared out.
+//! [`Shares`]: how the memory budget of an engine is divided.
 //!
 //! | share | how large |
 //! |---|---|
 //! | memtables | `memtable_size` times one more than `memtables_max`; at most 3/4 of the budget |
 //! | log | nine frames, each 1/64 of the budget, at most 1 MiB; none if the budget is below 4 MiB |
-//! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` |
-//! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` |
-//! | reads | what is left: up to 1/2 for positions of scans, 3/4 of the rest for open tables |
-//! | | and what these leave for the block cache |
+//! | jobs | 1/4 of the budget without memtables and log, at most 32 x `io_size` |
+//! | scans | 1/16 of the same, at most 16 x `io_size` |
+//! | reads | the remainder: up to 1/2 for positions of scans, 3/4 of the rest for open tables |
+//! | | and the other bytes for the block cache |
 //!
 //! `memtable_size` and `io_size` are made smaller to fit a small budget; `memtable_size` not below
 //! [`MEMTABLE_SIZE_MIN`], even if memtables then have more than 3/4. The log takes at most a
-//! quarter of what memtables leave. The shares do not add up to more than the budget, unless the
+//! quarter of the budget without memtables. The sum of the shares is at most the budget, unless the
 //! smallest memtables alone are more. Plain values; any thread.
 
 use terrace_env::ByteCount;
@@ -19,25 +19,25 @@ use terrace_env::ByteCount;
 use super::options::EngineOptions;
 use crate::limits;
 
-/// The part of the budget that jobs may move at once: a flush and the subcompactions of a merge,
-/// mostly two, each take two and a half times as much for the table that they write.
+/// Divisor of the budget for the bytes that jobs move at once. A flush and the subcompactions of a
+/// merge (mostly two) each take two and a half times as much for the table that they write.
 const IO_PART: u64 = 28;
-/// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
-/// tables to write and for read-ahead of some dozen inputs.
+/// The most memory for jobs, as a multiple of the bytes that they move at once: enough for the
+/// tables that they write and for read-ahead of some dozen inputs. More makes them no faster.
 const JOBS_MAX: u64 = 32;
-/// A frame of the log is this part of the budget, within these bounds: smaller ones are padded too
-/// much, and larger ones there are not.
+/// Divisor of the budget for a log frame, within bounds: smaller frames have too much padding, and
+/// there are no larger ones.
 const LOG_PART: u64 = 64;
 const LOG_FRAME: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
-/// So many frames are in memory when the medium is behind: four on their way, each twice, as it is
-/// written and as it gathered, and one that gathers.
+/// Frames in memory when the medium is late: four in flight, each twice (as it is written and as it
+/// was buffered), and one buffer.
 const LOG_FRAMES: u64 = 9;
-/// Whatever the budget: smaller memtables make more work than memory.
+/// The least, with any budget: smaller memtables cost more work than they save memory.
 pub(super) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
-/// The same of scans: enough for a hundred long ones.
+/// The same for scans: enough for a hundred long ones.
 const SCANS_MAX: u64 = 16;
 
-/// How a budget is shared out.
+/// Division of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
     /// Largest size of one memtable.
@@ -62,8 +62,8 @@ impl Shares {
         let memtables = memtable_size.saturating_mul(count);
         let log_frame = (whole / LOG_PART).clamp(*LOG_FRAME.start(), *LOG_FRAME.end());
         let rest = whole.saturating_sub(memtables);
-        // Where frames would be smaller than they can be, the log has no share: all that is left
-        // would be too little for reads.
+        // If frames would be smaller than their minimum, the log has no share: reads need all that
+        // remains.
         let has_share = whole / LOG_PART >= *LOG_FRAME.start();
         let log = if has_share { (log_frame * LOG_FRAMES).min(rest / 4) } else { 0 };
         let rest = rest - log;
@@ -81,7 +81,7 @@ impl Shares {
         }
     }
 
-    /// The most that parts of open tables may take.
+    /// The most bytes of open tables.
     pub(crate) fn tables(&self) -> ByteCount {
         ByteCount(self.reads.0 - self.reads.0 / 4)
     }

@@ -1,5 +1,5 @@
 //! [`TableOptions`]: the options that shape tables, each of which a store remembers once it was
-//! stated; [`TableShape`]: their values, with the default of each that was never stated.
+//! stated. [`TableShape`]: their values, with the default of each that was never stated.
 //!
 //! - An option is stated when a store is made, by an opening for writing, or by a change
 //!   ([`Engine::set_table_options`](crate::Engine::set_table_options)). An opening that states a
@@ -78,7 +78,7 @@ impl TableOptions {
         }
     }
 
-    /// The same, with those of `others` that are not stated here.
+    /// The same, and `others` for options that are not stated here.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
         Self {
@@ -95,12 +95,17 @@ impl TableOptions {
         self.filter_bits.map_or(Ok(()), |bits| limits::FILTER_BITS.check(bits))
     }
 
-    /// Checks that an opening which states `asked` changes nothing that is remembered here.
+    /// Checks that an opening that states `asked` would not change a value remembered here.
     pub(crate) fn check_asked(&self, asked: &Self) -> Result<(), OutOfRange> {
-        same(limits::BLOCK_SIZE.option, self.block_size, asked.block_size)?;
-        same("compression", self.compression, asked.compression)?;
-        same(limits::FILTER_BITS.option, self.filter_bits, asked.filter_bits)?;
-        same("first_keys", self.first_keys.map(OnOff), asked.first_keys.map(OnOff))
+        self.check_same(asked, REMEMBERED)
+    }
+
+    /// The same; `reason` says where the values here come from.
+    pub(super) fn check_same(&self, asked: &Self, reason: &'static str) -> Result<(), OutOfRange> {
+        same(limits::BLOCK_SIZE.option, self.block_size, asked.block_size, reason)?;
+        same("compression", self.compression, asked.compression, reason)?;
+        same(limits::FILTER_BITS.option, self.filter_bits, asked.filter_bits, reason)?;
+        same("first_keys", self.first_keys.map(OnOff), asked.first_keys.map(OnOff), reason)
     }
 
     /// Whether none is stated.
@@ -138,22 +143,13 @@ impl TableOptions {
         }
         let mut read = Self::default();
         if parts & PART_BLOCK_SIZE > 0 {
-            let size = ByteCount(reader.u32("block size")?.into());
-            if !is_within(&limits::BLOCK_SIZE, size) {
-                return Err(reader.wrong("block size", 4, "1 byte to 1 MiB", size.0));
-            }
-            read.block_size = Some(size);
+            read.block_size = Some(read_block_size(reader)?);
         }
         if parts & PART_COMPRESSION > 0 {
-            let (upper, last) = (read_compression(reader)?, read_compression(reader)?);
-            read.compression = Some(LevelCompression { upper, last });
+            read.compression = Some(read_level_compression(reader)?);
         }
         if parts & PART_FILTER_BITS > 0 {
-            let bits = reader.u8("filter bits")?;
-            if !is_within(&limits::FILTER_BITS, bits) {
-                return Err(reader.wrong("filter bits", 1, "0 to 32", bits.into()));
-            }
-            read.filter_bits = Some(bits);
+            read.filter_bits = Some(read_filter_bits(reader)?);
         }
         if parts & PART_FIRST_KEYS > 0 {
             read.first_keys = match reader.u8("first keys")? {
@@ -167,6 +163,29 @@ impl TableOptions {
 
 fn is_within<T: PartialOrd>(limit: &Limit<T>, value: T) -> bool {
     (&limit.least..=&limit.most).contains(&&value)
+}
+
+pub(super) fn read_block_size(reader: &mut Reader<'_>) -> Result<ByteCount, DecodeError> {
+    let size = ByteCount(reader.u32("block size")?.into());
+    if is_within(&limits::BLOCK_SIZE, size) {
+        return Ok(size);
+    }
+    Err(reader.wrong("block size", 4, "1 byte to 1 MiB", size.0))
+}
+
+pub(super) fn read_filter_bits(reader: &mut Reader<'_>) -> Result<u8, DecodeError> {
+    let bits = reader.u8("filter bits")?;
+    if is_within(&limits::FILTER_BITS, bits) {
+        return Ok(bits);
+    }
+    Err(reader.wrong("filter bits", 1, "0 to 32", bits.into()))
+}
+
+pub(super) fn read_level_compression(
+    reader: &mut Reader<'_>,
+) -> Result<LevelCompression, DecodeError> {
+    let (upper, last) = (read_compression(reader)?, read_compression(reader)?);
+    Ok(LevelCompression { upper, last })
 }
 
 fn read_compression(reader: &mut Reader<'_>) -> Result<Compression, DecodeError> {
@@ -186,17 +205,18 @@ impl fmt::Display for OnOff {
 }
 
 /// An option that is asked for has the remembered value, or none is remembered.
-fn same<T: Copy + PartialEq + ToString>(
+pub(super) fn same<T: Copy + PartialEq + ToString>(
     option: &'static str,
     remembered: Option<T>,
     asked: Option<T>,
+    reason: &'static str,
 ) -> Result<(), OutOfRange> {
     match (remembered, asked) {
         (Some(remembered), Some(asked)) if remembered != asked => Err(OutOfRange {
             option: option.into(),
             got: asked.to_string().into(),
             expected: remembered.to_string().into(),
-            reason: REMEMBERED,
+            reason,
         }),
         _ => Ok(()),
     }

@@ -1,36 +1,36 @@
 //! [`EmptyRanges`]: ranges of keys in which readers found no visible entry, so that later readers
 //! skip their tombstones. A queue whose oldest entry is read and deleted again and again needs
-//! this: without it each read goes over the tombstones of all entries before.
+//! this: otherwise each read passes the tombstones of all earlier entries.
 //!
 //! # Why a skip is sound
 //! A range is remembered with the sequence of the reader that found it empty, its *seen* sequence.
-//! What is visible at a sequence does not depend on the view, if the view has all writes up to the
-//! sequence ([`Tree::view_at`](crate::tree::Tree::view_at)): flushes and compactions change
-//! nothing. So the range is empty for each reader of a sequence `r`, not below *seen*, unless
-//! something was put into the range by a write after *seen*, up to `r`. Deletes, range deletes and
-//! drops of key spaces make nothing visible. That leaves puts and ingests:
+//! The visible entries at a sequence do not depend on the view, if the view has all writes up to
+//! the sequence ([`Tree::view_at`](crate::tree::Tree::view_at)): flushes and compactions do not
+//! change them. So the range is empty for each reader of a sequence `r`, not below *seen*, unless a
+//! write after *seen*, up to `r`, put an entry into the range. Deletes, range deletes and drops of
+//! key spaces make no entry visible. Puts and ingests remain:
 //!
-//! 1. A writer notes each put here before the put is visible, and the key is cut out of its range.
-//!    A reader takes its sequence first, and looks here afterwards, under the same lock. So each
-//!    put that the reader has to see has been cut out.
+//! 1. A writer notes each put here before the put is visible, and its key is cut out of its range.
+//!    A reader takes its sequence first, and looks here second, under the same lock. So each put
+//!    that the reader has to see has been cut out.
 //! 2. A range is only remembered if no put newer than its reader lies in it, by the list of recent
 //!    puts ([`State::recent`]). If the list does not reach back to the reader, the range is not
 //!    remembered.
 //! 3. Writers note puts only while *watching* is on. It is turned on under the lock of the write
-//!    lane. If no writer leads then, everything written is visible, and all later puts are noted.
-//!    Else the first group that notes anything says from which sequence on puts are noted. A reader
-//!    of an earlier state cannot have its range remembered.
+//!    lane. If no writer leads then, all writes are visible, and all later puts are noted. Else the
+//!    first group that notes a put also notes from which sequence on puts are noted. For a reader
+//!    of an earlier sequence, no range is remembered.
 //!
 //! # Costs
-//! While watching is off, a group of writes costs one relaxed load, and a reader none. Watching
+//! While watching is off, a group of writes costs one relaxed load, and a reader nothing. Watching
 //! ends when more puts were noted than it would cost to find the ranges again, and none was used.
 //! Neighbours are joined only if the older one is not much larger, so that a reader that is a
-//! little older than the newest range can use most of the others; a stretch of n entries is so
-//! held in about log n ranges. Ranges that a snapshot lies between are not joined. Memory is
-//! limited: the ranges that were used longest ago are forgotten.
+//! little older than the newest range can use most of the others. So a stretch of n entries is held
+//! in about log n ranges. Ranges with a snapshot between them are not joined. Memory is limited:
+//! the least recently used ranges are forgotten.
 //!
-//! In memory only: a store that was just opened knows none. Threads: any. One lock, which is held
-//! for a look or a change.
+//! In memory only: a store that was just opened has none. Threads: any. One lock, which is held for
+//! short accesses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -43,13 +43,13 @@ use crate::key;
 
 /// The most puts in the list of recent ones.
 const RECENT_MAX: usize = 4096;
-/// Bytes that a range or a recent put takes besides its keys.
+/// Bytes of a range or a recent put, without its keys.
 const ITEM_BYTES: usize = 128;
 /// Watching does not end before this number of puts.
 const UNUSED_MIN: u64 = 10_000;
-/// A range is joined to an older neighbour of up to this many times its weight.
+/// The largest weight of an older neighbour to join, as a multiple of the range's weight.
 const JOIN_FACTOR: u64 = 2;
-/// Bounds of the memory that all of this may take: a part of the budget.
+/// Divisor of the budget for all of the memory, within bounds.
 const MEMORY_PART: u64 = 128;
 const MEMORY: std::ops::RangeInclusive<u64> = 64 << 10..=4 << 20;
 
@@ -63,25 +63,25 @@ pub(crate) struct EmptyRanges {
 
 #[derive(Debug)]
 struct State {
-    /// Puts of this sequence and of later ones are noted; `None`: none is yet.
+    /// Sequence from which on puts are noted; `None`: none is yet.
     since: Option<SeqNo>,
     /// The newest puts, and the newest sequence that was dropped from the list.
     recent: VecDeque<Put>,
     dropped: SeqNo,
-    /// By their first keys; they do not overlap.
+    /// Ranges by their first keys; they do not overlap.
     ranges: BTreeMap<Vec<u8>, EmptyRange>,
     /// Bytes of `recent`, and of `ranges`, and the weight of these.
     recent_bytes: usize,
     range_bytes: usize,
     weight: u64,
     lease: MemoryLease,
-    /// Grows with each use of a range.
+    /// Number of uses of ranges so far.
     clock: u64,
-    /// Puts noted since a range was used last.
+    /// Puts noted since the last use of a range.
     unused: u64,
 }
 
-/// Keys that were put: from the first up to and without the second.
+/// Keys of a put: from the first up to and without the second.
 #[derive(Debug)]
 struct Put {
     from: Vec<u8>,
@@ -93,9 +93,9 @@ struct Put {
 struct EmptyRange {
     until: Vec<u8>,
     seen: SeqNo,
-    /// About the number of entries in it.
+    /// Approximate number of entries in it.
     weight: u64,
-    /// When it was used last.
+    /// Clock at its last use.
     used: u64,
 }
 
@@ -105,12 +105,12 @@ pub(crate) struct Found<'a> {
     pub(crate) until: &'a [u8],
     /// Sequence of the reader.
     pub(crate) at: SeqNo,
-    /// Number of entries that the reader went over.
+    /// Number of entries that the reader passed.
     pub(crate) weight: u64,
 }
 
 impl EmptyRanges {
-    /// None is known; `gauge` counts their memory, of a budget for all of the engine.
+    /// No ranges. `gauge` counts their memory; `budget` is that of the engine.
     pub(crate) fn new(gauge: &MemoryGauge, budget: ByteCount) -> Self {
         let bytes_max = (budget.0 / MEMORY_PART).clamp(*MEMORY.start(), *MEMORY.end()) as usize;
         let state = State {
@@ -133,8 +133,8 @@ impl EmptyRanges {
         self.watching.load(Ordering::Relaxed)
     }
 
-    /// From now on writers must note puts. `visible`: the newest sequence, if no writer leads. The
-    /// caller holds the lock of the write lane.
+    /// Turns watching on: writers must note puts from now on. `visible`: the newest sequence, if no
+    /// writer leads. The caller holds the lock of the write lane.
     pub(crate) fn watch(&self, visible: Option<SeqNo>) {
         let mut state = self.state.lock();
         if !self.watching.swap(true, Ordering::Relaxed) {
@@ -143,8 +143,8 @@ impl EmptyRanges {
         }
     }
 
-    /// Notes the entries of a batch that is about to be visible: its first sequence, and the full
-    /// keys of its puts with their sequences.
+    /// Notes a batch before it is visible: its first sequence, and the full keys of its puts with
+    /// their sequences.
     pub(crate) fn note(&self, first: SeqNo, puts: impl Iterator<Item = (SeqNo, Vec<u8>)>) {
         let ranges = puts.map(|(sequence, key)| {
             let until = key::successor(&key);
@@ -153,7 +153,7 @@ impl EmptyRanges {
         self.note_ranges(first, ranges);
     }
 
-    /// Notes an ingest, between two keys, that is about to be visible.
+    /// Notes an ingest, between two keys, before it is visible.
     pub(crate) fn note_ingest(&self, sequence: SeqNo, from: &[u8], until: &[u8]) {
         let put = Put { from: from.to_vec(), until: until.to_vec(), sequence };
         self.note_ranges(sequence, std::iter::once(put));
@@ -161,7 +161,7 @@ impl EmptyRanges {
 
     fn note_ranges(&self, first: SeqNo, puts: impl Iterator<Item = Put>) {
         let mut state = self.state.lock();
-        // Watching may have ended since the caller looked.
+        // Watching may have ended since the caller's check.
         if !self.is_watching() {
             return;
         }
@@ -178,8 +178,8 @@ impl EmptyRanges {
         state.limit(self.bytes_max);
     }
 
-    /// The end of what is known to be empty from a full key on, for a reader of a sequence; `None`
-    /// if nothing is.
+    /// The end of the empty range from a full key on, for a reader of a sequence; `None` if none is
+    /// known.
     pub(crate) fn end_from(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
         if !self.is_watching() {
             return None;
@@ -197,8 +197,8 @@ impl EmptyRanges {
         }
     }
 
-    /// The start of what is known to be empty up to and without a full key, for a reader of a
-    /// sequence; `None` if nothing is.
+    /// The start of the empty range up to and without a full key, for a reader of a sequence;
+    /// `None` if none is known.
     pub(crate) fn start_before(&self, full_key: &[u8], at: SeqNo) -> Option<Vec<u8>> {
         if !self.is_watching() {
             return None;
@@ -216,8 +216,8 @@ impl EmptyRanges {
         }
     }
 
-    /// Remembers a range, if nothing can have been put into it since. `snapshots`: the sequences
-    /// that snapshots hold, growing.
+    /// Remembers a range, if no key can have been put into it since. `snapshots`: the sequences
+    /// that snapshots hold, ascending.
     pub(crate) fn remember(&self, found: &Found<'_>, snapshots: &[SeqNo]) {
         let mut state = self.state.lock();
         if found.from < found.until && state.is_still_empty(found) {
@@ -262,8 +262,8 @@ impl State {
         is_noted && self.dropped <= found.at && within.next().is_none()
     }
 
-    /// Puts a range in, joined with those that it overlaps and with small neighbours. If one that
-    /// it overlaps must not be joined, it is left out.
+    /// Inserts a range, joined with overlapping ranges and with small neighbours. If an overlapping
+    /// range must not be joined, the new one is left out.
     fn insert(&mut self, found: &Found<'_>, snapshots: &[SeqNo]) {
         let (mut from, mut until) = (found.from.to_vec(), found.until.to_vec());
         let (mut seen, mut weight) = (found.at, found.weight);
@@ -305,7 +305,7 @@ impl State {
         self.add(from, range);
     }
 
-    /// Takes the keys of a put out of the ranges.
+    /// Cuts the keys of a put out of the ranges.
     fn cut_out(&mut self, put: &Put) {
         loop {
             let before = (Bound::Unbounded, Bound::Excluded(&put.until[..]));
@@ -323,7 +323,7 @@ impl State {
         }
     }
 
-    /// Puts into the list of recent puts, which drops the oldest ones above so many bytes.
+    /// Adds to the list of recent puts, and drops the oldest ones above `bytes_max`.
     fn push_recent(&mut self, put: Put, bytes_max: usize) {
         self.recent_bytes += put.bytes();
         self.recent.push_back(put);
@@ -347,8 +347,7 @@ impl State {
         Some(range)
     }
 
-    /// Above three quarters of the bytes, forgets the eighth of the ranges that was used longest
-    /// ago.
+    /// Above three quarters of the bytes, forgets the least recently used eighth of the ranges.
     fn limit(&mut self, bytes_max: usize) {
         while self.range_bytes > bytes_max - bytes_max / 4 {
             let mut used: Vec<u64> = self.ranges.values().map(|range| range.used).collect();

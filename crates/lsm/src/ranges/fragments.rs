@@ -1,10 +1,9 @@
 //! [`Fragments`]: range tombstones cut into key ranges that are in order and do not overlap. Tables
 //! hold range tombstones in this form.
 //!
-//! - Each fragment lists sequence numbers of tombstones over it, newest first. [`Fragments::of`]
-//!   lists, of the tombstones that the same readers see (no snapshot lies between them), the
-//!   newest.
-//! - Fragments may lie side by side, and there may be gaps between them.
+//! - Each fragment lists sequence numbers of tombstones over it, newest first. Of the tombstones
+//!   that the same readers see (no snapshot lies between them), [`Fragments::of`] lists the newest.
+//! - Fragments may be adjacent, and there may be gaps between them.
 //!
 //! Example: tombstones 5 over a-m and 9 over g-z, with a snapshot at 7, become the fragments a-g
 //! (5), g-m (9, 5) and m-z (9).
@@ -34,12 +33,12 @@ impl Fragment {
         self.sequences.get(newer).copied()
     }
 
-    /// About the bytes that it takes in a table.
+    /// Approximate bytes in a table.
     pub(crate) fn bytes(&self) -> usize {
         self.span.start.len() + self.span.end.len() + 9 + self.sequences.len() * 8
     }
 
-    /// The memory that it takes besides its keys.
+    /// Memory without its keys.
     pub(super) fn memory(&self) -> usize {
         size_of::<Self>() + (self.sequences.capacity() * 8 + 8).next_multiple_of(16).max(32)
     }
@@ -52,7 +51,7 @@ impl Fragment {
     }
 }
 
-/// A bound of a tombstone. Of one key, ends come before beginnings.
+/// A bound of a tombstone. At one key, ends come before beginnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Edge {
     End,
@@ -64,17 +63,17 @@ enum Edge {
 pub(crate) struct Fragments(Vec<Fragment>);
 
 impl Fragments {
-    /// Takes fragments that are in order.
+    /// Fragments from a list in order.
     pub(crate) fn new(fragments: Vec<Fragment>) -> Self {
         debug_assert!(fragments.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
         debug_assert!(fragments.iter().all(|f| !f.span.is_empty() && !f.sequences.is_empty()));
         Self(fragments)
     }
 
-    /// Cuts tombstones of any order into fragments. Of the tombstones over a key that the same
-    /// readers see - between two of the `snapshots`, which grow - only the newest is kept.
+    /// Cuts tombstones in any order into fragments. Of the tombstones over a key that the same
+    /// readers see (between two of the `snapshots`, ascending), only the newest is kept.
     pub(crate) fn of(tombstones: &[RangeTombstone], snapshots: &[SeqNo]) -> Self {
-        // Where each begins and where it ends, in the order of keys.
+        // Beginnings and ends of the tombstones, in the order of keys.
         let mut bounds: Vec<(&Key, Edge, SeqNo)> = Vec::with_capacity(2 * tombstones.len());
         for RangeTombstone { span, sequence } in tombstones {
             bounds.push((&span.start, Edge::Begin, *sequence));
@@ -82,7 +81,7 @@ impl Fragments {
         }
         bounds.sort_unstable();
         let mut fragments: Vec<Fragment> = Vec::new();
-        // The tombstones over the keys before the bound.
+        // Tombstones over the keys before the bound.
         let mut open: BTreeSet<SeqNo> = BTreeSet::new();
         let mut from: Option<&Key> = None;
         for of_key in bounds.chunk_by(|(one, ..), (other, ..)| one == other) {
@@ -97,7 +96,7 @@ impl Fragments {
                     _ => fragments.push(Fragment { span, sequences }),
                 }
             }
-            // A sequence may begin where it ends: ends come first.
+            // A sequence may begin at the key where it ends: ends come first.
             for (_, edge, sequence) in of_key {
                 match edge {
                     Edge::End => open.remove(sequence),
@@ -121,13 +120,13 @@ impl Fragments {
         self.0
     }
 
-    /// The memory that they take, with keys of their own.
+    /// Memory of the fragments, including their own keys.
     pub(crate) fn memory(&self) -> usize {
         let keys = |span: &Span| shared_bytes(span.start.len()) + shared_bytes(span.end.len());
         self.0.iter().map(|fragment| fragment.memory() + keys(&fragment.span)).sum()
     }
 
-    /// Summary of the fragments, which needs no look at them later; `None` when there are none.
+    /// Summary of the fragments; `None` when there are none.
     pub(crate) fn summary(&self) -> Option<RangeSummary> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         let span = Span { start: first.span.start.clone(), end: last.span.end.clone() };
@@ -163,13 +162,13 @@ impl Fragments {
         overlapping.map(|fragment| fragment.within(span))
     }
 
-    /// The first fragment that does not end before a key.
+    /// Index of the first fragment that does not end before a key.
     fn behind(&self, full_key: &[u8]) -> usize {
         self.0.partition_point(|fragment| &fragment.span.end[..] <= full_key)
     }
 }
 
-/// Ranges of any order as the fewest ranges, in order.
+/// Merges ranges as far as possible, and sorts them.
 pub(crate) fn unite(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|a, b| a.start.cmp(&b.start));
     let mut united: Vec<Span> = Vec::new();
@@ -222,7 +221,7 @@ mod tests {
         (0..45).filter(|_| random.random_bool(0.08)).map(SeqNo).collect()
     }
 
-    /// The newest tombstone over a key at a sequence, the simple way.
+    /// The newest tombstone over a key at a sequence, in the simple way.
     fn cover_of(tombstones: &[RangeTombstone], key: u8, at: SeqNo) -> Option<SeqNo> {
         let over = tombstones.iter().filter(|t| t.span.contains(&[key]) && t.sequence <= at);
         over.map(|tombstone| tombstone.sequence).max()
@@ -245,7 +244,7 @@ mod tests {
                     let same = |around| fragments.cover(&[around], at) == expected;
                     assert!(range.contains(&[key]) && around.into_iter().all(same));
                 }
-                // No more are kept than there are groups of readers.
+                // At most one is kept for each group of readers.
                 let over: Vec<_> = fragments.iter().filter(|f| f.span.contains(&[key])).collect();
                 let groups = |s: &SeqNo| snapshots.partition_point(|snapshot| snapshot < s);
                 for fragment in over {

@@ -5,8 +5,8 @@
 //!   the sequence of a snapshot. The entries and tombstones of one stripe are seen by the same
 //!   snapshots. So a tombstone hides the older entries of its own stripe. Of the tombstones of a
 //!   stripe over one key, the newest is kept.
-//! - A tombstone of the oldest stripe is dropped from keys below which there is nothing older. If
-//!   the job does not know what lies below, as a flush does not, it is kept.
+//! - A tombstone of the oldest stripe is dropped from keys without older entries below. If the job
+//!   does not know the entries below, like a flush, it is kept.
 //! - At the key where a table ends, a tombstone is cut, and each of the two tables gets its part.
 //!
 //! The job must ask in key order and not go back. One thread. No I/O.
@@ -23,23 +23,24 @@ use crate::old_versions::HeldBy;
 #[derive(Debug, Default)]
 pub(crate) struct JobRanges {
     snapshots: Vec<SeqNo>,
-    /// Ranges below the inputs that may hold older entries, in key order and apart; `None`: any.
+    /// Ranges below the inputs that may hold older entries, disjoint and in key order; `None`: any.
     below: Option<Vec<Span>>,
-    /// All tombstones of the inputs, and how far the job has come.
+    /// All tombstones of the inputs, and the job's position in them.
     covers: Vec<Fragment>,
     at: usize,
-    /// Fragments that go into tables; `None`: those of `covers`. How far the job has come.
+    /// Fragments that go into tables; `None`: those of `covers`. The job's position in them.
     kept: Option<Vec<Fragment>>,
     next: usize,
-    /// How many of `kept` have been counted into the table that is being filled, and their bytes.
+    /// Number of fragments of `kept` that count for the open table, and their bytes.
     counted: usize,
     counted_bytes: usize,
-    /// Counts its memory, if a gauge does.
+    /// Lease that counts its memory, if there is one.
     _memory: Option<MemoryLease>,
 }
 
 impl JobRanges {
-    /// `below`: what lies below the inputs, in any order; `None`: anything may.
+    /// Range tombstones for a job. `below`: ranges of older entries below the inputs, in any order;
+    /// `None`: any.
     pub(crate) fn new(
         tombstones: &[RangeTombstone],
         snapshots: &[SeqNo],
@@ -57,7 +58,7 @@ impl JobRanges {
 
     /// The same, with its memory counted by a gauge.
     pub(crate) fn counted_by(self, gauge: &MemoryGauge) -> Self {
-        // The keys are those of the memtable or of open tables, which count them.
+        // The memtable or the open tables count these keys.
         let kept = self.kept.iter().flatten();
         let bytes = self.covers.iter().chain(kept).map(Fragment::memory).sum();
         Self { _memory: Some(gauge.lease(bytes)), ..self }
@@ -67,21 +68,21 @@ impl JobRanges {
         self.kept.as_deref().unwrap_or(&self.covers)
     }
 
-    /// Whether none is left to go into tables.
+    /// Whether all have gone into tables.
     pub(crate) fn is_done(&self) -> bool {
         self.next == self.kept().len()
     }
 
-    /// The bytes of those that go into tables, and of the largest of them.
+    /// Bytes of the fragments that go into tables, and of the largest of them.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let bytes = |fragment: &Fragment| fragment.bytes() as u64;
         let kept = self.kept();
         (kept.iter().map(bytes).sum(), kept.iter().map(bytes).max().unwrap_or(0))
     }
 
-    /// Whether nobody sees an entry any more. Keys come in order.
+    /// Whether no reader sees an entry any more. Keys come in order.
     pub(crate) fn hides(&mut self, full_key: &[u8], sequence: SeqNo) -> bool {
-        // The oldest of the newer ones is in the entry's stripe, or none is.
+        // The oldest newer tombstone is in the entry's stripe, or none is.
         let cover = self.oldest_cover(full_key, sequence);
         cover.is_some_and(|cover| self.stripe(cover) == self.stripe(sequence))
     }
@@ -93,8 +94,9 @@ impl JobRanges {
         newer.checked_sub(1).map(|oldest| fragment.sequences[oldest])
     }
 
-    /// The tombstones of a fragment that only snapshots keep: these, and about the bytes of the
-    /// tombstone. A newer one over the same keys has replaced it, or nothing lies below it.
+    /// The tombstones of a fragment that only snapshots keep: these snapshots, and the approximate
+    /// bytes of the tombstone. A newer one over the same keys has replaced it, or no entry lies
+    /// below it.
     pub(crate) fn held_by<'a>(
         &'a self,
         fragment: &'a Fragment,
@@ -112,8 +114,8 @@ impl JobRanges {
         newest.into_iter().chain(others).map(move |held_by| (held_by, bytes))
     }
 
-    /// The newest tombstone over a key that everybody sees, and the first key behind it: of older
-    /// entries up to there nothing is seen. Keys come in order.
+    /// The newest tombstone over a key that all readers see, and the first key after it: no reader
+    /// sees older entries up to there. Keys come in order.
     pub(crate) fn hides_from_all(&mut self, full_key: &[u8]) -> Option<(SeqNo, Key)> {
         let fragment = self.fragment_at(full_key)?;
         let oldest = *fragment.sequences.last()?;
@@ -132,23 +134,22 @@ impl JobRanges {
         self.snapshots.partition_point(|snapshot| *snapshot < sequence)
     }
 
-    /// Whether the table that is being filled would take any that begin before a key.
+    /// Whether the open table would take any that begin before a key.
     pub(crate) fn begin_before(&self, full_key: &[u8]) -> bool {
         self.kept().get(self.next).is_some_and(|fragment| &fragment.span.start[..] < full_key)
     }
 
-    /// The bytes of those that begin before the place that the job has come to, and that the table
-    /// being filled will take.
+    /// Bytes of those that begin before the job's position, and that the open table will take.
     pub(crate) fn pending_bytes(&self) -> u64 {
         self.counted_bytes as u64
     }
 
-    /// Where the next one begins that is not yet counted into the table being filled.
+    /// The start of the next one that does not count for the open table yet.
     pub(crate) fn next_start(&self) -> Option<&Key> {
         self.kept().get(self.counted.max(self.next)).map(|fragment| &fragment.span.start)
     }
 
-    /// Counts it into the table being filled.
+    /// Counts it for the open table.
     pub(crate) fn count_next(&mut self) {
         self.counted = self.counted.max(self.next);
         self.counted_bytes += self.kept()[self.counted].bytes();
@@ -159,7 +160,7 @@ impl JobRanges {
     pub(crate) fn take_until(&mut self, end: Option<&[u8]>) -> Vec<Fragment> {
         let mut taken = Vec::new();
         self.counted_bytes = 0;
-        // Of a fragment that is cut, only keys behind the cut are asked for: `covers` can share it.
+        // After a cut, only keys after it are looked up: so `covers` can share a cut fragment.
         let kept = self.kept.as_mut().unwrap_or(&mut self.covers);
         while let Some(fragment) = kept.get_mut(self.next) {
             match end {
@@ -184,7 +185,7 @@ impl JobRanges {
     }
 }
 
-/// The fragments without the tombstones of the oldest stripe, where there is nothing below.
+/// The fragments without the tombstones of the oldest stripe, where no entry lies below.
 fn what_is_needed(covers: &[Fragment], snapshots: &[SeqNo], below: &[Span]) -> Vec<Fragment> {
     let mut needed = Vec::new();
     for fragment in covers {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     impl Written {
-        /// Writes by chance, with the sequences from `first` on.
+        /// Random writes, with the sequences from `first` on.
         fn by_chance(random: &mut Random, first: u64) -> Self {
             let mut written = Self::default();
             for sequence in (first..first + random.random_range(0..25)).map(SeqNo) {
@@ -246,7 +247,7 @@ mod tests {
             written
         }
 
-        /// Whether a reader finds something under a key, the simple way: the sequence of it.
+        /// The sequence of the visible entry of a key, in the simple way; `None` if there is none.
         fn get(&self, below: &Self, key: u8, at: SeqNo) -> Option<SeqNo> {
             let visible = |sequence: SeqNo| sequence <= at;
             let entries = self.entries.iter().chain(&below.entries);
@@ -267,7 +268,7 @@ mod tests {
         }
     }
 
-    /// A job that takes `inputs` and leaves them in tables that end at these keys.
+    /// A job that writes `inputs` to tables that end at these keys.
     fn job(inputs: &Written, below: &Written, snapshots: &[SeqNo], ends: &[u8]) -> Written {
         let spans: Vec<Span> = below.span().into_iter().collect();
         let mut ranges = JobRanges::new(&inputs.tombstones, snapshots, || Some(spans.clone()));
@@ -314,7 +315,7 @@ mod tests {
                     assert_eq!(left.get(&below, key, at), expected, "seed {seed}: {key} at {at}");
                 }
             }
-            // Nothing is kept that nobody needs.
+            // The job keeps nothing that no reader needs.
             let bare = job(&inputs, &Written::default(), &[], &ends);
             assert!(bare.tombstones.is_empty(), "seed {seed}: {bare:?}");
             let put = |(_, trailer): &(u8, Trailer)| trailer.kind() == Some(Kind::Put);

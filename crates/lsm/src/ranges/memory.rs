@@ -1,18 +1,17 @@
 //! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence number sees
 //! them.
 //!
-//! - Tombstones come by batches, each newer than those before. Nothing is removed. No reader has a
+//! - Tombstones come in batches, each newer than those before. Nothing is removed. No reader has a
 //!   sequence number within a batch.
 //! - A batch is stored with the [`Skyline`] of all tombstones up to its last. A reader finds the
-//!   skyline of its sequence number, whatever is added meanwhile.
+//!   skyline of its sequence number, even after later batches.
 //! - Batches lie in buckets, each twice as large as the one before, so that nothing moves once it
 //!   is stored.
-//! - Memory is counted as it is held: tombstones and their keys, the buckets, and the nodes of
-//!   skylines. A tombstone in a batch of its own costs the nodes on the way to the two ends of its
-//!   range, some 2 KiB where there are ten thousand; one of a large batch costs [`TOMBSTONE_BYTES`]
-//!   and its keys.
+//! - All held memory is counted: tombstones and their keys, the buckets, and the nodes of skylines.
+//!   A single tombstone as a batch costs the nodes on the way to the two ends of its range, some 2
+//!   KiB with ten thousand tombstones. One of a large batch costs [`TOMBSTONE_BYTES`] and its keys.
 //!
-//! Threads: one writer at a time adds. Any number of readers look meanwhile, without a lock.
+//! Threads: one writer at a time adds. Any number of readers search meanwhile, without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,13 +24,13 @@ use crate::batch::Batch;
 
 /// The size of the first bucket.
 const BUCKET_FIRST: usize = 16;
-/// More than there are sequence numbers in memory.
+/// Number of buckets, enough for more tombstones than fit in memory.
 const BUCKETS: usize = 32;
-/// Least bytes of memory that a tombstone takes, besides the bytes of its two keys.
+/// Least bytes of a tombstone, without the bytes of its two keys.
 const TOMBSTONE_BYTES: usize =
     size_of::<RangeTombstone>() + NODE_BYTES + 2 * (2 * size_of::<usize>() + 8);
 
-/// The tombstones of a batch, and what is seen from the last of them on.
+/// The tombstones of a batch, and the skyline after the last of them.
 #[derive(Debug)]
 struct Moment {
     tombstones: Box<[RangeTombstone]>,
@@ -58,13 +57,13 @@ pub(crate) struct MemoryRanges {
 }
 
 impl MemoryRanges {
-    /// Least bytes that the range deletes of a batch take, besides their own.
+    /// Least bytes of the range deletes of a batch, without their keys.
     pub(crate) fn least_of(batch: &Batch) -> usize {
         batch.ranges() * TOMBSTONE_BYTES
     }
 
-    /// Adds the tombstones of a batch, at least one, which are newer than all others and in order;
-    /// returns the memory that they take. One caller at a time.
+    /// Adds the tombstones of a batch, at least one, which are newer than all others and in order.
+    /// Returns their memory. One caller at a time.
     pub(crate) fn insert(&self, tombstones: Vec<RangeTombstone>) -> usize {
         let batches = self.batches.load(Ordering::Relaxed);
         let newest = batches.checked_sub(1).map(|last| self.moment(last));
@@ -94,7 +93,7 @@ impl MemoryRanges {
         self.batches.load(Ordering::Acquire) == 0
     }
 
-    /// The number of tombstones.
+    /// Number of tombstones.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -109,13 +108,13 @@ impl MemoryRanges {
         if self.is_empty() { None } else { self.seen(at)?.skyline.cover(full_key) }
     }
 
-    /// All of them, oldest first.
+    /// All tombstones, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RangeTombstone> {
         let batches = self.batches.load(Ordering::Acquire);
         (0..batches).flat_map(|index| &self.moment(index).tombstones)
     }
 
-    /// Those that are newer than a sequence, newest batch first.
+    /// Tombstones that are newer than a sequence, newest batch first.
     pub(crate) fn newer_than(&self, sequence: SeqNo) -> impl Iterator<Item = &RangeTombstone> {
         let batches = (0..self.batches.load(Ordering::Acquire)).rev();
         let newer = batches.map(|index| self.moment(index));
@@ -148,7 +147,7 @@ impl MemoryRanges {
     }
 }
 
-/// The bucket that an index lies in, and where.
+/// The bucket of an index, and the slot in it.
 fn place(index: usize) -> (usize, usize) {
     let bucket = (index / BUCKET_FIRST + 1).ilog2() as usize;
     (bucket, index - ((1 << bucket) - 1) * BUCKET_FIRST)
@@ -195,7 +194,7 @@ mod tests {
         let bytes = ranges.insert(of(0, count));
         let least = count as usize * (TOMBSTONE_BYTES + 16);
         assert!((least..least + least / 8).contains(&bytes), "{bytes} of at least {least}");
-        // Alone, each copies its way through the others.
+        // As single batches, each copies the nodes on its way through the others.
         let alone: usize = (count..count + 100).map(|n| ranges.insert(of(n, 1))).sum();
         assert!((50_000..400_000).contains(&alone), "{alone}");
         assert_eq!((ranges.len(), ranges.iter().count()), (20_100, 20_100));

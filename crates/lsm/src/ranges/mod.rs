@@ -2,16 +2,15 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | what is a range tombstone | `tombstone` |
-//! | where are the newest ones, while they are in memory | `memory`, `skyline` |
-//! | what form do they have in tables | `fragments` |
-//! | what do flushes and compactions do with them | `job` |
-//! | which ranges are known to hold nothing that a reader sees | `empty_ranges` |
+//! | how is a range tombstone represented | `tombstone` |
+//! | how are the newest ones stored in memory | `memory`, `skyline` |
+//! | which form do they have in tables | `fragments` |
+//! | how do flushes and compactions apply and drop them | `job` |
+//! | which ranges are known to have no visible entry | `empty_ranges` |
 //!
 //! A range tombstone hides an entry from a reader if it covers the entry's key, is newer than the
 //! entry, and is not newer than the reader's sequence. It counts as an entry of every key that it
-//! covers. So a point read ends at the first place that has an entry or a tombstone of its key
-//! which the reader sees.
+//! covers. So a point read ends at the first place with a visible entry or tombstone of its key.
 //!
 //! # Invariants
 //! - A range is of full keys, within one key space. Its start belongs to it, its end does not.

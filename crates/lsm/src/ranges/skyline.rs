@@ -1,11 +1,11 @@
-//! [`Skyline`]: which range tombstone is the newest over a key, for all keys.
+//! [`Skyline`]: for each key, the newest range tombstone over it.
 //!
 //! - Tombstones must be added in the order of their sequence numbers. So a new one hides all others
 //!   in its range: it is *painted* over them. A skyline is a row of key ranges with one sequence
 //!   number each.
-//! - The row is a treap. [`Skyline::paint`] changes nodes that no other skyline has, and copies
-//!   the others on the paths to the two ends of the range. So a clone, which shares all nodes,
-//!   stays as it is, and a batch of tombstones copies each node at most once.
+//! - The row is a treap. [`Skyline::paint`] changes nodes that no other skyline has, and copies the
+//!   others on the paths to the two ends of the range. So a clone, which shares all nodes, stays as
+//!   it is, and a batch of tombstones copies each node at most once.
 //! - Weights are derived from sequence numbers: the same writes give the same treap.
 //!
 //! Any number of threads; no locks and no I/O.
@@ -29,11 +29,11 @@ struct Node {
     right: Link,
 }
 
-/// Bytes of memory that a node takes, besides the keys: it shares those of its tombstones.
+/// Bytes of a node, without its keys, which it shares with its tombstones.
 pub(super) const NODE_BYTES: usize = shared_bytes(size_of::<Node>());
 
-/// Bytes of memory of a shared allocation: two counts come before the value, and an allocator
-/// rounds up to 16 bytes, of which 8 are its own.
+/// Bytes of a shared allocation: two counts come before the value, and an allocator rounds up to 16
+/// bytes, of which it uses 8 itself.
 pub(super) const fn shared_bytes(bytes: usize) -> usize {
     (bytes + 2 * size_of::<usize>() + 8).next_multiple_of(16)
 }
@@ -42,7 +42,7 @@ fn leaf(span: Span, sequence: SeqNo, weight: u64) -> Link {
     Some(Arc::new(Node { span, sequence, weight, left: None, right: None }))
 }
 
-/// Range tombstones as seen at one moment.
+/// Range tombstones at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skyline {
     root: Link,
@@ -62,8 +62,7 @@ impl Skyline {
         self.root = merge(merge(left, new), right);
     }
 
-    /// The number of nodes that no other skyline has, where the skylines that this one came from
-    /// are kept.
+    /// Number of nodes that no other skyline has, if its predecessors are kept.
     pub(super) fn own_nodes(&self) -> usize {
         fn count(link: &Link) -> usize {
             let own = link.as_ref().filter(|node| Arc::strong_count(node) == 1);
@@ -111,9 +110,9 @@ impl Skyline {
     }
 }
 
-/// Splits a tree at a key: the ranges before it, and the others. The range that the key lies
-/// in is cut in two; the part behind gets a weight of its own, for pieces of equal weight would
-/// make a list of the tree.
+/// Splits a tree at a key: the ranges before it, and the others. The range that contains the key is
+/// cut in two. The second part gets its own weight, because pieces of equal weight would turn the
+/// tree into a list.
 fn split(link: Link, key: &Key, weight: u64) -> (Link, Link) {
     let Some(mut shared) = link else { return (None, None) };
     let node = Arc::make_mut(&mut shared);
@@ -134,7 +133,7 @@ fn split(link: Link, key: &Key, weight: u64) -> (Link, Link) {
     (merge(left, Some(shared)), merge(behind, right))
 }
 
-/// Both rows, of which the first lies before the second.
+/// Both rows as one; the first lies before the second.
 fn merge(left: Link, right: Link) -> Link {
     let (mut first, mut second) = match (left, right) {
         (None, link) | (link, None) => return link,
@@ -151,7 +150,7 @@ fn merge(left: Link, right: Link) -> Link {
     }
 }
 
-/// A number that looks drawn by chance (the finalizer of SplitMix64).
+/// A number that looks random (the finalizer of SplitMix64).
 fn scramble(number: u64) -> u64 {
     let mixed = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,12 +1,12 @@
 //! Values for range tombstones.
 //!
-//! - [`RangeTombstone`]: one range delete: a range of full keys, without its end, and a sequence
-//!   number. It hides older entries of keys in the range.
-//! - [`RangeSummary`]: how many range tombstones a table has, counted once per fragment, and
-//!   between which keys.
-//! - [`CoverRange`]: the answer for one key and one reader: the newest range tombstone over the key
-//!   that the reader sees, and a range of keys around it with the same answer. The range need not
-//!   be the largest one.
+//! - [`RangeTombstone`]: one range delete, with a range of full keys (without its end) and a
+//!   sequence number. It hides older entries of keys in the range.
+//! - [`RangeSummary`]: the number of a table's range tombstones, counted once per fragment, and
+//!   their range of keys.
+//! - [`CoverRange`]: the answer for one key and one reader: the newest visible range tombstone over
+//!   the key, and a range of keys around it with the same answer. The range need not be the largest
+//!   one.
 //!
 //! No locks and no I/O.
 
@@ -36,23 +36,23 @@ impl RangeTombstone {
     }
 }
 
-/// Summary of a table's range tombstones, without a look at them.
+/// Summary of a table's range tombstones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RangeSummary {
-    /// How many there are, counted once per fragment.
+    /// Their number, counted once per fragment.
     pub(crate) count: u64,
     /// From the start of the first to the end of the last.
     pub(crate) span: Span,
 }
 
-/// The keys around one, as far as the same is true of all of them.
+/// A range of keys with the same cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CoverRange {
     /// The newest range tombstone over them.
     pub(crate) cover: Option<SeqNo>,
-    /// The first of them; `None`: all that come before belong to them.
+    /// The first key of the range; `None`: all earlier keys are in it.
     pub(crate) from: Option<Key>,
-    /// The first key behind them; `None`: all that come behind belong to them.
+    /// The first key after the range; `None`: all later keys are in it.
     pub(crate) until: Option<Key>,
 }
 
@@ -62,7 +62,7 @@ impl CoverRange {
             && self.until.as_ref().is_none_or(|until| full_key < &until[..])
     }
 
-    /// The keys of both, and the newer of their tombstones.
+    /// The common keys of both, and the newer of their tombstones.
     pub(crate) fn and(self, other: Self) -> Self {
         let until = match (self.until, other.until) {
             (Some(one), Some(two)) => Some(one.min(two)),

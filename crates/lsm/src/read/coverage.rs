@@ -1,10 +1,10 @@
-//! [`Coverage`]: tells a reader that walks through keys whether range tombstones hide an entry.
+//! [`Coverage`]: tells a scan or a cursor whether range tombstones hide an entry.
 //!
 //! - It is made of the memtables and runs of the reader's view, for one sequence number. The reader
 //!   may ask about entries up to that number, in any order. Newer tombstones are not seen.
-//! - It remembers, around the last key that was asked for, a range of keys with the same newest
-//!   tombstone, or with none. Within that range a question costs two comparisons of keys. Outside
-//!   it, a question may open tables and read them, and fail.
+//! - It remembers a range of keys around the last question that has one newest tombstone, or none.
+//!   Within that range a question costs two comparisons of keys. Outside of it, a question may open
+//!   tables and read them, and fail.
 //!
 //! One thread at a time, which holds no lock.
 
@@ -18,7 +18,7 @@ use crate::memtable::Memtable;
 use crate::ranges::{CoverRange, Skyline};
 use crate::tree::Run;
 
-/// Where range tombstones are.
+/// Sources of range tombstones.
 #[derive(Debug)]
 enum Tombstones {
     Memory(Skyline),
@@ -30,12 +30,12 @@ enum Tombstones {
 pub(crate) struct Coverage {
     sources: Vec<Tombstones>,
     sequence: SeqNo,
-    /// The range found last; of no keys at first.
+    /// The last range found; empty at first.
     around: Option<CoverRange>,
 }
 
 impl Coverage {
-    /// `None` when there are no range tombstones in any of these.
+    /// The coverage of these; `None` if they have no range tombstones.
     pub(crate) fn of<'a>(
         memtables: impl Iterator<Item = &'a Arc<Memtable>>,
         runs: impl Iterator<Item = &'a Arc<Run>>,
@@ -66,8 +66,8 @@ impl Coverage {
         Ok(cover.is_some_and(|cover| sequence < cover))
     }
 
-    /// Where the last entry asked for was hidden: the newest tombstone, the first key that it
-    /// hides, and the first behind.
+    /// The newest tombstone that hid the last entry, the first key that it hides, and the first key
+    /// after it.
     pub(crate) fn around(&self) -> Option<(SeqNo, &Key, &Key)> {
         let around = self.around.as_ref()?;
         Some((around.cover?, around.from.as_ref()?, around.until.as_ref()?))

@@ -1,18 +1,18 @@
-//! [`Cursor`]: walks the keys of a range in both directions, as they were at the sequence number
-//! that it was made for.
+//! [`Cursor`]: walks the keys of a range in both directions, as they were at its sequence number.
 //!
-//! - It holds memtables and files, so a cursor that is kept for long keeps space from coming free.
+//! - It holds memtables and files, so a cursor that is kept for long keeps their space from being
+//!   freed.
 //! - A cursor of a client counts its memory. It takes little until its first move. If scans and
-//!   cursors together hold much, it gives back all but its key and its value after each move, and
-//!   the next move begins with a search.
-//! - Of each key the newest visible version decides. The key is not shown if that version is a
-//!   delete, if a range tombstone hides it, or if it had expired when the cursor was made.
+//!   cursors together hold much, it frees all but its key and its value after each move, and the
+//!   next move begins with a search.
+//! - The newest visible version of a key decides. The key is not shown if that version is a delete,
+//!   if a range tombstone hides it, or if it had expired when the cursor was made.
 //! - If that version is an operand, its value is combined with those below it (`chains`).
 //! - To change direction, the merge seeks to the key from the other side.
-//! - How it finds a visible key is in `finding`; how it gives memory back, in `origin`.
+//! - `finding` finds the next visible key; `origin` frees memory.
 //! - A cursor of a client skips ranges that are known to be empty, and remembers those that it
 //!   finds ([`Stretch`]).
-//! - After an error a cursor stands nowhere. A step from there begins at an end of the range.
+//! - After an error a cursor stands on no key. A step from there begins at an end of the range.
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device. Once the engine is
 //! closed, a move returns [`Error::Closed`].
@@ -38,60 +38,59 @@ use crate::tree::{Closed, Run, View};
 
 /// Walks the keys of a range, in both directions, as they were when it was made.
 ///
-/// It stands on a key, or nowhere: at first, beyond either end, and after an error. Nowhere lies
-/// between the last key and the first: [`next`](Self::next) leads from there to the first,
-/// [`prev`](Self::prev) to the last.
+/// It stands on a key, or on none: at first, beyond either end, and after an error. From no key,
+/// [`next`](Self::next) leads to the first key, and [`prev`](Self::prev) to the last.
 pub struct Cursor {
     merge: Merge,
-    /// The range tombstones that may hide something, if there are any.
+    /// The range tombstones that may hide entries, if there are any.
     coverage: Option<Box<Coverage>>,
-    /// How many hidden entries it has come over in a row.
+    /// Number of hidden entries in a row.
     hidden: u32,
-    /// Versions in a row that do not count.
+    /// Number of versions in a row that are not the newest visible one.
     versions: u32,
-    /// Whether `merge` and `coverage` are there.
+    /// Whether `merge` and `coverage` are open.
     is_open: bool,
-    /// Origin of both, to open them again after they were given back.
+    /// Source of both, to open them again after they were freed.
     origin: Option<Origin>,
-    /// The entries passed without showing one, where it skips empty ranges.
+    /// The entries passed without showing one, if it skips empty ranges.
     stretch: Option<Stretch>,
     closed: Closed,
-    /// Sees entries up to this.
+    /// The newest sequence that it sees.
     sequence: SeqNo,
     space: KeySpaceId,
     /// Combines operands.
     combiner: Combiner,
-    /// Whether a key is left out if nothing is found below its operands.
+    /// Whether a key is left out if no entry is found below its operands.
     is_partial: bool,
-    /// The first full key that it may stand on, and the first behind the last (`None`: no key is).
+    /// The first full key of its range, and the first after it (`None`: the range is empty).
     start: Vec<u8>,
     end: Option<Vec<u8>>,
     standing: Standing,
     /// The full key that it stands on.
     full_key: Vec<u8>,
-    /// The value, when it went backward or was combined.
+    /// The value, if it went backward or the value was combined.
     value: Bytes,
-    /// The date at which it began, and that at which the entry expires that it stands on.
+    /// The date at which it began, and the expiry of its current entry.
     date: Date,
     expiry: Option<Date>,
     uncharged: u32,
-    /// Where vain searches count.
+    /// Samples of misses, if these count.
     samples: Option<Samples>,
-    /// Lists it until it ends, unless it is a part of a reader that is listed.
+    /// Lists it until it ends, unless it is part of a listed reader.
     _reading: Option<Reading>,
 }
 
-/// Where a cursor stands, and how it came there.
+/// Position of a cursor, and how it got there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Nowhere,
     /// On the merge's entry.
     Forward,
-    /// On a key behind the merge's entry.
+    /// On a key after the merge's entry.
     Backward,
     /// On a key before the merge's entry, or with older entries there: its operands are combined.
     Combined,
-    /// On a key whose value it has, without a merge.
+    /// On a key whose value it holds, without a merge.
     Detached,
 }
 
@@ -118,7 +117,7 @@ impl Cursor {
         }
     }
 
-    /// A cursor over the memtables and these runs, from the newest to the oldest.
+    /// A cursor over the memtables and these runs, newest first.
     pub(crate) fn over<'a, R: Iterator<Item = &'a Arc<Run>>>(
         view: &'a View,
         runs: impl Fn() -> R,
@@ -166,12 +165,12 @@ impl Cursor {
         }
     }
 
-    /// The same, which takes these samples of what it comes by.
+    /// The same, which takes these samples of the entries that it passes.
     pub(super) fn sampled(self, samples: Option<Samples>) -> Self {
         Self { samples, ..self }
     }
 
-    /// The same, which leaves out keys whose operands may have something below that is not in its
+    /// The same, which leaves out keys whose operands may have entries below them outside of its
     /// runs.
     pub(super) fn without_unknown_bases(self) -> Self {
         Self { is_partial: true, ..self }
@@ -182,7 +181,7 @@ impl Cursor {
         Self { date, ..self }
     }
 
-    /// The same, as a reader of its own.
+    /// The same, listed as a reader.
     pub(crate) fn listed(self, reading: Reading) -> Self {
         Self { _reading: Some(reading), ..self }
     }
@@ -203,7 +202,7 @@ impl Cursor {
         self.moved(|cursor| cursor.start_forward(&sought))
     }
 
-    /// Moves to the last key of the range that is not behind `user_key`; `false` if there is none.
+    /// Moves to the last key of the range that is not after `user_key`; `false` if there is none.
     pub fn seek_back(&mut self, user_key: &[u8]) -> Result<bool, Error> {
         let behind = key::successor(&key::full_key(self.space, user_key));
         let end = match &self.end {
@@ -253,20 +252,20 @@ impl Cursor {
         self.standing != Standing::Nowhere
     }
 
-    /// The key it stands on.
+    /// The key that it stands on.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         assert!(self.is_on_key(), "the cursor stands on no key");
         &self.full_key[SPACE_BYTES..]
     }
 
-    /// The value it stands on; shares the memory of the block that it lies in.
+    /// The value of its key; shares the memory of the value's block.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no key.
     #[must_use]
     pub fn value(&self) -> Bytes {
         match self.standing {
@@ -280,24 +279,24 @@ impl Cursor {
         }
     }
 
-    /// When the entry expires that it stands on; `None`: never.
+    /// Expiry of its current entry; `None`: never.
     pub(crate) fn expiry(&self) -> Option<Date> {
         self.expiry.filter(|_| self.is_on_key())
     }
 
-    /// Gives back what it holds of the value that it stands on, if that is large and memory is
-    /// short: nobody asks for it again.
+    /// Frees its current value, which its caller does not need again, if that is large and memory
+    /// is short.
     pub(crate) fn park(&mut self) {
         self.merge.park();
         self.value = Bytes::new();
     }
 
-    /// From now on ends before the key that `other` stands on.
+    /// Ends its range before the key that `other` stands on.
     pub(crate) fn end_at(&mut self, other: &Self) {
         self.end.get_or_insert_default().clone_from(&other.full_key);
     }
 
-    /// From now on begins behind the key that `other` stands on.
+    /// Begins its range after the key that `other` stands on.
     pub(crate) fn start_behind(&mut self, other: &Self) {
         self.start.clone_from(&other.full_key);
         self.start.push(0);

@@ -1,11 +1,11 @@
 //! Reads several keys at once, as they were at one moment. The keys may come in any order, and more
 //! than once; the values are returned in the order of the keys.
 //!
-//! 1. The keys are looked up in the memtables, with one view, sequence number and date for all.
-//! 2. The other keys go on in key order, in groups. For each key of a group the read of a block is
-//!    submitted, in the first run whose filter allows for the key, unless the block is in memory.
-//!    So a flash drive works on many blocks at a time. A group ends when [`READS_MAX`] reads are
-//!    under way.
+//! 1. All keys are looked up in the memtables, with one view, sequence number and date.
+//! 2. The remaining keys go on in key order, in groups. For each key of a group, the read of a
+//!    block is submitted, in the first run whose filter admits the key, unless the block is in
+//!    memory. So a flash drive works on many blocks at a time. A group ends when [`READS_MAX`]
+//!    reads are in flight.
 //! 3. The keys of the group are looked up in run after run, from the newest to the oldest, until a
 //!    run knows the key.
 //!
@@ -29,15 +29,15 @@ use crate::table::PointReads;
 use crate::tree::{Sought, View};
 use crate::{Error, ReadOptions};
 
-/// How many blocks are read at a time. Each read holds the memory of a block.
+/// The most reads in flight. Each read holds the memory of a block.
 const READS_MAX: usize = 32;
 
-/// A key that no place so far knows of, and its place among the keys that were asked for.
+/// A key without an answer so far, and its index among the keys of the call.
 struct Left<'a> {
     at: usize,
     sought: Sought<'a>,
     search: Search<'a>,
-    /// Some run has told.
+    /// Whether a run has an answer.
     is_known: bool,
 }
 
@@ -60,7 +60,7 @@ impl Reader {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_by_key(|&at| keys[at]);
         let (mut found, mut left) = (vec![None; keys.len()], Vec::new());
-        // Keys with operands are read one by one in the end.
+        // Keys with operands are read one by one at the end.
         let mut chained = Vec::new();
         for at in order {
             cost::charge_get();

@@ -1,10 +1,10 @@
 //! Point reads of keys that have operands: collects the entries that make the value, from the
 //! newest place to the oldest, and has them combined ([`Chain`]).
 //!
-//! - It belongs to a read that has met an operand, and goes by the view and the sequence of that
+//! - It belongs to a read that has found an operand, and uses the view and the sequence of that
 //!   read.
-//! - A memtable is walked. Tables are looked up once for each operand, with their filters: a job
-//!   has mostly left one operand of a key in a table.
+//! - A memtable is walked. Tables are looked up once for each operand, with their filters: mostly a
+//!   job has left only one operand of a key in a table.
 //!
 //! Any thread; it may wait for the device, so the caller holds no lock.
 

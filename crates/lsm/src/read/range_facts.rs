@@ -1,20 +1,19 @@
-//! Facts about a range of keys that take little or no reading: whether anything is in it, and about
-//! how large it is.
+//! Facts about a range of keys that take little or no reading: whether it is empty, and its
+//! approximate size.
 //!
 //! # Whether a range is empty
-//! 1. Memtables are asked first, newest first. A put that nothing newer can hide is an answer.
-//! 2. The annotations of tables are asked. If no table has a key in the range, it is empty. If a
+//! 1. Memtables are searched first, newest first. A put that no newer entry can hide is an answer.
+//! 2. The annotations of tables are searched. If no table has a key in the range, it is empty. If a
 //!    table lies in the range as a whole, and neither it nor anything newer there has a tombstone
-//!    or an expired entry,
-//!    the range is not empty.
-//! 3. Otherwise a scan looks for the first entry, and reads as any scan does.
+//!    or an expired entry, the range is not empty.
+//! 3. Otherwise a scan looks for the first entry, and reads like any scan.
 //!
-//! The answer is exact in each case, and that of one moment.
+//! The answer is exact in each case, for one moment.
 //!
 //! # Size
-//! The sum of the bytes that tables hold for the range, as they are stored. If a table lies in the
-//! range in part, its index is read if it is not in memory, and the blocks at both ends count as a
-//! whole. Overwritten and deleted entries count until they are merged away. Memtables do not count.
+//! The size is the sum of the stored bytes of tables in the range. If a table lies in the range in
+//! part, its index is read if it is not in memory, and the blocks at both ends count as a whole.
+//! Overwritten and deleted entries count until a merge drops them. Memtables do not count.
 //!
 //! Threads: any, without locks; a call may wait for the device.
 
@@ -31,7 +30,7 @@ use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::{MemoryCursor, Memtable};
 use crate::tree::{Segment, Version, View};
 
-/// So many entries of a memtable are looked at: more cost as much as a scan.
+/// The most entries of a memtable that are looked at: more cost as much as a scan.
 const ENTRIES_MAX: usize = 64;
 
 /// Knowledge that a memtable has of a range.
@@ -39,14 +38,14 @@ const ENTRIES_MAX: usize = 64;
 enum Says {
     /// There is an entry.
     Something,
-    /// It knows nothing of the range.
+    /// It has no entry of the range.
     Nothing,
-    /// It may hide what is older.
+    /// It may hide older entries.
     Hides,
 }
 
 impl Reader {
-    /// Whether nothing is in the range.
+    /// Whether the range is empty.
     pub(crate) fn is_empty(
         self: &Arc<Self>,
         space: KeySpaceId,
@@ -65,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// About the bytes that tables hold for the range.
+    /// Approximate bytes of tables in the range.
     pub(crate) fn size_of(&self, space: KeySpaceId, bounds: &Bounds) -> Result<ByteCount, Error> {
         let view = self.tree.view();
         view.closed.check()?;
@@ -122,7 +121,7 @@ fn memory_says(memtable: &Arc<Memtable>, span: &Span, sequence: SeqNo, date: Dat
             let hides = ranges.into_iter().any(|tombstone| tombstone.span.overlaps(span));
             return if hides || !passed.is_empty() { Says::Hides } else { Says::Nothing };
         };
-        // Of each key the newest entry that is visible decides.
+        // The newest visible entry of a key decides.
         if trailer.sequence() <= sequence && full_key != &passed[..] {
             let cover = memtable.ranges().cover(full_key, sequence);
             let is_there = match trailer.kind() {

@@ -1,16 +1,16 @@
-//! [`Reader`]: the one set of reads, which the engine and its snapshots use: point reads, scans,
-//! cursors, salvage and verification.
+//! [`Reader`]: the only implementation of reads, for the engine and its snapshots: point reads,
+//! scans, cursors, salvage and verification.
 //!
 //! - A read of the newest writes (`at` is `None`) takes the view first and the sequence number
-//!   afterwards. So it sees every write that had returned before the read began. A read of one key
-//!   may miss entries that become visible between the two: of a put in a new memtable, or of an
-//!   ingest. Such a write is concurrent with the read. A read of several keys must not miss any
-//!   write up to its sequence; it takes both anew if the tree has changed between the two.
+//!   second. So it sees every write that had returned before the read began. A read of one key may
+//!   miss entries that become visible between the two: of a put in a new memtable, or of an ingest.
+//!   Such a write is concurrent with the read. A read of several keys must not miss any write up to
+//!   its sequence; it takes both again if the tree has changed between the two.
 //! - An entry that has expired at the [date](terrace_env::runner::date) of a read is unseen, also
-//!   by a snapshot from before. A scan and a cursor have the date at which they began.
+//!   by an older snapshot. A scan and a cursor have the date at which they began.
 //! - A read at a snapshot's sequence sees the entries that jobs keep for the snapshot.
 //! - Once the engine is closed, a read that begins returns [`Error::Closed`]. A read of a key space
-//!   that was dropped is an error, also by a snapshot from before.
+//!   that was dropped is an error, also by an older snapshot.
 //!
 //! Any number of threads. A read may wait for the device, so its caller holds no lock.
 
@@ -45,19 +45,19 @@ pub(crate) struct Reader {
     pub(crate) operands: Operands,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Arc<Counters>,
-    /// Readers that hold views for long.
+    /// Readers that hold views for a long time.
     pub(crate) readers: Readers,
     /// Ranges of keys that readers found empty.
     pub(crate) empty_ranges: Arc<EmptyRanges>,
-    /// Compactions that readers make pay.
+    /// Board for compactions that readers make pay.
     pub(crate) board: Arc<Board>,
     pub(crate) notifier: Arc<Notifier>,
-    /// Writes, which note puts for readers that skip empty ranges.
+    /// Lane of writes, which note puts for readers that skip empty ranges.
     pub(crate) lane: Arc<WriteLane>,
 }
 
 impl Reader {
-    /// The sequence of a read that takes it too early; `None` where the rule is kept.
+    /// The sequence of a read that takes it too early (a canary); `None` if the rule is kept.
     fn early_sequence(&self) -> Option<SeqNo> {
         canary::is_broken(Rule::ViewBeforeSequence).then(|| self.tree.visible())
     }
@@ -91,7 +91,7 @@ impl Reader {
         Ok(found.and_then(Found::shown))
     }
 
-    /// Whether there is something under the key: as `get`, but the value is not copied.
+    /// Whether the key has a value: like `get`, but the value is not copied.
     pub(crate) fn contains(
         &self,
         space: KeySpaceId,
@@ -111,15 +111,16 @@ impl Reader {
         options: ReadOptions,
     ) -> Result<Option<Shown<()>>, Error> {
         let there = |found: Found| found.map(|_| ());
-        // Whatever lies below an operand, there is a value.
+        // With an operand there is a value, for any entries below it.
         let combined = |_: &View, _| Ok(Found::Value(()));
         let found =
             self.look_up(space, user_key, at, options, Memtable::contains, there, combined)?;
         Ok(found.and_then(Found::shown))
     }
 
-    /// Answer of the newest place that knows the key: a memtable answers by `memory`, a table by
-    /// `table`. If it is an operand, `combine` answers, of the view and the sequence of the read.
+    /// Answer of the newest place that has an entry of the key: a memtable answers by `memory`, a
+    /// table by `table`. If it is an operand, `combine` answers, for the view and the sequence of
+    /// the read.
     #[expect(clippy::too_many_arguments, reason = "a read, and the three ways to answer it")]
     fn look_up<T>(
         &self,
@@ -156,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// A scan or a cursor begins.
+    /// Notes that a scan or a cursor begins.
     fn note_scan(&self) {
         self.counters.scans.add(1);
         self.board.scan_begins(self.counters.scans.get());

@@ -1,21 +1,20 @@
-//! [`Salvage`]: what can still be read of a range if tables are damaged.
+//! [`Salvage`]: reads the undamaged entries of a range if tables are damaged.
 //!
 //! 1. All tables of the range are read and verified, block by block, before the call returns. A
 //!    table that cannot be opened counts as damaged in all of the range that it covers.
 //! 2. A damaged block may have held the newest version of a key. So the keys of its range are
-//!    looked up in newer runs and in memtables alone: what is found there hides whatever was in the
-//!    block.
+//!    looked up only in newer runs and in memtables: versions there hide those in the block.
 //! 3. The other keys of that range are left out, even if older runs have versions of them, and the
-//!    range is listed. So are keys of which only operands are found. So nothing stale is shown,
+//!    range is listed. Keys with only operands are left out, too. So no stale version is shown,
 //!    unless tables were lost with their device before the opening
 //!    ([`LostRange`](crate::LostRange)).
 //!
-//! A failed read counts as damage, also one that would succeed later; if the engine is closed
+//! A failed read counts as damage, even if it would succeed later; if the engine is closed
 //! meanwhile, the call is an error. If a read fails after step 1, the salvage returns the error and
-//! ends. Nothing is changed, and logs are not looked at.
+//! ends. A salvage changes nothing, and reads no logs.
 //!
-//! A salvage belongs to one thread at a time, which holds no lock. It holds memtables and files, as
-//! a scan does.
+//! A salvage belongs to one thread at a time, which holds no lock. It holds memtables and files,
+//! like a scan.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -42,19 +41,19 @@ pub struct LeftOut {
     pub file: FileId,
     /// The level that it is in.
     pub level: u8,
-    /// Where the part lies in the file.
+    /// Offset of the part in the file.
     pub offset: u64,
-    /// How large it is; 0 where that is not known, and the rest of the table is meant.
+    /// Bytes of the part; 0 if that is not known, and the part is the rest of the table.
     pub bytes: u64,
     /// The first key that it may hold.
     pub start: Bytes,
-    /// The first key behind those; `None`: all that follow may be in it.
+    /// The first key after those; `None`: all later keys may be in it.
     pub end: Option<Bytes>,
     /// Why it could not be read.
     pub reason: String,
 }
 
-/// The entries of a range that can be read for certain, in order, and what is left out.
+/// The undamaged entries of a range, in order, and the parts that are left out.
 #[derive(Debug)]
 pub struct Salvage {
     cursors: VecDeque<Cursor>,
@@ -93,7 +92,7 @@ impl Iterator for Salvage {
 
 /// A range of a run that cannot be read.
 struct Gap {
-    /// Which of the runs, from the newest.
+    /// Index of the run, newest first.
     run: usize,
     file: FileId,
     level: u8,
@@ -101,7 +100,7 @@ struct Gap {
 }
 
 impl Reader {
-    /// Entries of a range that can be read for certain.
+    /// The undamaged entries of a range.
     pub(crate) fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
         let (view, sequence) = self.tree.view_at(None);
         view.closed.check()?;
@@ -121,7 +120,7 @@ impl Reader {
     }
 }
 
-/// Reads all tables of a range; what cannot be read.
+/// Reads all tables of a range; returns the parts that cannot be read.
 fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
     let mut gaps = Vec::new();
     for (run, (place, segments)) in view.version.places().enumerate() {
@@ -134,7 +133,7 @@ fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
                 Ok(table) => table.damage(&span, Cause::Recovery),
                 Err(error) => vec![Damage { span, offset: 0, bytes: 0, error }],
             };
-            // What failed because the engine closes is no damage.
+            // A read that failed because the engine closes is no damage.
             view.closed.check()?;
             let (file, level) = (segment.table.id(), place.level);
             gaps.extend(damage.into_iter().map(|damage| Gap { run, file, level, damage }));
@@ -143,8 +142,8 @@ fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
     Ok(gaps)
 }
 
-/// A cursor for each piece of the range: over all runs where nothing is damaged, and else over
-/// those that are newer than the newest damaged one.
+/// A cursor for each piece of the range: over all runs if nothing is damaged, or else over those
+/// that are newer than the newest damaged one.
 fn cursors(
     view: &View,
     sequence: SeqNo,
@@ -174,8 +173,8 @@ fn cursors(
     pieces.collect()
 }
 
-/// The part of a run within a piece. A cursor reads nothing behind its runs' segments: what lies
-/// behind a piece may be damaged.
+/// The part of a run within a piece. A cursor reads no keys after its runs' segments, because they
+/// may be damaged.
 fn clip(run: &Run, piece: &Span) -> Option<Arc<Run>> {
     let segments = run.overlapping(piece).1;
     let clipped = segments.iter().map(|segment| {
@@ -187,7 +186,7 @@ fn clip(run: &Run, piece: &Span) -> Option<Arc<Run>> {
     (!clipped.is_empty()).then(|| Arc::new(Run::new(run.id, clipped)))
 }
 
-/// The user keys of a span: the first, and the first behind, unless the space ends there.
+/// The user keys of a span: the first, and the first after it, unless the space ends there.
 fn user_keys(span: &Span, space: KeySpaceId) -> (Bytes, Option<Bytes>) {
     let prefix = key::full_key(space, b"");
     let start = span.start.strip_prefix(&prefix[..]).unwrap_or_default();

@@ -1,14 +1,14 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
 //! - A scan sees the entries that were visible when it began, or those of its snapshot. It holds
-//!   their memtables and files until it is dropped, also after its end.
-//! - Entries that have expired when it begins are unseen. One that expires while it is open may be
-//!   returned or not.
-//! - It takes little memory until its first move ([`Cursor`] says what it holds afterwards).
-//! - Each end has a cursor of its own. An entry that one end has returned narrows the range of the
+//!   their memtables and files until it is dropped, even after its end.
+//! - Entries that have expired when it begins are unseen. An entry that expires while it is open
+//!   may be returned or not.
+//! - It takes little memory until its first move ([`Cursor`] tells about later).
+//! - Each end has its own cursor. An entry that one end has returned narrows the range of the
 //!   other, so no entry is returned twice.
 //! - When one end finds no further entry, or fails, the whole scan has ended: the other end returns
-//!   nothing more either.
+//!   no further entry either.
 //!
 //! One thread at a time, which holds no lock: a step may wait for the device. A scan does not seek;
 //! a [`Cursor`] does.
@@ -29,15 +29,15 @@ use crate::readers::{READING_BYTES, Reading};
 use crate::tree::View;
 
 /// An ordered scan. Ends after the first error, which is [`Error::Closed`] once the store is
-/// closed. It pins what it may read: kept for long, it keeps space from being freed.
+/// closed. It pins the files that it may read: kept for long, it keeps space from being freed.
 ///
 /// Either an iterator of shared keys and values from both ends, so that `scan.rev()` goes backward;
 /// or, without an allocation per entry, [`advance`](Self::advance) and
 /// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). A
 /// caller that wants to turn and seek takes a [`Cursor`].
 ///
-/// In between an iterator holds no value of 128 KiB or more, where scans hold more than their share
-/// of memory together; one that advances holds the entry that it stands on.
+/// If scans together hold more than their share of memory, an iterator holds no value of 128 KiB or
+/// more between two steps. A scan that advances holds its current entry.
 pub struct Scan {
     view: Arc<View>,
     sequence: SeqNo,
@@ -61,14 +61,14 @@ enum Last {
     Opened,
     Front,
     Back,
-    /// The same as an iterator: the entry is its caller's, and the scan has only the key left.
+    /// The same as an iterator: its caller has the entry, and the scan only the key.
     GivenFront,
     GivenBack,
     Ended,
 }
 
 impl Scan {
-    /// About the bytes that it takes before its first move.
+    /// Approximate bytes before its first move.
     pub(super) const BYTES: usize = size_of::<Self>() + READING_BYTES + 64;
 
     pub(super) fn new(
@@ -102,7 +102,7 @@ impl Scan {
         Self { _reading: self._reading.counted(memory), ..self }
     }
 
-    /// Goes on from the front to the next key; `false` at the end.
+    /// Moves the front to the next key; `false` at the end.
     pub fn advance(&mut self) -> Result<bool, Error> {
         if self.last == Last::Ended {
             return Ok(false);
@@ -119,7 +119,7 @@ impl Scan {
         self.note(result, Last::Front)
     }
 
-    /// Goes on from the back to the key before; `false` at the end.
+    /// Moves the back to the key before; `false` at the end.
     pub fn advance_back(&mut self) -> Result<bool, Error> {
         if self.last == Last::Ended {
             return Ok(false);
@@ -136,16 +136,16 @@ impl Scan {
         self.note(result, Last::Back)
     }
 
-    /// The key of the entry that it went to last, as an iterator or otherwise.
+    /// The key of the last entry, as an iterator or otherwise.
     ///
     /// # Panics
-    /// Before the first entry, and when there was none any more.
+    /// Before the first entry, and after the end.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         self.on_entry().expect("the scan stands on no entry").key()
     }
 
-    /// The cursor of the entry that it went to last.
+    /// The cursor of the last entry.
     fn on_entry(&self) -> Option<&Cursor> {
         match self.last {
             Last::Front | Last::GivenFront => self.front.as_deref(),
@@ -154,17 +154,17 @@ impl Scan {
         }
     }
 
-    /// When the entry expires that it went to last, as an iterator or otherwise; `None`: never.
+    /// Expiry of the last entry, as an iterator or otherwise; `None`: never.
     pub(crate) fn expiry(&self) -> Option<Date> {
         self.on_entry().and_then(Cursor::expiry)
     }
 
-    /// The value of the entry that it went to last; shares the memory of the block that it lies in.
+    /// The value of the last entry; shares the memory of the value's block.
     ///
     /// # Panics
-    /// When the last call to move it was not an [`advance`](Self::advance) or
-    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has handed the
-    /// value out.
+    /// Unless the last move was an [`advance`](Self::advance) or
+    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has returned
+    /// the value.
     #[must_use]
     pub fn value(&self) -> Bytes {
         let cursor = match self.last {

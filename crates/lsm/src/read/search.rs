@@ -1,7 +1,7 @@
-//! Tells the [`Board`](crate::compact::Board) of tables that readers search in vain: a point read
-//! by [`Search`], which also counts all that it searches, and a scan or a cursor by [`Samples`].
+//! Reports misses of tables to the [`Board`](crate::compact::Board): [`Search`] for a point read,
+//! whose searches it also counts, and [`Samples`] for a scan or a cursor.
 //!
-//! Both are one reader's, used by one thread at a time.
+//! Each belongs to one reader, on one thread at a time.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::tree::{TableHandle, Version};
 pub(super) struct Search<'a> {
     reader: &'a Reader,
     searched: u32,
-    /// The first table that was searched, where vain searches count.
+    /// The first table that was searched, if misses count.
     first: Option<Arc<TableHandle>>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Search<'a> {
         Self { reader, searched: 0, first: None }
     }
 
-    /// A table of a level was searched. If it is the second one, the first was searched in vain.
+    /// A table of a level was searched. If it is the second one, the first was a miss.
     pub(super) fn searched(&mut self, level: u8, table: &Arc<TableHandle>) {
         self.reader.counters.searched(level);
         self.searched += 1;
@@ -38,8 +38,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Samples of what a scan or a cursor comes by. It merges all tables in its way, so each sample
-/// stands for a vain search of the first of several tables.
+/// Samples of the bytes that a scan or a cursor passes. The reader merges all tables in its range,
+/// so each sample stands for a miss of the first of several tables.
 #[derive(Clone)]
 pub(super) struct Samples {
     reader: Arc<Reader>,
@@ -47,13 +47,13 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Samples of a reader of this version; `None` where vain searches do not count.
+    /// Samples of a reader of this version; `None` if misses do not count.
     pub(super) fn new(reader: &Arc<Reader>, version: &Arc<Version>) -> Option<Self> {
         let (reader, version) = (Arc::clone(reader), Arc::clone(version));
         reader.board.seeks().count().then_some(Self { reader, version })
     }
 
-    /// The reader came to an entry of so many bytes.
+    /// The reader passed an entry of `bytes`.
     pub(super) fn pass(&self, full_key: &[u8], bytes: usize) {
         if !self.reader.board.seeks().pass(bytes as u64) {
             return;

@@ -1,13 +1,13 @@
-//! [`Snapshot`]: the reads of a [`Reader`] at one moment, for as long as it lives.
+//! [`Snapshot`]: the reads of a [`Reader`] at one moment.
 //!
 //! - A snapshot is a sequence number that jobs know of: they keep the entries that it sees, which
-//!   takes space until it is dropped. It sees what is visible when it begins, synced or not.
-//!   Snapshots are not stored: a store that was just opened has none.
-//! - Entries expire for a snapshot, too: each read goes by its own date.
-//! - A read of a key space that was dropped is an error, also by a snapshot from before.
+//!   takes space until it is dropped. It sees all entries that are visible when it begins, synced
+//!   or not. Snapshots are not stored: a store that was just opened has none.
+//! - Entries expire for a snapshot, too: each read uses its own date.
+//! - A read of a key space that was dropped is an error, also by an older snapshot.
 //!
-//! Any number of threads. A read may wait for the device. Beginning or ending a snapshot takes
-//! locks, such as the tree's, for a moment.
+//! Any number of threads. A read may wait for the device. The begin and the end of a snapshot take
+//! locks for a short time, such as the tree's.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::key::KeySpaceId;
 use crate::readers::{ReaderKind, Reading};
 use crate::{Error, ReadOptions};
 
-/// A view of the entries visible at one moment, for as long as it lives. Holds no files and no
-/// memory: jobs keep the entries that it sees.
+/// A view of the entries that are visible at one moment. Holds no files and no memory: jobs keep
+/// the entries that it sees.
 pub struct Snapshot {
     reader: Arc<Reader>,
     sequence: SeqNo,
@@ -39,7 +39,7 @@ impl Snapshot {
         Self { reader: Arc::clone(reader), sequence, _reading: reading }
     }
 
-    /// The newest write that it sees.
+    /// Sequence of the newest write that it sees.
     #[must_use]
     pub fn sequence(&self) -> SeqNo {
         self.sequence
@@ -60,7 +60,7 @@ impl Snapshot {
         self.reader.get(space, user_key, Some(self.sequence), options)
     }
 
-    /// Whether something was under the key.
+    /// Whether the key had a value.
     pub fn contains(
         &self,
         space: KeySpaceId,
@@ -80,7 +80,7 @@ impl Snapshot {
         self.reader.get_shown(space, user_key, Some(self.sequence), options)
     }
 
-    /// Whether something was under the key, with its expiry.
+    /// Whether the key had a value, with its expiry.
     pub(crate) fn contains_shown(
         &self,
         space: KeySpaceId,
@@ -105,7 +105,7 @@ impl Snapshot {
         self.reader.scan(space, bounds, Some(self.sequence))
     }
 
-    /// Walks what was in the range, in both directions.
+    /// A cursor over the entries of the range at that moment, in both directions.
     pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
         self.reader.cursor(space, bounds, Some(self.sequence))
     }

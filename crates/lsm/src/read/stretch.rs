@@ -1,15 +1,15 @@
-//! [`Stretch`]: the entries that a cursor goes over without showing one: deleted, hidden and
+//! [`Stretch`]: the entries that a cursor passes without showing one: deleted, hidden and
 //! overwritten ones, and those that are newer than its sequence.
 //!
 //! - It counts them, for the stats and for [`EmptyRanges`](crate::ranges::EmptyRanges), and knows
-//!   where the stretch began, in the direction of the walk.
-//! - Every [`LOOK_EVERY`] entries it asks whether the keys ahead are known to be empty, so that the
-//!   cursor can skip them.
-//! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends,
-//!   and a shorter one if it leads to a range that is skipped. A long one is remembered in parts,
-//!   so that recent puts need not be known for long.
+//!   the start of the stretch, in the direction of the walk.
+//! - Every [`LOOK_EVERY`] entries it looks up whether the keys ahead are known to be empty, so that
+//!   the cursor can skip them.
+//! - A stretch of [`REMEMBER_MIN`] entries or more is remembered as an empty range when it ends; so
+//!   is a shorter one if it leads to a range that is skipped. A long one is remembered in parts, so
+//!   that recent puts need not be kept for long.
 //!
-//! One cursor's, used by one thread at a time, which holds no lock.
+//! A stretch belongs to one cursor, on one thread at a time, which holds no lock.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::reader::Reader;
 use crate::key;
 use crate::ranges::Found;
 
-/// Entries between two questions: a skip costs each source of a merge a search, as much as some ten
+/// Entries between two lookups: a skip costs each source of a merge a search, about as much as ten
 /// steps.
 const LOOK_EVERY: u64 = 8;
 /// Shorter stretches are not worth remembering.
@@ -31,10 +31,10 @@ const PART: u64 = 1024;
 pub(super) struct Stretch {
     reader: Arc<Reader>,
     sequence: SeqNo,
-    /// The bound at which it began: forward its first full key, backward the first one behind it.
-    /// Empty: at the first entry that was passed.
+    /// The bound at its start: forward its first full key, backward the first one after it. Empty:
+    /// the first entry that was passed.
     bound: Vec<u8>,
-    /// Entries passed since, and those that are not in the stats yet.
+    /// Entries passed since then, and those that are not in the stats yet.
     passed: u64,
     uncounted: u64,
     /// Ranges skipped that are not in the stats yet.
@@ -42,20 +42,22 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// None has begun.
+    /// A stretch that has not begun.
     pub(super) fn new(reader: &Arc<Reader>, sequence: SeqNo) -> Self {
         let reader = Arc::clone(reader);
         Self { reader, sequence, bound: Vec::new(), passed: 0, uncounted: 0, skipped: 0 }
     }
 
-    /// A walk forward begins at a full key: where it may begin instead.
+    /// Notes that a walk forward begins at a full key. Returns a later key at which it may begin
+    /// instead.
     pub(super) fn begin_forward(&mut self, from: &[u8]) -> Option<Vec<u8>> {
         let skip = self.reader.empty_ranges.end_from(from, self.sequence);
         self.begin(skip.as_deref().unwrap_or(from), skip.is_some());
         skip
     }
 
-    /// A walk backward begins before a full key: before which it may begin instead.
+    /// Notes that a walk backward begins before a full key. Returns an earlier key before which it
+    /// may begin instead.
     pub(super) fn begin_backward(&mut self, before: &[u8]) -> Option<Vec<u8>> {
         let skip = self.reader.empty_ranges.start_before(before, self.sequence);
         self.begin(skip.as_deref().unwrap_or(before), skip.is_some());
@@ -69,7 +71,7 @@ impl Stretch {
         self.skipped += u64::from(skipped);
     }
 
-    /// Forward, passes an entry of a key: where the walk may go on instead, if that lies further.
+    /// Passes an entry of a key, forward. Returns a later key at which the walk may go on instead.
     /// `is_behind`: a newer entry of the key came before, and may have been shown.
     #[inline]
     pub(super) fn pass_forward(&mut self, full_key: &[u8], is_behind: bool) -> Option<Vec<u8>> {
@@ -85,7 +87,7 @@ impl Stretch {
         skip
     }
 
-    /// Backward, passes an entry of a key: before which key the walk may go on instead.
+    /// Passes an entry of a key, backward. Returns an earlier key before which the walk may go on.
     #[inline]
     pub(super) fn pass_backward(&mut self, full_key: &[u8]) -> Option<Vec<u8>> {
         if self.count(full_key, true) {
@@ -101,8 +103,8 @@ impl Stretch {
         skip
     }
 
-    /// Counts an entry; whether nothing is to be asked yet. `is_behind`: if the stretch begins with
-    /// the entry, it begins right behind the key, not at it.
+    /// Counts an entry; returns whether no lookup is due yet. `is_behind`: if the stretch begins
+    /// with the entry, it begins directly after the key, not at it.
     fn count(&mut self, full_key: &[u8], is_behind: bool) -> bool {
         self.passed += 1;
         self.uncounted += 1;
@@ -121,7 +123,7 @@ impl Stretch {
         false
     }
 
-    /// Forward, the stretch has ended before a full key.
+    /// Ends the stretch before a full key, forward.
     #[inline]
     pub(super) fn end_forward(&mut self, until: &[u8]) {
         if self.passed >= REMEMBER_MIN {
@@ -131,7 +133,7 @@ impl Stretch {
         self.end();
     }
 
-    /// Backward, the stretch has ended at a full key that is shown.
+    /// Ends the stretch at a full key that is shown, backward.
     #[inline]
     pub(super) fn end_backward_at(&mut self, shown: &[u8]) {
         if self.passed >= REMEMBER_MIN {
@@ -140,7 +142,7 @@ impl Stretch {
         self.end();
     }
 
-    /// Backward, the stretch has ended at a full key: nothing was found from there on.
+    /// Ends the stretch at a full key, backward: there was no key to show from there on.
     #[inline]
     pub(super) fn end_backward(&mut self, from: &[u8]) {
         if self.passed >= REMEMBER_MIN {
@@ -150,7 +152,7 @@ impl Stretch {
         self.end();
     }
 
-    /// The stretch has ended somewhere.
+    /// Ends the stretch, and adds its counts to the stats.
     #[inline]
     pub(super) fn end(&mut self) {
         self.bound.clear();

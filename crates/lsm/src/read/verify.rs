@@ -1,11 +1,12 @@
-//! Verification: reads what counts in every table of a version, while the engine goes on working.
+//! Verification: reads the current entries of every table of a version, while the engine works.
 //!
 //! - Checksums must hold, also of indexes and filters, and entries must be in key order. The end of
-//!   a table must fit its annotation. If one segment has all of a table, the entries must be as
-//!   many as the annotation says.
-//! - Tables are read anew, past the caches. Data blocks that count no more are left out.
-//! - It ends at the first thing that is wrong. It does not look at later writes. Entries in
-//!   memtables are counted; neither they nor logs are checked.
+//!   a table must fit its annotation. If one segment has all of a table, the number of entries must
+//!   be that of the annotation.
+//! - Tables are read from the device, without the caches. Data blocks outside of all segments are
+//!   left out.
+//! - It ends at the first defect. It does not look at later writes. Entries in memtables are
+//!   counted; neither they nor logs are checked.
 //!
 //! It holds one view until it ends, with its files and memtables. One thread, which holds no lock:
 //! it waits for the device.
@@ -24,17 +25,17 @@ use crate::memory::Walk;
 use crate::table::{Table, TableCursor};
 use crate::tree::{TableHandle, Tree};
 
-/// Counts of what was read and found right.
+/// Counts of verified data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Tables.
     pub tables: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// Entries in them that count.
+    /// Entries in their segments.
     pub entries: u64,
-    /// Entries that are in no table yet, but in memory and, as far as they were written, in logs:
-    /// of a store that was just opened, what its logs hold.
+    /// Entries that are in no table yet, but in memory and, unless unwritten, in logs. In a store
+    /// that was just opened: the entries of its logs.
     #[serde(default)]
     pub entries_in_logs: u64,
 }
@@ -71,10 +72,10 @@ pub(crate) fn verify(tree: &Tree) -> Result<Verified, Error> {
     Ok(verified)
 }
 
-/// Goes through the entries of a range; returns how many there are.
+/// Reads the entries of a range; returns their number.
 fn verify_span(id: FileId, table: &Arc<Table>, span: &Span) -> Result<u64, Error> {
     let mut cursor = TableCursor::new(Arc::clone(table), Walk::Job(Cause::Recovery));
-    // What lies behind the range may have been given back, or be damaged.
+    // Bytes after the range may have been freed, or be damaged.
     cursor.stay_within(span);
     cursor.seek(&key::internal_key(&span.start, Trailer::NEWEST))?;
     let (mut last, mut entries): (Vec<u8>, u64) = (Vec::new(), 0);
@@ -84,7 +85,7 @@ fn verify_span(id: FileId, table: &Arc<Table>, span: &Span) -> Result<u64, Error
         }
         if entries > 0 && key::compare(&last, found) != Ordering::Less {
             let region = format!("table {id}, entry {entries}");
-            let expected = format!("a key behind {}", last.escape_ascii());
+            let expected = format!("a key after {}", last.escape_ascii());
             return Err(Error::corruption(region, 0, expected, found.escape_ascii()));
         }
         last.clear();

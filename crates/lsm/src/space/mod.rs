@@ -1,13 +1,14 @@
-//! Space: whether there is enough for writers and jobs, and how writers are held back.
+//! Space: whether there is enough for writers and jobs, and how writers are slowed down.
 //!
 //! | question | answered in |
 //! |---|---|
-//! | is space short, is anything left to try, and when is another try due | `space` |
-//! | will compactions free space at their price | `worth` |
+//! | is space short, can jobs free more, and when is another try due | `space` |
+//! | are compactions for space worth their writes | `worth` |
 //! | is the store nearly full | `nearly_full` |
-//! | how long does a writer wait, so that it need not be stopped later | `throttle` |
+//! | how long does a writer wait to avoid a stop later | `throttle` |
 //!
-//! Bytes are counted by the store below. Here is noted who found too few, and how that ended.
+//! The store below counts the bytes. This module notes which jobs and writers found too few, and
+//! the outcome.
 //!
 //! Any thread. One lock and one condition; no I/O.
 

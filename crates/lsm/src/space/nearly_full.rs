@@ -1,21 +1,21 @@
 //! [`Fullness`]: how near a store is to the point where puts are refused.
 //!
-//! Puts are refused when no space is left for them, and compactions can free none at their price
-//! ([`is_worth`](super::is_worth)). So the *room* of a store is the sum of these:
-//! - The bytes that are there for puts. Reserved bytes count as well: a job gives most of them back
-//!   when it ends.
+//! Puts are refused when no space is left for them, and no compaction that is worth its writes
+//! ([`is_worth`](super::is_worth)) can free any. So the *room* of a store is the sum of these:
+//! - The bytes available to puts. Reserved bytes count as well: a job frees most of them when it
+//!   ends.
 //! - Garbage that compactions can free, if it is worth it: the bytes that deletes hide
-//!   ([`deleted`]), and a part of the bytes above older tables. The part is the one that merges
-//!   have lately found to be garbage ([`GarbageShare`]).
+//!   ([`deleted`]), and a part of the bytes above older tables. The part is the share of garbage in
+//!   recent merges ([`GarbageShare`]).
 //!
-//! A store is *nearly full* from the time on when its room is less than an eighth
-//! ([`NEAR_PART`]) of the bytes that stay, until the room is half of these ([`CLEAR_PART`]). The
-//! two are far apart because merges that run need space for both their inputs and their outputs.
+//! A store becomes *nearly full* when its room is less than an eighth ([`NEAR_PART`]) of the live
+//! bytes, until the room is half of these ([`CLEAR_PART`]). The two are far apart because running
+//! merges need space for both their inputs and their outputs.
 //!
 //! # Cost
-//! A look goes over all tables. It is left out while space alone tells the answer. It is also left
-//! out if since the last look less than a 256th ([`LOOK_PART`]) of the live bytes has come or gone,
-//! and merges have found about as much garbage ([`GARBAGE_STEP`]).
+//! An estimate goes over all tables. It is skipped while space alone tells the answer. It is also
+//! skipped if, since the last one, less than a 256th ([`LOOK_PART`]) of the live bytes has come or
+//! gone, and merges have found about the same share of garbage ([`GARBAGE_STEP`]).
 //!
 //! Plain values.
 
@@ -26,27 +26,27 @@ use super::worth::Sums;
 use crate::deleted::deleted;
 use crate::tree::View;
 
-/// A store is nearly full if its room is less than this part of its live bytes, a divisor.
+/// Divisor of the live bytes: with less room, a store is nearly full.
 const NEAR_PART: u64 = 8;
-/// It is not any more if its room is at least this part, a divisor.
+/// Divisor of the live bytes: with this room, it is no longer nearly full.
 const CLEAR_PART: u64 = 2;
-/// Another look is due once this part of the live bytes has come or gone, a divisor.
+/// Divisor of the live bytes that must have come or gone for another estimate.
 const LOOK_PART: u64 = 256;
-/// Or once the part of garbage has changed by this.
+/// Change of the share of garbage for another estimate.
 const GARBAGE_STEP: f64 = 1.0 / 16.0;
-/// Weight of all earlier merges beside the next one.
+/// Weight of all earlier merges against the next one.
 const KEPT: f64 = 15.0 / 16.0;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fullness {
-    /// Bytes of tables that stay.
+    /// Live bytes of tables.
     pub(crate) live: ByteCount,
-    /// Bytes that puts can still bring.
+    /// Bytes that puts can still write.
     pub(crate) room: ByteCount,
 }
 
-/// The part of the bytes above older tables that merges have lately found to be garbage.
+/// The share of garbage in the bytes above older tables, as recent merges have found it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct GarbageShare {
     newer: f64,
@@ -54,37 +54,37 @@ pub(crate) struct GarbageShare {
 }
 
 impl GarbageShare {
-    /// A merge has read so many bytes that lay above its oldest run, and dropped so many in all.
-    /// What it dropped beyond the former was deleted.
+    /// Adds a merge that has read `newer` bytes above its oldest run, and dropped `dropped` bytes
+    /// in all. Dropped bytes in excess of the former were deleted.
     pub(super) fn add(&mut self, newer: u64, dropped: u64) {
         self.newer = self.newer * KEPT + newer as f64;
         self.dropped = self.dropped * KEPT + dropped.min(newer) as f64;
     }
 
-    /// The part of such bytes that is garbage.
+    /// The share of garbage in such bytes.
     fn part(&self) -> f64 {
         if self.newer <= 0.0 { 0.0 } else { self.dropped / self.newer }
     }
 
-    /// So much of these bytes is garbage.
+    /// Garbage in these bytes.
     fn of(&self, above: u64) -> u64 {
         (above as f64 * self.part()) as u64
     }
 }
 
-/// The last look.
+/// The last estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looked {
-    /// The bytes that were there for puts.
+    /// Bytes that were available to puts.
     there: u64,
-    /// The part of garbage.
+    /// Share of garbage.
     garbage: f64,
     /// The store, if it was nearly full.
     found: Option<Fullness>,
 }
 
 impl Looked {
-    /// Another look at a store, or the last one again if little has changed.
+    /// Another estimate of a store, or the last one if little has changed.
     pub(super) fn again(
         last: Option<Self>,
         view: &View,
@@ -113,7 +113,7 @@ impl Looked {
 }
 
 impl Fullness {
-    /// As a store is now, if it is nearly full. `there`: bytes that are there for puts.
+    /// State of a store, if it is nearly full. `there`: bytes available to puts.
     fn of(
         view: &View,
         live: u64,

@@ -1,10 +1,10 @@
-//! [`Space`]: whether space is enough, short or exhausted, and how writers are let in meanwhile.
+//! [`Space`]: whether space is enough, short or exhausted, and how writers are slowed down
+//! meanwhile.
 //!
-//! By the [`WriteRule`] that the decider (the compaction policy) derives from the tree, writers go
-//! freely, or are slowed down by the [`Throttle`] or by a fixed delay. Under
-//! [`WriteRule::Stopped`], puts are also kept from beginning a new memtable. While space is short,
-//! groups of deletes alone are not slowed down and no writer is stopped, because deletes can free
-//! space.
+//! The decider (the compaction policy) derives a [`WriteRule`] from the tree. By this rule, writers
+//! go freely, or are slowed down by the [`Throttle`] or by a fixed delay. Under
+//! [`WriteRule::Stopped`], puts also cannot begin a new memtable. While space is short, groups of
+//! only deletes are not slowed down and no writer is stopped, because deletes can free space.
 //!
 //! # Shortage
 //! At each change of the tree, space is in one of these states ([`Shortage`]):
@@ -16,16 +16,16 @@
 //! | refused | a compaction that was due then finds no space either | yes | no |
 //! | exhausted | the decider then has no plan | no | no |
 //!
-//! With the next change of the tree space may have come free, so there is enough until a job or a
-//! writer finds none again. When the oldest snapshot ends, jobs may drop more: refused and
-//! exhausted become short. Exhausted becomes short, too, when more entries have expired.
+//! With the next change of the tree, space may be free, so there is enough until a job or a writer
+//! finds none again. When the oldest snapshot ends, jobs may drop more: refused and exhausted
+//! become short. Exhausted becomes short, too, when more entries have expired.
 //!
 //! # Another try
 //! A job that found no space waits in [`Retry`] for *news*: a change of the tree, the end of the
 //! oldest snapshot, or a change of the lifecycle. It waits for a limited time, because space can
-//! also come free without news: a reader ends, or a compaction that found no space deletes its
-//! outputs. A lack of space is no news, whoever notes it: otherwise two jobs that find no space
-//! would wake each other without a pause.
+//! also become free without news: a reader ends, or a compaction that found no space deletes its
+//! outputs. A lack of space is no news: otherwise two jobs that find no space would wake each other
+//! without a pause.
 //!
 //! Any thread. One lock and one condition.
 
@@ -44,12 +44,12 @@ use crate::canary::{self, Rule};
 use crate::lifecycle::{Lifecycle, Waiter};
 use crate::tree::View;
 
-/// How long a job that found no space waits before it tries again, at first and at most.
+/// First and longest wait of a job that found no space before it tries again.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(500);
 
-/// Compactions are not paced from this part of the pressure on that holds writers back, so that
-/// the pressure does not come to that.
+/// Part of the pressure at which writers are held back, from which on compactions are not paced: so
+/// the pressure does not rise to that point.
 const HURRY: f64 = 0.75;
 
 /// See the [module](self).
@@ -61,31 +61,31 @@ pub(crate) struct Space {
 
 #[derive(Debug)]
 struct State {
-    /// How writers are let in, as the tree stands.
+    /// Rule for writers, by the current tree.
     rule: WriteRule,
     throttle: Throttle,
-    /// How many compactions are under way that writers have caused.
+    /// Number of compactions in flight due to writes.
     compactions: usize,
-    /// How often the tree has changed.
+    /// Number of changes of the tree.
     changes: u64,
-    /// How often something has happened after which a job may find space that found none.
+    /// Number of events after which a job may find space that found none before.
     news: u64,
-    /// Somebody found no space, and the tree has not changed since.
+    /// The last lack of space, if the tree has not changed since.
     lack: Option<Error>,
-    /// How often a job has found no space.
+    /// Number of times that a job found no space.
     errors: u64,
-    /// How often a flush has.
+    /// Number of times that a flush found no space.
     flush_errors: u64,
-    /// The reservation that a merge did not get, and the change of the tree at which it did not.
+    /// The reservation that a merge did not get, with the change of the tree at that time.
     refused: Option<(u64, ByteCount)>,
-    /// At which change of the tree nothing more could be done for space.
+    /// Change of the tree at which the decider had no more plan for space.
     exhausted_at: Option<u64>,
-    /// Until when nothing can be done: then entries will have expired.
+    /// Date until which this stays so: then entries will have expired.
     exhausted_until: Option<Date>,
-    /// At which change a compaction that was due found no space.
+    /// Change of the tree at which a due compaction found no space.
     refused_at: Option<u64>,
     garbage: GarbageShare,
-    /// The last look how full the store is.
+    /// The last estimate of how full the store is.
     looked: Option<Looked>,
 }
 
@@ -99,7 +99,8 @@ enum Shortage {
 }
 
 impl State {
-    /// Whether writers are held back because compactions are late, or soon are, or space is short.
+    /// Whether writers are held back because compactions are late, or soon will be, or space is
+    /// short.
     fn is_hurried(&self) -> bool {
         let is_late = match self.rule {
             WriteRule::Free => false,
@@ -154,7 +155,7 @@ impl Space {
         changed
     }
 
-    /// Notes that somebody found no space.
+    /// Notes that a job or a writer found no space.
     pub(crate) fn note(&self, error: &Error) {
         debug_assert!(error.is_space(), "a lack of space, not {error}");
         self.change(|state| {
@@ -164,22 +165,22 @@ impl Space {
         });
     }
 
-    /// Notes that a flush did.
+    /// Notes that a flush found no space.
     pub(crate) fn count_flush_error(&self) {
         self.state.lock().flush_errors += 1;
     }
 
-    /// How often somebody has found no space.
+    /// Number of times that a job or a writer found no space.
     pub(crate) fn errors(&self) -> u64 {
         self.state.lock().errors
     }
 
-    /// How often a flush has.
+    /// Number of times that a flush found no space.
     pub(crate) fn flush_errors(&self) -> u64 {
         self.state.lock().flush_errors
     }
 
-    /// The tree has changed for the `changes`th time: there may be space now.
+    /// Notes the `changes`th change of the tree: there may be space now.
     pub(crate) fn tree_has_changed(&self, changes: u64, rule: WriteRule) {
         self.change(|state| {
             debug_assert!(state.changes < changes, "changes are told in their order");
@@ -188,27 +189,27 @@ impl Space {
         });
     }
 
-    /// A snapshot has ended: the entries that it kept can be dropped now. Whether space is short.
+    /// Notes the end of a snapshot: its entries can be dropped now. Returns whether space is short.
     pub(crate) fn snapshot_has_ended(&self) -> bool {
         self.change(|state| {
-            // What was tried in vain may succeed now, without a change of the tree.
+            // A failed try may succeed now, without a change of the tree.
             (state.exhausted_at, state.refused_at) = (None, None);
             state.news += 1;
             state.lack.is_some()
         })
     }
 
-    /// Wakes all who wait, after a change of the lifecycle.
+    /// Wakes all waiting actors, after a change of the lifecycle.
     pub(crate) fn wake(&self) {
         self.change(|state| state.news += 1);
     }
 
-    /// How much news there has been. A job asks before a try: see [`Retry::wait`].
+    /// Number of news so far. A job reads it before a try: see [`Retry::wait`].
     pub(crate) fn news(&self) -> u64 {
         self.state.lock().news
     }
 
-    /// The lack of space that somebody noted last, unless it has ended.
+    /// The last noted lack of space, unless it has ended.
     pub(crate) fn lack(&self) -> Option<Error> {
         self.state.lock().lack.clone()
     }
@@ -217,27 +218,27 @@ impl Space {
         self.state.lock().lack.is_some()
     }
 
-    /// For a caller that waits for jobs: an error if they have stopped, or if there is no space and
-    /// the caller would wait in vain.
+    /// Check by a caller that waits for jobs: an error if they have stopped, or if there is no
+    /// space and `in_vain` says that the wait would not help.
     pub(crate) fn check_progress(&self, lifecycle: &Lifecycle, in_vain: bool) -> Result<(), Error> {
         lifecycle.check_writable()?;
         self.lack().filter(|_| in_vain).map_or(Ok(()), Err)
     }
 
-    /// Whether the decider is to be asked for a plan that frees space, at this change of the tree.
+    /// Whether to ask the decider for a plan that frees space, at this change of the tree.
     pub(crate) fn needs_compaction(&self, tree: u64) -> bool {
         matches!(self.state.lock().shortage(tree), Shortage::Short | Shortage::Refused)
     }
 
-    /// The decider has nothing that frees space, at this change of the tree, until more entries
-    /// expire.
+    /// Notes that the decider has no plan that frees space, at this change of the tree, until more
+    /// entries expire.
     pub(crate) fn note_exhausted(&self, tree: u64, next_expiry: Option<Date>) {
         self.change(|state| {
             (state.exhausted_at, state.exhausted_until) = (Some(tree), next_expiry);
         });
     }
 
-    /// A compaction that was due at this change of the tree found no space.
+    /// Notes that a compaction that was due at this change of the tree found no space.
     pub(crate) fn note_refused(&self, tree: u64) {
         self.state.lock().refused_at = Some(tree);
     }
@@ -249,7 +250,7 @@ impl Space {
         state.lack.clone().filter(|_| in_vain)
     }
 
-    /// A merge did not get a reservation of so many bytes, at this change of the tree.
+    /// Notes that a merge did not get a reservation of `bytes`, at this change of the tree.
     pub(crate) fn refuse(&self, tree: u64, bytes: ByteCount) {
         self.state.lock().refused = Some((tree, bytes));
     }
@@ -259,9 +260,8 @@ impl Space {
         self.state.lock().refused.filter(|(at, _)| *at == tree).map(|(_, bytes)| bytes)
     }
 
-    /// Lets a group of writes in; returns how long its leader is to wait, and why. `fill`: how full
-    /// the memtables are that may be in memory. Deletes never wait while space is short: they are
-    /// what gives space.
+    /// Admits a group of writes; returns how long its leader is to wait, and why. `fill`: how full
+    /// memory is with memtables. Deletes never wait while space is short, because they free space.
     pub(crate) fn admit(
         &self,
         now: Time,
@@ -281,19 +281,20 @@ impl Space {
     }
 
     /// Whether no memtable may be begun before level 0 has fewer runs. Never while space is short:
-    /// then the jobs may need what writers bring.
+    /// then the jobs may need the deletes of writers.
     pub(crate) fn stops_writers(&self) -> bool {
         let state = self.state.lock();
         state.rule == WriteRule::Stopped && state.lack.is_none()
     }
 
-    /// A merge has read so many bytes above its oldest run, and dropped so many in all.
+    /// Notes that a merge has read `newer` bytes above its oldest run, and dropped `dropped` in
+    /// all.
     pub(crate) fn merged(&self, newer: u64, dropped: u64) {
         self.state.lock().garbage.add(newer, dropped);
     }
 
-    /// Looks how full the store is. Returns that if it is nearly full, and whether it has become so
-    /// since the last look.
+    /// Estimates how full the store is. Returns the estimate if it is nearly full, and whether it
+    /// has become so since the last one.
     pub(crate) fn look(&self, view: &View, space: &SpaceInfo) -> Option<(Fullness, bool)> {
         let (garbage, last) = {
             let state = self.state.lock();
@@ -305,8 +306,8 @@ impl Space {
         looked.found().map(|found| (found, !was_near))
     }
 
-    /// Waits until a moment; `false` if it does not wait for that long, because writers or a lack
-    /// of space are in a hurry, or because jobs are to stop.
+    /// Waits until a moment; `false` if the wait ends early, because writers or a lack of space are
+    /// in a hurry, or because jobs are to stop.
     pub(crate) fn pause(&self, until: Time, lifecycle: &Lifecycle) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -320,12 +321,12 @@ impl Space {
         }
     }
 
-    /// A flush has ended that took this long.
+    /// Notes that a flush has ended, and its duration.
     pub(crate) fn flushed(&self, now: Time, time: Duration) {
         self.state.lock().throttle.flushed(now, time);
     }
 
-    /// A compaction begins that writers have caused.
+    /// Notes that a compaction begins that is due to writes.
     pub(crate) fn compaction_begins(&self) {
         let mut state = self.state.lock();
         state.compactions += 1;
@@ -334,7 +335,7 @@ impl Space {
         }
     }
 
-    /// A compaction has ended; `burden`: one that writers have caused.
+    /// Notes that a compaction has ended; `burden`: it was due to writes.
     pub(crate) fn compaction_ends(&self, burden: bool) {
         self.change(|state| {
             debug_assert!(state.compactions >= usize::from(burden), "it began as a burden");
@@ -346,9 +347,9 @@ impl Space {
         });
     }
 
-    /// Waits until the tree has changed since `tree`, for no longer than `limit`; `false` if
-    /// `is_vain` says that there is nothing to wait for. It is told whether the decider has nothing
-    /// that frees space.
+    /// Waits until the tree has changed since `tree`, for at most `limit`; `false` if `is_vain`
+    /// says that no change is to come. `is_vain` gets whether the decider has no plan that frees
+    /// space.
     pub(crate) fn await_tree_change(
         &self,
         tree: &mut u64,
@@ -368,7 +369,7 @@ impl Space {
         true
     }
 
-    /// Waits for news since `news`, for no longer than `limit`.
+    /// Waits for news since `news`, for at most `limit`.
     fn await_news(&self, state: &mut MutexGuard<'_, State>, news: u64, limit: Duration) {
         let end = runner::now() + limit;
         while state.news == news && runner::now() < end {
@@ -392,8 +393,8 @@ impl Retry {
         Self(RETRY_FIRST)
     }
 
-    /// Waits until space may have come free, but not for ever. `news`: what
-    /// [`Space::news`] returned before the try that found no space.
+    /// Waits until space may have become free, but not for ever. `news`: the result of
+    /// [`Space::news`] before the try that found no space.
     pub(crate) fn wait(
         &mut self,
         space: &Space,

@@ -1,22 +1,20 @@
-//! [`Throttle`]: delays writers early and a little, so that they need not be stopped later because
-//! the jobs are behind.
+//! [`Throttle`]: delays writers early and a little, so that they are not stopped later because the
+//! jobs are late.
 //!
 //! Each byte that is written costs its writer time, once the [`Pressure`] of the tree or of the
 //! memtables is above [`START`](Pressure::START):
 //!
 //! > time per byte = work per byte x (pressure - start) / (match - start)
 //!
-//! *Work per byte* is how long the jobs have lately been busy for each byte written: compactions
-//! for the pressure of the tree, flushes for that of the memtables. The larger of the two costs
-//! counts. At pressure [`MATCH`](Pressure::MATCH) a byte costs its writer as much time as it costs
-//! the jobs.
+//! *Work per byte* is the time that the jobs have lately been busy for each byte written:
+//! compactions for the pressure of the tree, flushes for that of the memtables. The larger of the
+//! two costs counts. At pressure [`MATCH`](Pressure::MATCH) a byte costs its writer the time that
+//! it costs the jobs.
 //!
 //! Work per byte is an average over about [`FLUSHES`] flushes. Short delays are saved up for a
-//! later group ([`DELAY_MIN`]). A group waits for [`DELAY_MAX`] at most, and what it would owe
-//! beyond that is forgiven.
+//! later group ([`DELAY_MIN`]). A group waits for at most [`DELAY_MAX`]; the excess is forgiven.
 //!
-//! No lock, no clock and no sleep: the caller guards it, tells it the time, and has the leader
-//! sleep.
+//! No lock, no clock and no sleep: the caller guards it and passes the time, and the leader sleeps.
 
 use std::time::Duration;
 
@@ -24,14 +22,14 @@ use terrace_env::Time;
 use terrace_env::wait::WaitCause;
 use terrace_policy::Pressure;
 
-/// Over how many flushes work per byte is taken.
+/// Number of flushes over which work per byte is averaged.
 const FLUSHES: f64 = 12.0;
-/// Shorter delays are saved up: a sleep has a price of its own.
+/// Shorter delays are saved up: a sleep has its own cost.
 const DELAY_MIN: Duration = Duration::from_millis(1);
 /// The longest delay of one group.
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Bytes, and the time that a job was busy with them; what is long ago counts less.
+/// Bytes, and the time that a job was busy with them; older ones count less.
 #[derive(Debug, Default)]
 struct Work {
     bytes: f64,
@@ -53,19 +51,19 @@ impl Work {
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
-    /// Bytes that were let in since the last flush ended.
+    /// Bytes admitted since the last flush ended.
     admitted: u64,
     flushing: Work,
     compacting: Work,
-    /// Since when compaction has been busy, and how long it was before, since the last flush.
+    /// Begin of the current busy time of compaction, and earlier busy time since the last flush.
     busy_since: Option<Time>,
     busy: Duration,
-    /// When all bytes that were let in are paid for.
+    /// Time at which all admitted bytes are paid for.
     due: Time,
 }
 
 impl Throttle {
-    /// Compaction begins to do something that the tree's shape needs.
+    /// Notes that a compaction begins that the shape of the tree needs.
     pub(crate) fn compaction_begins(&mut self, now: Time) {
         self.busy_since = Some(now);
     }
@@ -76,21 +74,21 @@ impl Throttle {
         }
     }
 
-    /// A flush has ended that took this long.
+    /// Notes that a flush has ended, and its duration.
     pub(crate) fn flushed(&mut self, now: Time, time: Duration) {
         let busy_since = self.busy_since;
         self.compaction_ends(now);
         self.busy_since = busy_since.map(|_| now);
         let (bytes, busy) = (std::mem::take(&mut self.admitted), std::mem::take(&mut self.busy));
-        // Nobody has let in the bytes that a flush at open writes.
+        // A flush at an opening writes bytes that were not admitted here.
         if bytes > 0 {
             self.flushing.add(bytes, time);
             self.compacting.add(bytes, busy);
         }
     }
 
-    /// Lets bytes in; returns how long their writer is to wait, and why. `fill`: how full the
-    /// memtables are that may be in memory.
+    /// Admits bytes; returns how long their writer is to wait, and why. `fill`: how full memory is
+    /// with memtables.
     pub(crate) fn admit(
         &mut self,
         now: Time,
@@ -117,7 +115,7 @@ impl Throttle {
 
 fn excess(pressure: Pressure) -> f64 {
     let (start, middle) = (Pressure::START.0, Pressure::MATCH.0);
-    // The comparison also takes what is no number for none.
+    // If the pressure is not a number, the comparison is false, as for no pressure.
     if pressure.0 > start { (pressure.0 - start) / (middle - start) } else { 0.0 }
 }
 

@@ -1,19 +1,19 @@
 //! Whether compactions that only free space are worth the bytes that they move.
 //!
 //! An overwritten entry lies in an older table than the entry that hides it. So compactions free at
-//! most the bytes of tables that have an older table below them, what tombstones of these tables
-//! hide, and the dead bytes that their outputs leave behind. To free them, compactions write the
-//! tables below anew, where their keys meet. Example: a store of 1 GB has 20 MB above older tables,
-//! and their keys are spread over all of it. To free these 20 MB, compactions move about 1 GB: that
-//! is 50 bytes for one. If the 20 MB meet only 100 MB of it, it is 6 bytes for one.
+//! most the bytes of tables that have an older table below them, the entries that tombstones of
+//! these tables hide, and the dead bytes of the medium. To free them, compactions rewrite the
+//! tables below, where the key ranges overlap. Example: a store of 1 GB has 20 MB above older
+//! tables, and their keys are spread over all of it. To free these 20 MB, compactions move about 1
+//! GB: 50 bytes for one. If the 20 MB overlap only 100 MB of it, it is 6 bytes for one.
 //!
-//! Up to [`MOVED_FOR_SPACE_MAX`] bytes for one, compactions go on while space is short. Beyond that
-//! none is chosen to free space, and only those that the shape of the tree needs are carried out. A
-//! put that finds no space is then refused, until more is overwritten or deleted. A range tombstone
-//! may hide everything, so compactions are worth it while a table with one lies above an older
-//! table.
+//! Up to [`MOVED_FOR_SPACE_MAX`] bytes for one, compactions go on while space is short. Beyond
+//! that, only compactions for the shape of the tree are carried out, and none to free space.
+//! A put that finds no space is then refused, until more is overwritten or deleted. A range
+//! tombstone may hide everything, so compactions are worth it while a table with one lies above an
+//! older table.
 //!
-//! Sizes and counts are those of the tables' records. What lies in memtables does not count.
+//! Sizes and counts come from the tables' records. Memtables do not count.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::tree::{Run, Segment, Version};
 /// Sums over all tables: the bytes that compactions could free, and those that they would move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Of all tables.
+    /// Bytes of all tables.
     pub(super) bytes: u64,
     entries: u64,
     /// Bytes of the tables that have an older table below them or a newer one above them.
@@ -79,7 +79,7 @@ impl Sums {
         self.ranges || self.pays(freed)
     }
 
-    /// Whether it is worth it to compact for so many bytes that come free.
+    /// Whether compactions that free these bytes are worth it.
     pub(super) fn pays(&self, freed: u64) -> bool {
         freed > 0 && freed.saturating_mul(MOVED_FOR_SPACE_MAX) >= self.meeting
     }

@@ -1,13 +1,13 @@
-//! [`Block`]: a sorted block as it is read, with its entries and restart points. The layout is
+//! [`Block`]: a sorted block as read, with its entries and restart points. The layout is
 //! `docs/format/table.md`.
 //!
 //! - Lengths and offsets are checked before they are used, because a block whose checksum holds may
 //!   have been written by a faulty program. A wrong one is [`Error::Corruption`].
-//! - Not checked: the order of the keys and the kinds of entries. Of an entry that [`Block::entry`]
-//!   returns, the caller checks with [`Block::check_key`] how many bytes it shares with the key
-//!   before.
-//! - A block that was released or parked (to give memory back) has no bytes: the caller must read
-//!   no entry of it.
+//! - The order of the keys and the kinds of entries are not checked. After [`Block::entry`], the
+//!   caller checks the number of bytes that the key shares with the key before
+//!   ([`Block::check_key`]).
+//! - A block that was released or parked (to free memory) has no bytes: the caller must read no
+//!   entry of it.
 //!
 //! A clone shares the bytes. No locks, and no I/O.
 
@@ -25,15 +25,15 @@ use crate::key::{SPACE_BYTES, TRAILER_BYTES};
 pub(crate) struct Block {
     pub(super) contents: Bytes,
     pub(super) entries_end: usize,
-    /// The number of restart points.
+    /// Number of restart points.
     pub(super) restarts: usize,
     pub(super) table: TableName,
-    /// Where it lies in its table.
+    /// Its offset in its table.
     pub(super) offset: u64,
 }
 
 impl Block {
-    /// Takes the contents of the block that lies at `offset` of `table`.
+    /// A block from its contents, which lie at `offset` of `table`.
     pub(crate) fn new(table: TableName, offset: u64, contents: Bytes) -> Result<Self, Error> {
         let corrupt = |expected: &str, got: usize| {
             Err(Error::corruption(table.region("block"), offset, expected, got))
@@ -50,18 +50,18 @@ impl Block {
         Ok(Self { contents, entries_end, restarts, table, offset })
     }
 
-    /// Lets go of its memory; it has no entries any more.
+    /// Frees its memory; it has no entries any more.
     pub(super) fn release(&mut self) {
         self.contents = Bytes::new();
         (self.entries_end, self.restarts) = (0, 0);
     }
 
-    /// Lets go of its memory and keeps its outline: it can be read again.
+    /// Frees its memory and keeps its outline: it can be read again.
     pub(super) fn park(&mut self) {
         self.contents = Bytes::new();
     }
 
-    /// How many restart points there are.
+    /// Number of restart points.
     pub(super) fn restarts(&self) -> usize {
         self.restarts
     }
@@ -85,7 +85,7 @@ impl Block {
         Ok(offset)
     }
 
-    /// The entry at `offset`: how much its key shares, its key's rest, its value.
+    /// The entry at `offset`: the length of its shared prefix, the rest of its key, and its value.
     pub(super) fn entry(
         &self,
         offset: usize,
@@ -108,8 +108,8 @@ impl Block {
         Ok((shared, key_start..key_start + rest, value_start..value_start + value))
     }
 
-    /// The same for an entry with lengths of one byte, the value's of two at most, as nearly all
-    /// are: without a check and a way out per byte. `None`: it is another, or damaged.
+    /// The same for the common case: lengths of one byte, at most two for the value's. It avoids a
+    /// check and a branch per byte. `None`: another kind of entry, or damage.
     fn short_entry(&self, at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
         let entries = self.contents.get(..self.entries_end)?;
         let [shared, rest, low, high] = *entries.get(at..)?.first_chunk::<4>()?;

@@ -2,11 +2,10 @@
 //! restart points. The layout is `docs/format/table.md`.
 //!
 //! - The caller must add keys in order; that is not checked.
-//! - After [`BlockBuilder::begin_entry`] the caller must give the value of the announced length, or
+//! - After [`BlockBuilder::begin_entry`] the caller must add the value of the announced length, or
 //!   call [`BlockBuilder::finish_around_value`]. The length is not checked either.
 //! - The finished contents have no frame (checksum and compression) yet.
-//! - It panics if an entry that is a restart point would begin 4 GiB or more behind the block's
-//!   start.
+//! - It panics if a restart point would begin 4 GiB or more after the block's start.
 //!
 //! One owner; no I/O.
 
@@ -14,8 +13,8 @@ use terrace_env::codec::Writer;
 
 use super::frame::FRAME_BYTES;
 
-/// Blocks of more memory than twice this hold a value that is larger than any block need be: an
-/// option lets them grow to 1 MiB.
+/// Half of the most memory of a block that is used again. Blocks may be up to 1 MiB by an option;
+/// more memory means a large value.
 const RECYCLED_MAX: usize = 2 << 20;
 
 /// Collects entries in order.
@@ -29,7 +28,7 @@ pub(crate) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// A builder that shares nothing with the key before at every `restart_interval`th entry.
+    /// A builder with a restart point at every `restart_interval`th entry.
     pub(crate) fn new(restart_interval: usize) -> Self {
         assert!(restart_interval > 0, "a restart at every 0th entry");
         Self {
@@ -46,7 +45,7 @@ impl BlockBuilder {
         self.put_value(value);
     }
 
-    /// Adds an entry without its value, which is to follow.
+    /// Adds an entry without its value, which must follow.
     pub(crate) fn begin_entry(&mut self, key: &[u8], value_len: usize) {
         let shared = if self.restarts.is_empty() || self.since_restart == self.restart_interval {
             self.restarts.push(u32::try_from(self.bytes.len()).expect("a block below its limit"));
@@ -67,13 +66,13 @@ impl BlockBuilder {
     /// The value of the entry that was begun.
     pub(crate) fn put_value(&mut self, value: &[u8]) {
         if value.len() > RECYCLED_MAX {
-            // Nothing but the block's end will follow.
+            // Only the block's end will follow.
             self.bytes.reserve_exact(value.len() + (self.restarts.len() + 1) * 4 + FRAME_BYTES);
         }
         self.bytes.put(value);
     }
 
-    /// The size it would have if it were finished now.
+    /// Size of the block if it were finished now.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() + (self.restarts.len() + 1) * 4
     }
@@ -87,15 +86,15 @@ impl BlockBuilder {
         &self.last_key
     }
 
-    /// The finished contents; the builder begins anew.
+    /// Takes the finished contents; the builder begins a new block.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let mut contents = std::mem::take(&mut self.bytes);
         self.end(&mut contents);
         contents
     }
 
-    /// The finished contents in two parts: the bytes before the value of the entry begun last, and
-    /// the bytes behind it. The builder begins anew.
+    /// Takes the finished contents in two parts: the bytes before the value of the last begun
+    /// entry, and the bytes after it. The builder begins a new block.
     pub(crate) fn finish_around_value(&mut self) -> (Vec<u8>, Vec<u8>) {
         let (front, mut back) = (std::mem::take(&mut self.bytes), Vec::new());
         self.end(&mut back);
@@ -112,8 +111,9 @@ impl BlockBuilder {
         self.last_key.clear();
     }
 
-    /// Takes the memory of finished contents back, for the next block: growing a block anew each
-    /// time costs more than filling it. Not that of a large value, which may be the only one.
+    /// Takes the memory of finished contents back, for the next block: to grow a block each time
+    /// costs more than to fill it. The memory of a large value is dropped, because that may be the
+    /// only one.
     pub(crate) fn recycle(&mut self, mut contents: Vec<u8>) {
         if self.bytes.capacity() == 0 && contents.capacity() <= 2 * RECYCLED_MAX {
             contents.clear();
@@ -122,8 +122,7 @@ impl BlockBuilder {
     }
 }
 
-/// The finished contents of one block of all entries of these, in each of which every entry is a
-/// restart point.
+/// One block with all entries of these, in each of which every entry is a restart point.
 pub(crate) fn join(blocks: Vec<Vec<u8>>) -> Vec<u8> {
     let mut blocks = blocks.into_iter();
     let mut restarts = Vec::new();
@@ -141,7 +140,7 @@ pub(crate) fn join(blocks: Vec<Vec<u8>>) -> Vec<u8> {
     contents
 }
 
-/// Takes a block's restart points from its end, as they are behind `base` other bytes of entries.
+/// Takes a block's restart points from its end, shifted by `base` bytes of other entries.
 fn move_restarts(block: &mut Vec<u8>, base: usize, into: &mut Vec<u32>) {
     let word = |at: usize| {
         let bytes = block.get(at..).and_then(|rest| rest.first_chunk()).expect("a finished block");

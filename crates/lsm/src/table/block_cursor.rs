@@ -18,23 +18,20 @@ use super::block::Block;
 use crate::Error;
 use crate::key;
 
-/// The most bytes of keys that are kept of the entries before the current one.
+/// The most bytes of keys that are kept for entries before the current one.
 const PASSED_BYTES_MAX: usize = 64 << 10;
 
 /// Walks a block's entries in order, forward and backward.
-///
-/// Entries can only be read forward, from a restart point on: a step back goes through the entries
-/// before the current entry once and keeps what it finds for the steps back that follow.
 #[derive(Debug)]
 pub(crate) struct BlockCursor {
     block: Block,
-    /// Where the current entry begins, and the one behind it.
+    /// Offsets of the current entry and of the next one.
     at: usize,
     next: usize,
     key: Vec<u8>,
     value: Range<usize>,
     valid: bool,
-    /// The entries right before the current one, in order; their keys lie in `passed_keys`.
+    /// The entries directly before the current one, in order; their keys lie in `passed_keys`.
     passed: Vec<Passed>,
     passed_keys: Vec<u8>,
 }
@@ -43,13 +40,13 @@ pub(crate) struct BlockCursor {
 #[derive(Debug)]
 struct Passed {
     at: usize,
-    /// Where its key begins in the cursor's `passed_keys`.
+    /// Start of its key in the cursor's `passed_keys`.
     key_start: usize,
     value: Range<usize>,
 }
 
 impl BlockCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(block: Block) -> Self {
         Self {
             block,
@@ -63,22 +60,22 @@ impl BlockCursor {
         }
     }
 
-    /// Goes over to another block and stands nowhere in it; keeps the memory.
+    /// Changes to another block, on no entry, and keeps the memory.
     pub(crate) fn replace(&mut self, block: Block) {
         self.block = block;
         self.valid = false;
         self.forget_passed();
     }
 
-    /// Lets go of the block's memory, and stands nowhere.
+    /// Frees the block's memory, and leaves its entry.
     pub(crate) fn release(&mut self) {
         self.block.release();
         self.valid = false;
         self.forget_passed();
     }
 
-    /// Lets go of the block's memory and keeps its place. Only the key can be asked for, until
-    /// [`unpark`](Self::unpark).
+    /// Frees the block's memory and keeps the position. Until [`unpark`](Self::unpark), only the
+    /// key is available.
     pub(super) fn park(&mut self) {
         self.block.park();
         self.forget_passed();
@@ -106,7 +103,7 @@ impl BlockCursor {
         self.next()
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         if self.block.restarts == 0 {
             return Ok(());
@@ -190,8 +187,8 @@ impl BlockCursor {
         Ok(low)
     }
 
-    /// Goes through the entries from a restart point to `end`, which must be where one ends, and
-    /// keeps them as passed: the last ones, where their keys are too large to keep all.
+    /// Decodes the entries from a restart point to `end`, which must be the end of an entry, and
+    /// keeps them as passed: the last ones, if their keys are too large to keep all.
     fn pass(&mut self, restart: usize, end: usize) -> Result<(), Error> {
         self.forget_passed();
         self.valid = false;
@@ -216,7 +213,7 @@ impl BlockCursor {
         Err(Error::corruption(region, self.block.offset, expected, self.next))
     }
 
-    /// Stands on the last of the passed entries; there is one.
+    /// Moves to the last of the passed entries, which must exist.
     fn step_back(&mut self) {
         let Some(Passed { at, key_start, value }) = self.passed.pop() else { return };
         self.key.clear();
@@ -231,7 +228,7 @@ impl BlockCursor {
         self.passed_keys.clear();
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The internal key of its entry, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.valid.then_some(&self.key)
     }
@@ -244,7 +241,7 @@ impl BlockCursor {
         &self.block.contents[self.value.clone()]
     }
 
-    /// Where the block lies in its table, for errors.
+    /// Offset of the block in its table, for errors.
     pub(crate) fn block_offset(&self) -> u64 {
         self.block.offset
     }

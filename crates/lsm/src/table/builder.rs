@@ -5,13 +5,13 @@
 //!   there is neither an entry nor a fragment.
 //! - A finished table has been handed to the store, and is not yet durable or visible: the caller
 //!   seals its file in a transaction. If the builder, or the [`BuiltTable`], is dropped before, the
-//!   file is gone.
-//! - After an error the builder is of no use, and the caller must drop it.
+//!   store removes the file.
+//! - After an error the caller must drop the builder.
 //! - The whole index, the filters, the histogram and the range tombstones are in memory until the
-//!   end; of the data there are the block that is being filled, and what the store has on its way.
+//!   end. Of the data, only the current block and the writes in flight are.
 //!
-//! One owner. A call may wait for the store to write. When a table is large enough is decided by
-//! the caller.
+//! One owner. A call may wait for the store to write. The caller decides when a table is large
+//! enough.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;
@@ -24,6 +24,7 @@ use super::frame::{Handle, TableName};
 use super::index_builder::{Finished, FinishedPartition, IndexBuilder, IndexLayout, WrittenBlock};
 use super::partition::PartitionHandles;
 use super::range_block;
+use super::space_layouts::{BlockLayout, SpaceLayouts};
 use crate::Error;
 use crate::compression::Compression;
 use crate::expiries::{Expiries, ExpiriesBuilder};
@@ -31,41 +32,41 @@ use crate::expiry;
 use crate::key::{self, Kind, Trailer};
 use crate::memory::writer_bytes;
 use crate::old_versions::{HeldBy, OldVersions, OldVersionsBuilder};
-use crate::options::EngineOptions;
+use crate::options::ShapeOptions;
 use crate::ranges::{Fragment, Fragments};
 
-/// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
-/// entries on average and a block some 5 % (LevelDB's and RocksDB's choice).
+/// Entries from one restart point of a data block to the next: 16 costs a search 8 entries on
+/// average and a block some 5 % (LevelDB's and RocksDB's choice).
 const RESTART_INTERVAL: usize = 16;
 /// Least bytes of a filter, properties and footer, in an estimate of the file's size.
 const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + 256;
 
-/// A value of this size and larger is not copied into the block that it ends, where that is not
-/// compressed: a copy of the largest takes a fifth of a default store's memory.
+/// Least size of a value that is not copied into the block that it ends, if the block is not
+/// compressed: a copy of the largest would take a fifth of a default store's memory.
 const LARGE_VALUE: usize = 64 << 10;
 
-/// The bounds of a partition of an index: smaller ones save nothing, larger ones are no longer read
-/// at once.
+/// Bounds of the size of an index partition: smaller ones save nothing, larger ones are no longer
+/// read at once.
 const PARTITION_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 10;
-/// An index of so many partitions is kept in one piece: at 4 KiB it is read like a large block, and
-/// what a second level would save is not worth its search.
+/// The most partitions of an index that is kept in one piece. With partitions of 4 KiB, it is read
+/// like a large block, and a second level would cost a search more than it saves.
 const WHOLE_PARTITIONS: usize = 16;
 
 /// How tables are laid out and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableLayout {
-    /// A data block is closed when it has grown to this.
+    /// Size at which a data block is closed.
     pub(crate) block_size: ByteCount,
     pub(crate) compression: Compression,
     pub(crate) index: IndexLayout,
-    /// The most bytes that the histogram of a table may take; 0: it has none.
+    /// The most bytes of a table's histogram; 0: it has none.
     pub(crate) histogram_max: ByteCount,
-    /// Bytes on their way to the medium at once; for the memory that this takes.
+    /// Bytes in flight to the medium, for an estimate of their memory.
     pub(crate) io_size: ByteCount,
 }
 
 impl TableLayout {
-    /// A layout with an index that suits it: its partitions are of about a block's size.
+    /// A layout whose index has partitions of about a block's size.
     pub(crate) fn new(block_size: ByteCount, compression: Compression, filter_bits: u8) -> Self {
         let (least, most) = (*PARTITION_BYTES.start(), *PARTITION_BYTES.end());
         let partition_size = block_size.0.clamp(least, most) as usize;
@@ -76,11 +77,13 @@ impl TableLayout {
     }
 
     /// The layout of a table of `level`, where `last` is the last level that holds anything.
-    pub(crate) fn of(options: &EngineOptions, level: u8, last: u8) -> Self {
-        let shape = options.table_shape();
+    pub(crate) fn of(options: &ShapeOptions, level: u8, last: u8) -> Self {
+        let shape = options.shape;
         let compression = shape.compression.of(level, last);
+        // Partitions of indexes and filters do not grow with the blocks of the last level.
         let layout = Self::new(shape.block_size, compression, shape.filter_bits);
-        Self { io_size: options.io_size, ..layout }.with_first_keys(shape.first_keys)
+        let block_size = options.shape_in(level, last).block_size;
+        Self { block_size, io_size: options.io_size, ..layout }.with_first_keys(shape.first_keys)
     }
 
     /// The same, with or without the first keys of blocks in the index.
@@ -94,25 +97,25 @@ impl TableLayout {
     }
 }
 
-/// A histogram takes at most this part of its table: it is also kept in the file system's journal
-/// and in memory.
+/// Divisor of a table's size for its histogram, which is also kept in the file system's journal and
+/// in memory.
 const HISTOGRAM_PART: u64 = 1024;
 
-/// A table whose bytes have been handed to the store, and that is not sealed yet.
+/// A table whose bytes have been handed to the store, and which is not sealed yet.
 pub(crate) struct BuiltTable {
-    /// Dropped only when the file is sealed: before, the file would be gone.
+    /// Dropped only when the file is sealed; before, the store would remove the file.
     pub(crate) writer: Box<dyn FileWriter>,
     pub(crate) tag: u64,
     pub(crate) size: ByteCount,
     pub(crate) properties: Properties,
-    /// Where its bytes lie; it is in the table's annotation, not in the table.
+    /// Places of its bytes; for the table's annotation.
     pub(crate) histogram: Histogram,
-    /// Its entries that only snapshots keep; in the annotation, too.
+    /// Its entries that only snapshots keep; for the annotation, too.
     pub(crate) old_versions: OldVersions,
-    /// Its entries that expire; in the annotation, too.
+    /// Its entries that expire; for the annotation, too.
     pub(crate) expiries: Expiries,
-    /// Its last bytes, from the index on, if they are still there: the table is opened by them and
-    /// need not be read for it.
+    /// Its last bytes, from the filters on, if they are still in memory: then the table is opened
+    /// without a read.
     pub(crate) tail: Option<Bytes>,
 }
 
@@ -120,36 +123,43 @@ pub(crate) struct BuiltTable {
 pub(crate) struct TableBuilder {
     writer: Box<dyn FileWriter>,
     layout: TableLayout,
+    /// The form of the entries that come now.
+    now: BlockLayout,
+    spaces: Option<SpaceLayouts>,
     name: TableName,
     offset: u64,
     block: BlockBuilder,
-    /// The first key of the block that is being filled, where the index is to have it.
+    /// The first key of the current block, if the index has first keys.
     first: Vec<u8>,
     index: IndexBuilder,
     histogram: HistogramBuilder,
     old_versions: OldVersionsBuilder,
     expiries: ExpiriesBuilder,
-    /// The block that is closed and not yet in the index.
+    /// The closed block that is not yet in the index.
     closed: Option<WrittenBlock>,
     features: Features,
     ranges: Vec<Fragment>,
     properties: Properties,
-    /// Bytes written since the data and the filters were.
+    /// Bytes written after the data.
     tail: Option<Vec<u8>>,
     memory: MemoryLease,
 }
 
 impl TableBuilder {
-    /// A table in a file that holds nothing; `jobs` counts the memory.
+    /// A table in an empty file; `jobs` counts the memory.
     pub(crate) fn new(
         writer: Box<dyn FileWriter>,
         layout: TableLayout,
         jobs: &MemoryGauge,
     ) -> Self {
         let file: FileId = writer.id();
+        let TableLayout { block_size, compression, index, .. } = layout;
+        let filter_bits = index.filter_bits;
         Self {
             writer,
             layout,
+            now: BlockLayout { block_size, compression, filter_bits },
+            spaces: None,
             name: TableName { file, tag: file.0 },
             offset: 0,
             block: BlockBuilder::new(RESTART_INTERVAL),
@@ -167,37 +177,56 @@ impl TableBuilder {
         }
     }
 
-    /// Adds an entry behind all others.
+    /// The same table, in which entries have the form of their key space.
+    pub(crate) fn with_spaces(self, spaces: SpaceLayouts) -> Self {
+        Self { spaces: Some(spaces), ..self }
+    }
+
+    /// Adds an entry after all others.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let layout = self.spaces.as_mut().and_then(|spaces| spaces.turn_to(key));
+        let layout = layout.filter(|layout| *layout != self.now);
+        if layout.is_some() {
+            self.close_block()?;
+        }
         if let Some(closed) = self.closed.take() {
             self.index.add_block(&closed, key);
             self.histogram.add(ByteCount(closed.handle.size.into()), key::split(key).0);
+            if let Some(layout) = layout {
+                self.index.set_filter_bits(layout.filter_bits, Some((&closed.last, key)));
+            }
+        } else if let Some(layout) = layout {
+            self.index.set_filter_bits(layout.filter_bits, None);
         }
+        self.now = layout.unwrap_or(self.now);
         if self.layout.index.first_keys && self.block.is_empty() {
             self.first.extend_from_slice(key);
         }
         let (full_key, trailer) = key::split(key);
+        debug_assert!(
+            self.properties.entries == 0 || self.properties.largest.as_slice() <= full_key,
+            "entries come in the order of their keys"
+        );
         self.count(full_key, trailer, value);
         self.block.begin_entry(key, value.len());
         let grown = self.block.size() + value.len();
-        let closes = grown as u64 >= self.layout.block_size.0;
-        if closes && value.len() >= LARGE_VALUE && self.layout.compression == Compression::None {
+        let closes = grown as u64 >= self.now.block_size.0;
+        if closes && value.len() >= LARGE_VALUE && self.now.compression == Compression::None {
             return self.close_block_around(value);
         }
         self.block.put_value(value);
-        if self.block.size() as u64 >= self.layout.block_size.0 {
+        if self.block.size() as u64 >= self.now.block_size.0 {
             self.close_block()?;
         }
         Ok(())
     }
 
-    /// Counts an entry or a range tombstone, which was added, of so many bytes as one that only
-    /// these snapshots keep.
+    /// Counts an added entry or range tombstone, of `bytes`, as one that only these snapshots keep.
     pub(crate) fn count_old_version(&mut self, held_by: HeldBy, bytes: u64) {
         self.old_versions.add(held_by, bytes);
     }
 
-    /// Adds range tombstones behind all others.
+    /// Adds range tombstones at the end.
     pub(crate) fn add_ranges(&mut self, fragments: Vec<Fragment>) {
         for fragment in &fragments {
             let properties = &mut self.properties;
@@ -210,18 +239,18 @@ impl TableBuilder {
         self.ranges.extend(fragments);
     }
 
-    /// Waits for the writes under way, before the job turns to another table.
+    /// Waits for the writes in flight, before the job turns to another table.
     pub(crate) fn rest(&mut self) -> Result<(), Error> {
         Ok(self.writer.rest()?)
     }
 
-    /// About the size of the file if it were finished now.
+    /// Approximate size of the file if it were finished now.
     pub(crate) fn estimated_size(&self) -> ByteCount {
         let blocks = self.offset + (self.block.size() + self.index.size()) as u64;
         ByteCount(blocks + TAIL_BYTES)
     }
 
-    /// Writes what is left and ends the file; it can then be sealed.
+    /// Writes the remaining parts and ends the file; it can then be sealed.
     pub(crate) fn finish(mut self) -> Result<BuiltTable, Error> {
         let ranges = Fragments::new(std::mem::take(&mut self.ranges));
         assert!(self.properties.entries > 0 || !ranges.is_empty(), "a table of nothing");
@@ -235,8 +264,8 @@ impl TableBuilder {
         let index = std::mem::replace(&mut self.index, IndexBuilder::new(self.layout.index));
         let (index_levels, index, filter) = match index.finish() {
             Finished::Whole { index, filter } => {
-                let filter = self.write_filter(filter)?;
                 self.tail = Some(Vec::new());
+                let filter = self.write_filter(filter)?;
                 (1, self.write_block(index, self.layout.compression)?, filter)
             }
             Finished::Partitions(partitions) => (2, self.write_partitions(partitions)?, None),
@@ -252,6 +281,7 @@ impl TableBuilder {
         let footer = footer.encode();
         self.writer.append(&footer)?;
         self.writer.finish()?;
+        debug_assert_eq!(self.writer.len(), length, "the file ends with the footer");
         let mut tail = self.tail.unwrap_or_default();
         tail.extend_from_slice(&footer);
         Ok(BuiltTable {
@@ -283,15 +313,15 @@ impl TableBuilder {
     }
 
     /// Writes the filters, then the indexes of the partitions, then the index of these, which it
-    /// returns. In this order a reader of the whole index reads it in one go.
+    /// returns. In this order, the whole index can be read at once.
     fn write_partitions(&mut self, partitions: Vec<FinishedPartition>) -> Result<Handle, Error> {
+        self.tail = Some(Vec::new());
         let mut filters = Vec::with_capacity(partitions.len());
         let mut rest = Vec::with_capacity(partitions.len());
         for FinishedPartition { index, filter, end } in partitions {
             filters.push(self.write_filter(filter)?);
             rest.push((index, end));
         }
-        self.tail = Some(Vec::new());
         let mut top = BlockBuilder::new(1);
         for ((index, end), filter) in rest.into_iter().zip(filters) {
             let index = self.write_block(index, self.layout.compression)?;
@@ -333,18 +363,18 @@ impl TableBuilder {
         let last = self.block.last_key().to_vec();
         let mut contents = self.block.finish();
         if contents.len() >= LARGE_VALUE {
-            // Twice, while it is compressed.
+            // The block counts twice, for its compression.
             let memory = writer_bytes(self.layout.io_size) + self.index.memory();
             self.memory.resize(memory + 2 * contents.len());
         }
-        let handle = self.seal_block(&mut contents, self.layout.compression)?;
+        let handle = self.seal_block(&mut contents, self.now.compression)?;
         self.block.recycle(contents);
         self.closed = Some(WrittenBlock { handle, first: std::mem::take(&mut self.first), last });
         self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
         Ok(())
     }
 
-    /// Closes the block with the value that is due, which is written from where it lies.
+    /// Closes the block with the announced value, which is written without a copy.
     fn close_block_around(&mut self, value: &[u8]) -> Result<(), Error> {
         let last = self.block.last_key().to_vec();
         let (front, mut back) = self.block.finish_around_value();

@@ -1,22 +1,20 @@
 //! [`TableCursor`]: walks the entries of a table in order, forward and backward, and reads ahead.
 //!
-//! - It shows all entries with their stored sequence numbers. Which of them a reader sees is
-//!   decided by the caller.
+//! - It shows all entries with their stored sequence numbers. The caller decides which of them a
+//!   reader sees.
 //! - A scan looks blocks up in the block cache. Its first block after a seek may go into the cache.
 //!   A job does neither.
 //! - [`TableCursor::stay_within`] limits the cursor to the blocks that may hold keys of a range. It
-//!   comes before the first seek. The blocks at both ends may hold other keys, so the caller
+//!   must come before the first seek. The blocks at both ends may hold other keys, so the caller
 //!   compares the keys.
-//! - A cursor can be *parked*, for example while other cursors of a merge come first: if memory is
-//!   short, it gives a large block back and keeps its place. Then [`TableCursor::ready`] must come
-//!   before the value is asked for.
-//! - If the index has the first keys of blocks, a scan that goes forward does not read a block to
-//!   stand at its first entry: the cursor *holds* the key. The block is read by
-//!   [`TableCursor::ready`], or by the next move. A scan backward and a job read each block that
-//!   they come to.
-//! - A block that is read must begin with the first key that the index has for it; otherwise it is
-//!   corruption.
-//! - After an error the cursor stands nowhere until the next seek.
+//! - A cursor can be *parked*, for example while other cursors of a merge come first. If memory is
+//!   short, it then frees a large block and keeps its position, and [`TableCursor::ready`] must
+//!   come before the value is used.
+//! - If the index has the first keys of blocks, a scan forward stands at the first entry of a block
+//!   without reading the block: the cursor *holds* the key. [`TableCursor::ready`], or the next
+//!   move, reads the block. A scan backward and a job read each block that they come to.
+//! - A block must begin with the first key in the index; otherwise it is corruption.
+//! - After an error the cursor stands on no entry until the next seek.
 //!
 //! One owner, which holds no lock: a call may wait for the device.
 
@@ -43,25 +41,25 @@ pub(crate) struct TableCursor {
     index: IndexCursor,
     data: Option<BlockCursor>,
     valid: bool,
-    /// The block is not in memory; it is the one that the index stands on.
+    /// Whether the current block of the index has been freed.
     parked: bool,
-    /// It stands at the first entry of the block that the index stands on, has not read this block,
-    /// and has the entry's key in `first`.
+    /// Whether it holds the first key of the index's current block, in `first`, and has not read
+    /// the block.
     held: bool,
     first: Vec<u8>,
     ahead: ReadAhead,
-    /// Counts a large block that was decompressed.
+    /// Lease that counts a large decompressed block.
     plain: MemoryLease,
-    /// Blocks in front of this key's block may have been given back.
+    /// First key that may be read: blocks before its block may have been freed.
     start: Option<Key>,
-    /// Where that block begins, once somebody has come near it.
+    /// Offset of that block, once a move came near it.
     floor: Option<u64>,
-    /// Blocks behind this key's block are not read.
+    /// Last key that is read: blocks after its block are not read.
     end: Option<Key>,
 }
 
 impl TableCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(table: Arc<Table>, walk: Walk) -> Self {
         let ahead = ReadAhead::new(&table, walk, Area::Data);
         let plain = table.memory().gauge(walk).lease(0);
@@ -82,8 +80,7 @@ impl TableCursor {
         }
     }
 
-    /// From now on stays within what may hold keys of `span`: goes no further back and no further
-    /// on, and reads no further ahead.
+    /// Limits the cursor to blocks that may hold keys of `span`, for moves and read-ahead.
     pub(crate) fn stay_within(&mut self, span: &Span) {
         let properties = self.index.table().properties();
         if span.start[..] > properties.smallest[..] {
@@ -94,12 +91,12 @@ impl TableCursor {
         }
     }
 
-    /// From now on takes blocks from these bytes: those of the table from `offset` on.
+    /// Takes blocks from these bytes from now on: those of the table from `offset` on.
     pub(crate) fn share(&mut self, offset: u64, bytes: Bytes) {
         self.ahead.share(offset, bytes);
     }
 
-    /// Whether the block that the index stands on lies in front of the first that may be read.
+    /// Whether the index's current block lies before the first one that may be read.
     fn is_in_front(&mut self) -> Result<bool, Error> {
         let Some(start) = &self.start else { return Ok(false) };
         let floor = match self.floor {
@@ -109,7 +106,7 @@ impl TableCursor {
         Ok(self.index.handle()?.is_some_and(|handle| handle.offset < floor))
     }
 
-    /// Where the last block ends that may hold keys of the range.
+    /// End of the last block that may hold keys of the range.
     fn ceiling(&self) -> Result<u64, Error> {
         match &self.end {
             Some(end) => self.index.end_of(end),
@@ -117,15 +114,15 @@ impl TableCursor {
         }
     }
 
-    /// Whether the block that the index stands on is the last that may hold anything of the range.
-    /// Its separator tells. To read the next block only to see that would cost a disk a revolution;
-    /// and that block, or the part of the index that names it, may be damaged.
+    /// Whether the index's current block is the last that may hold keys of the range, by its
+    /// separator. To read the next block only for this would cost a disk a revolution; and that
+    /// block, or the part of the index that names it, may be damaged.
     fn is_last(&self) -> bool {
         self.end.as_ref().is_some_and(|end| self.index.reaches(end))
     }
 
     /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
-    /// The seek has to follow: until then the cursor stands nowhere.
+    /// The seek must follow: until then the cursor stands on no entry.
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
         self.leave();
         match target {
@@ -136,7 +133,7 @@ impl TableCursor {
     }
 
     /// The same for [`seek_before`](Self::seek_before). Only the first block of a walk backward is
-    /// submitted: what lies before it is read when the walk comes there.
+    /// submitted: earlier blocks are read when the walk comes to them.
     pub(crate) fn submit_seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
         debug_assert!(self.walk == Walk::Scan, "jobs walk forward");
         self.leave();
@@ -150,7 +147,7 @@ impl TableCursor {
         self.submit_first()
     }
 
-    /// Submits the read for the block that the index stands on, unless a scan finds it in memory.
+    /// Submits the read of the index's current block, unless a scan finds it in memory.
     fn submit_first(&mut self) -> Result<(), Error> {
         let Some(handle) = self.index.handle()? else { return Ok(()) };
         if self.walk != Walk::Scan || self.index.table().peek(handle).is_none() {
@@ -160,12 +157,12 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Whether nothing of the table is left to read, and memory is there for a section of another.
+    /// Whether the table has no more to read, and there is memory for a section of another one.
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.ahead.is_last() && self.ahead.has_room(self.index.table())
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         self.leave();
         self.index.seek(target)?;
@@ -209,7 +206,7 @@ impl TableCursor {
     pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
         self.leave();
         self.index.seek_to_last()?;
-        // Range tombstones may reach further than all keys.
+        // Range tombstones may extend beyond all keys.
         if !self.is_in_front()? && self.load_block()? {
             self.data_mut().seek_to_last()?;
             self.settle_back()?;
@@ -241,7 +238,8 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Gives a large block back where memory is short; [`ready`](Self::ready) before the value.
+    /// Frees a large block if memory is short; then [`ready`](Self::ready) must come before the
+    /// value.
     pub(crate) fn park(&mut self) {
         let in_memory = self.valid && !self.parked && !self.held;
         let Some(data) = self.data.as_mut().filter(|_| in_memory) else { return };
@@ -253,8 +251,7 @@ impl TableCursor {
         }
     }
 
-    /// Reads the block of a cursor that is parked or holds a key, so that the value can be asked
-    /// for.
+    /// Reads the block of a cursor that is parked or holds a key, so that the value is available.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
         self.read_held()?;
         if !std::mem::take(&mut self.parked) {
@@ -269,7 +266,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Counts the block if it is large and does not lie in what was read.
+    /// Counts the block if it is large and not part of a read section.
     fn count_plain(&mut self) {
         let Some(data) = &self.data else { return };
         let contents = data.contents();
@@ -277,7 +274,7 @@ impl TableCursor {
         self.plain.resize(if counts { contents.len() } else { 0 });
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The internal key of its entry, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         match (self.valid, self.held) {
             (true, true) => Some(&self.first),
@@ -286,10 +283,10 @@ impl TableCursor {
         }
     }
 
-    /// The value it stands on.
+    /// The value of its entry.
     ///
     /// # Panics
-    /// When it stands nowhere, or is not [`ready`](Self::ready).
+    /// If it stands on no entry, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
         assert!(!self.held, "a cursor that has read its block");
         self.data.as_ref().expect("a cursor that stands on an entry").value()
@@ -300,7 +297,7 @@ impl TableCursor {
         self.data.as_ref().expect("a cursor that stands on an entry").value_slice()
     }
 
-    /// Bytes of the block that it holds and nothing else counts, about.
+    /// Approximate bytes of its block, if they are not counted elsewhere.
     pub(crate) fn uncounted(&self) -> usize {
         let contents = self.data.as_ref().map_or(0, |data| data.contents().len());
         let apart = self.data.as_ref().is_some_and(|data| !self.ahead.holds(data.contents()));
@@ -312,20 +309,20 @@ impl TableCursor {
         self.data.as_mut().expect("a cursor with a block")
     }
 
-    /// Stands nowhere.
+    /// Leaves the entry.
     fn leave(&mut self) {
         (self.valid, self.held) = (false, false);
     }
 
-    /// Whether the first entry of the block that the index stands on is at or behind `target`, and
-    /// can be held. Its key is then in `first`.
+    /// Whether the first entry of the index's current block is at or after `target`, and can be
+    /// held. Then its key is in `first`.
     fn can_hold(&mut self, target: Option<&[u8]>) -> bool {
         self.walk == Walk::Scan
             && self.index.first_key(&mut self.first)
             && target.is_none_or(|target| key::compare(&self.first, target).is_ge())
     }
 
-    /// Stands at the entry whose key is in `first`.
+    /// Stands at the entry whose key is in `first`, without its block.
     fn hold(&mut self) {
         if let Some(data) = &mut self.data {
             data.release();
@@ -334,7 +331,7 @@ impl TableCursor {
         (self.valid, self.held, self.parked) = (true, true, false);
     }
 
-    /// Reads the block whose first key is held, and stands at this key.
+    /// Reads the block whose first key is held, and moves to this key.
     fn read_held(&mut self) -> Result<(), Error> {
         if !self.held {
             return Ok(());
@@ -347,7 +344,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes on to the next block while this one has no entry left.
+    /// Goes on to the next block while this one has no more entry.
     fn settle(&mut self) -> Result<(), Error> {
         while !self.check()? {
             if self.is_last() {
@@ -366,7 +363,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes back to the block before while this one has no entry left.
+    /// Goes back to the block before while this one has no more entry.
     fn settle_back(&mut self) -> Result<(), Error> {
         while !self.check()? {
             self.index.prev()?;
@@ -378,7 +375,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Whether it stands on an entry of its block, and a sound one.
+    /// Whether it stands on an entry of its block; an error if the entry is damaged.
     fn check(&mut self) -> Result<bool, Error> {
         self.valid = false;
         let data = self.data.as_ref().expect("a cursor with a block");
@@ -390,7 +387,7 @@ impl TableCursor {
         Ok(self.valid)
     }
 
-    /// Loads the block that the index stands on; `false` at the end.
+    /// Loads the index's current block; `false` at the end.
     fn load_block(&mut self) -> Result<bool, Error> {
         let Some(handle) = self.index.handle()? else { return Ok(false) };
         self.parked = false;
@@ -415,7 +412,7 @@ impl TableCursor {
         Ok(true)
     }
 
-    /// Checks that the block that the index stands on begins as the index says.
+    /// Checks that the index's current block begins with the first key of the index.
     fn check_first(&mut self, block: &Block) -> Result<(), Error> {
         if self.index.first_key(&mut self.first) {
             let found = block.restart_key(0)?;
@@ -441,9 +438,9 @@ impl TableCursor {
         }
         let stored = self.ahead.fill(table, handle, self.ceiling()?)?;
         let block = table.block(handle, &stored)?;
-        // A block where a scan begins is kept, because other scans may begin there too. Blocks that
-        // a scan only passes are not kept, nor blocks that would push out a hundred others, however
-        // small they are stored. So no block is kept that was parked and is read again.
+        // A block where a scan begins is kept, because other scans may begin there too. The others
+        // are not kept: blocks that a scan only passes, and blocks that would evict a hundred
+        // others when decompressed. So no block is kept that was parked and is read again.
         let is_small = block.contents.len() < MAPPED_MIN;
         if self.walk == Walk::Scan && self.ahead.is_single() && is_small {
             table.cache(&block);

@@ -1,5 +1,5 @@
-//! A table with entries that expire: its bytes, what is read from it, and entries that are too
-//! short for an expiry.
+//! A table with entries that expire: its bytes, the result of reads, and entries that are too short
+//! for an expiry.
 
 use terrace_env::{ByteCount, Date, SeqNo};
 

@@ -2,10 +2,10 @@
 //! whose bits for one key lie in one line of 64 bytes. The layout is `docs/format/table.md`.
 //!
 //! - A filter knows the full keys (key space and user key) of entries. "No" is certain for them.
-//!   The more bits per key, the more keys that the table does not have get this answer. A filter
-//!   says nothing of range tombstones.
-//! - A block of an unknown kind, or with an impossible header, counts as no filter: every key may
-//!   be there.
+//!   With more bits per key, more absent keys get this answer. A filter does not cover range
+//!   tombstones.
+//! - A block of an unknown kind, or with an impossible header, counts as no filter: the answer is
+//!   "maybe" for every key.
 //! - One line costs one cache miss instead of one per probe. In exchange, some more absent keys get
 //!   the answer "maybe" (Putze, Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom
 //!   Filters", 2007).
@@ -23,7 +23,7 @@ const LINE_BYTES: usize = 64;
 const HEADER_BYTES: usize = 8;
 const PROBES_MAX: u8 = 16;
 
-/// Hash by which filters know a full key.
+/// Hash of a full key for filters.
 pub(crate) fn hash(full_key: &[u8]) -> u64 {
     xxh3_64(full_key)
 }
@@ -72,8 +72,7 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Takes a filter block, or `None` if it is of a kind that is not understood: then there is no
-    /// filter.
+    /// A filter from its block; `None` if the block is of an unknown kind: then there is no filter.
     pub(crate) fn new(block: Bytes) -> Option<Self> {
         let header = block.first_chunk::<HEADER_BYTES>()?;
         let (kind, probes) = (header[0], header[1]);
@@ -93,12 +92,12 @@ impl Filter {
         bits_of(hash, self.probes).all(|bit| line[bit / 8] & 1 << (bit % 8) != 0)
     }
 
-    /// The memory it takes.
+    /// Memory of the filter.
     pub(crate) fn bytes(&self) -> usize {
         self.block.len()
     }
 
-    /// How it is made, for people.
+    /// Parameters of the filter, for people.
     pub(super) fn parameters(&self) -> FilterParameters {
         FilterParameters { lines: self.lines, probes: self.probes }
     }

@@ -1,11 +1,10 @@
-//! Codec of the first key of a data block, in the block's index entry: behind the block's handle,
-//! as the bytes that it does not share with the entry's own key. The layout is
-//! `docs/format/table.md`.
+//! Codec of the first key of a data block, in the block's index entry: after the block's handle, as
+//! the suffix that differs from the entry's own key. The layout is `docs/format/table.md`.
 //!
 //! - [`read`] checks lengths and the key's kind before it uses them. A wrong value is a
-//!   [`DecodeError`]. The order of the keys is checked by the [`Index`](super::index::Index).
-//! - Not checked: whether the block begins with this key. A cursor compares them when it reads the
-//!   block.
+//!   [`DecodeError`]. The [`Index`](super::index::Index) checks the order of the keys.
+//! - It is not checked here that the block begins with this key. A cursor compares them when it
+//!   reads the block.
 //!
 //! Plain functions; no locks and no I/O.
 
@@ -21,7 +20,7 @@ pub(super) fn append(value: &mut Vec<u8>, separator: &[u8], first: &[u8]) {
     value.put(&first[shared..]);
 }
 
-/// Puts the first key of a block in the place of `into`, from the value of the entry whose key is
+/// Reads the first key of a block into `into`, from the value of the entry whose key is
 /// `separator`.
 pub(super) fn read(value: &[u8], separator: &[u8], into: &mut Vec<u8>) -> Result<(), DecodeError> {
     let mut reader = Reader::new(value);

@@ -1,16 +1,14 @@
 //! Codec of a table's [`Footer`] and [`Properties`]. The layout is `docs/format/table.md`.
 //!
-//! The footer is the end of the file, has no frame, and has a checksum of its own. It has the
-//! places of the properties, the index and the filter. In a table with partitions it has the place
-//! of the index of partitions, and of no filter. The place of the range tombstones is in the
-//! properties.
+//! The footer is the end of the file, has no frame, and has its own checksum. It has the places of
+//! the properties, the index and the filter. In a table with partitions it has the place of the
+//! index of partitions, and no filter. The properties have the place of the range tombstones.
 //!
-//! - [`Footer::decode`] checks that these places lie before the footer, and that the file is as
-//!   long as the footer says. Damage is [`Error::Corruption`]; a version, feature or number of
-//!   index levels that is not known is [`Error::Unsupported`].
-//! - [`Properties::decode`] takes contents whose frame was verified. It skips properties that it
-//!   does not know. Damage is a [`DecodeError`]. It does not check the place of the range
-//!   tombstones.
+//! - [`Footer::decode`] checks that these places lie before the footer, and that the footer has the
+//!   file's length. Damage is [`Error::Corruption`]; an unknown version, feature or number of index
+//!   levels is [`Error::Unsupported`].
+//! - [`Properties::decode`] takes contents whose frame was verified. It skips unknown properties.
+//!   Damage is a [`DecodeError`]. It does not check the place of the range tombstones.
 //!
 //! No locks and no I/O.
 
@@ -36,21 +34,21 @@ const INDEX_LEVELS_MAX: u32 = 2;
 pub(crate) struct Features(u32);
 
 impl Features {
-    /// There are blocks compressed by Zstandard.
+    /// Blocks are compressed by Zstandard.
     pub(crate) const ZSTD: Self = Self(1);
-    /// It holds range tombstones; the properties tell where.
+    /// The table has range tombstones, at a place in the properties.
     pub(crate) const RANGES: Self = Self(2);
-    /// Its index has the first key of each data block.
+    /// The index has the first key of each data block.
     pub(crate) const FIRST_KEYS: Self = Self(4);
-    /// Those that this version understands.
+    /// Features that this version understands.
     const KNOWN: Self = Self(Self::ZSTD.0 | Self::RANGES.0 | Self::FIRST_KEYS.0);
 
-    /// Whether it has those of `other`.
+    /// Whether it has all features of `other`.
     pub(crate) fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Adds those of `other`.
+    /// Adds the features of `other`.
     pub(crate) fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
@@ -146,7 +144,7 @@ impl Footer {
         Ok(footer)
     }
 
-    /// Where the data blocks of a table with these partitions end.
+    /// End of the data blocks of a table with these partitions.
     pub(super) fn data_end(&self, partitions: &[PartitionHandles]) -> u64 {
         let parts = partitions.iter().flat_map(|one| [Some(one.index), one.filter]);
         let blocks = [self.filter, Some(self.index), Some(self.properties)];
@@ -192,9 +190,9 @@ impl From<DecodeError> for Either {
 /// Properties of all entries of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
-    /// How many there are.
+    /// Number of entries.
     pub entries: u64,
-    /// How many of them are tombstones.
+    /// Number of tombstones among them.
     pub tombstones: u64,
     /// The smallest sequence.
     pub first_sequence: SeqNo,
@@ -206,7 +204,7 @@ pub struct Properties {
     pub largest: Vec<u8>,
     /// Bytes of keys and values, before compression.
     pub plain_bytes: u64,
-    /// Where its range tombstones lie, if it has any.
+    /// Place and summary of its range tombstones, if it has any.
     pub(crate) ranges: Option<(Handle, RangeSummary)>,
 }
 

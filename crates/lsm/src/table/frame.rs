@@ -1,5 +1,5 @@
-//! The frame of a block of a table: its contents, how they are compressed, and a checksum. The
-//! layout is `docs/format/table.md`.
+//! The frame of a block of a table: its contents, their compression, and a checksum. The layout is
+//! `docs/format/table.md`.
 //!
 //! - The checksum covers the stored bytes, the compression, the table's tag and the block's offset.
 //!   The tag is the id that the file had when the table was written. So a block of a table with
@@ -7,7 +7,7 @@
 //! - [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]; an
 //!   unknown compression is [`Error::Unsupported`].
 //! - A [`Handle`] is the place of a block. [`Handle::decode`] and [`Handle::read`] check it against
-//!   a limit that the caller gives: the end of the area in which the block must lie.
+//!   a limit of the caller: the end of the area in which the block must lie.
 //!
 //! No locks and no I/O.
 
@@ -19,9 +19,9 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use crate::Error;
 use crate::compression::Compression;
 
-/// The bytes behind a block's contents.
+/// Bytes after a block's contents.
 pub(crate) const FRAME_BYTES: usize = 5;
-/// Where a block lies in its table, frame included.
+/// Place of a block in its table, frame included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
     pub(crate) offset: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// The form it has in an index.
+    /// Its form in an index.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(12);
         bytes.put_varint(self.offset);
@@ -54,7 +54,7 @@ impl Handle {
         Ok(handle)
     }
 
-    /// The same, as a part of more.
+    /// The same, from a reader of more bytes.
     pub(crate) fn read(reader: &mut Reader<'_>, limit: u64) -> Result<Self, DecodeError> {
         let offset = reader.varint("block offset")?;
         let size = reader.varint("block size")?;
@@ -66,10 +66,10 @@ impl Handle {
     }
 }
 
-/// Name of a table: checksums are bound to it, and errors contain it.
+/// Name of a table, for checksums and errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableName {
-    /// The file the bytes are read from.
+    /// File from which the bytes are read.
     pub(crate) file: FileId,
     /// The file id under which the table was written.
     pub(crate) tag: u64,
@@ -88,7 +88,7 @@ impl TableName {
         crc32c_append(crc32c(&place), framed)
     }
 
-    /// Turns a block's contents into what is stored at `offset`; returns how they are compressed.
+    /// Makes the stored bytes of a block at `offset` from its contents; returns their compression.
     pub(crate) fn seal(
         &self,
         contents: &mut Vec<u8>,
@@ -106,7 +106,7 @@ impl TableName {
         used
     }
 
-    /// Frame behind an uncompressed block at `offset`, whose contents lie in parts.
+    /// Frame after an uncompressed block at `offset`, whose contents lie in parts.
     pub(crate) fn seal_parts(&self, parts: &[&[u8]], offset: u64) -> [u8; FRAME_BYTES] {
         let number = Compression::None.number();
         let start = self.checksum(offset, &[]);
@@ -115,7 +115,7 @@ impl TableName {
         [number, a, b, c, d]
     }
 
-    /// Checks what is stored at `offset` and gives back the block's contents.
+    /// Checks the stored bytes at `offset` and returns the block's contents.
     pub(crate) fn open(&self, part: &str, offset: u64, stored: &Bytes) -> Result<Bytes, Error> {
         let corrupt = |expected: String, got: String| {
             Err(Error::corruption(self.region(part), offset, expected, got))

@@ -4,8 +4,8 @@
 //! An ingest writes its tables before its place in the order of writes is known. So the sequence
 //! numbers that are stored in such a table mean nothing. The annotation of the table has the
 //! *global sequence number*, which is the sequence number of all its entries, and this module puts
-//! it in the place of the stored ones. In such a table each key has one entry, a put, and there are
-//! no range tombstones.
+//! it in the place of the stored ones. In such a table each key has one entry, a put with or
+//! without expiry, and there are no range tombstones.
 //!
 //! The rules of `reader` and `cursor` for callers hold here, too.
 
@@ -21,8 +21,8 @@ use crate::key::{self, Kind, Trailer};
 use crate::memory::Walk;
 use crate::table::{Lookup, PointReads, Table, TableCursor};
 
-/// The first entry at or behind `seek_key`, if it is of the same full key; as
-/// [`Table::get`](Table) of a table with or without a global sequence.
+/// The first entry at or after `seek_key`, if it has the same full key: [`Table::get`](Table) of a
+/// table with or without a global sequence.
 pub(crate) fn get(
     table: &Table,
     global_sequence: Option<SeqNo>,
@@ -37,9 +37,8 @@ pub(crate) fn get(
     }
 }
 
-/// Submits the read of the block in which [`get`] of the same key looks first; as
-/// [`Table::submit`](Table) of a table with or without a global sequence. Returns whether there is
-/// one.
+/// Submits the read of the first block that [`get`] of the same key needs: [`Table::submit`](Table)
+/// of a table with or without a global sequence. Returns whether there is one.
 pub(crate) fn submit(
     table: &Table,
     global_sequence: Option<SeqNo>,
@@ -50,7 +49,7 @@ pub(crate) fn submit(
     in_table(global_sequence, seek_key).is_some_and(|sought| table.submit(&sought, hash, reads))
 }
 
-/// The key to seek within a table; `None` if nothing in the table is visible from `seek_key`.
+/// The key to seek within a table; `None` if no entry of the table is visible from `seek_key`.
 fn in_table(global_sequence: Option<SeqNo>, seek_key: &[u8]) -> Option<Cow<'_, [u8]>> {
     let Some(global_sequence) = global_sequence else { return Some(seek_key.into()) };
     let (full_key, trailer) = key::split(seek_key);
@@ -58,7 +57,8 @@ fn in_table(global_sequence: Option<SeqNo>, seek_key: &[u8]) -> Option<Cow<'_, [
     is_visible.then(|| key::internal_key(full_key, Trailer::NEWEST).into())
 }
 
-/// Whether a place within the entries of a full key lies behind the entry of this sequence.
+/// Whether a place within the entries of a full key comes after the entry of this sequence. (No
+/// place lies between a put with expiry and one without.)
 fn is_behind(place: Trailer, global_sequence: SeqNo) -> bool {
     place > Trailer::new(global_sequence, Kind::Put)
 }
@@ -68,27 +68,27 @@ fn is_behind(place: Trailer, global_sequence: SeqNo) -> bool {
 pub(crate) struct GlobalSequenceCursor {
     table: TableCursor,
     global_sequence: Option<SeqNo>,
-    /// The internal key that it stands on, in a table with a global sequence.
+    /// Its current internal key, in a table with a global sequence.
     key: Vec<u8>,
 }
 
 impl GlobalSequenceCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(table: Arc<Table>, walk: Walk, global_sequence: Option<SeqNo>) -> Self {
         Self { table: TableCursor::new(table, walk), global_sequence, key: Vec::new() }
     }
 
-    /// As [`TableCursor::stay_within`].
+    /// See [`TableCursor::stay_within`].
     pub(crate) fn stay_within(&mut self, span: &Span) {
         self.table.stay_within(span);
     }
 
-    /// As [`TableCursor::share`].
+    /// See [`TableCursor::share`].
     pub(crate) fn share(&mut self, offset: u64, bytes: Bytes) {
         self.table.share(offset, bytes);
     }
 
-    /// As [`TableCursor::submit_seek`].
+    /// See [`TableCursor::submit_seek`].
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
         let boundary = match (self.global_sequence, target) {
             (Some(global_sequence), Some(target)) => Some(boundary(target, global_sequence)),
@@ -97,7 +97,7 @@ impl GlobalSequenceCursor {
         self.table.submit_seek(boundary.as_deref().or(target))
     }
 
-    /// As [`TableCursor::submit_seek_before`].
+    /// See [`TableCursor::submit_seek_before`].
     pub(crate) fn submit_seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
         match self.global_sequence {
             None => self.table.submit_seek_before(target),
@@ -107,12 +107,12 @@ impl GlobalSequenceCursor {
         }
     }
 
-    /// As [`TableCursor::has_room_for_another`].
+    /// See [`TableCursor::has_room_for_another`].
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.table.has_room_for_another()
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         match self.global_sequence {
             None => self.table.seek(target),
@@ -169,16 +169,16 @@ impl GlobalSequenceCursor {
         self.table.ready()
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The internal key of its entry, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         let found = self.table.key()?;
         Some(if self.global_sequence.is_some() { &self.key } else { found })
     }
 
-    /// The value it stands on.
+    /// The value of its entry.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// If it stands on no entry.
     pub(crate) fn value(&self) -> Bytes {
         self.table.value()
     }
@@ -187,19 +187,21 @@ impl GlobalSequenceCursor {
         self.table.value_slice()
     }
 
-    /// Gives the key that it stands on its sequence.
+    /// Sets the sequence of the current key.
     fn apply(&mut self) {
         if let Some(global_sequence) = self.global_sequence
             && let Some(found) = self.table.key()
         {
+            let (full_key, stored) = key::split(found);
+            let kind = stored.kind().unwrap_or(Kind::Put);
             self.key.clear();
-            self.key.extend_from_slice(key::split(found).0);
-            self.key.extend_from_slice(&Trailer::new(global_sequence, Kind::Put).to_bytes());
+            self.key.extend_from_slice(full_key);
+            self.key.extend_from_slice(&Trailer::new(global_sequence, kind).to_bytes());
         }
     }
 }
 
-/// The key that divides the table's own entries where `target` divides those with the global
+/// The key that divides the table's stored entries like `target` divides those with the global
 /// sequence.
 fn boundary(target: &[u8], global_sequence: SeqNo) -> Vec<u8> {
     let (full_key, trailer) = key::split(target);
@@ -260,7 +262,7 @@ mod tests {
         let mut transaction = Transaction::new();
         transaction.seal(built.writer.id(), terrace_env::store::Annotation::default());
         store.commit(transaction).unwrap();
-        Table::open(store.open(built.writer.id()).unwrap(), &memory, Cause::Read).unwrap()
+        Table::open(store.open(built.writer.id()).unwrap(), 0, &memory, Cause::Read).unwrap()
     }
 
     /// Entries of the table, as every reader must see them.
@@ -269,7 +271,7 @@ mod tests {
         (0..60).step_by(2).map(|number| key::internal_key(&full(number), global)).collect()
     }
 
-    /// Places around every entry: before all of its key, at the sequences around its own, behind.
+    /// Places around every entry: before its key, at the sequences around its own, after its key.
     fn targets() -> Vec<Vec<u8>> {
         let trailers = [
             Trailer::NEWEST,

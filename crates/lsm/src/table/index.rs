@@ -3,11 +3,11 @@
 //! levels has one entry per partition instead.
 //!
 //! - The entries are decoded once when the index is made, so that a search cannot fail. The value
-//!   of an entry, the place of a block, is not checked here, and neither is the order of the keys.
+//!   of an entry, the place of a block, is not checked then, and neither is the order of the keys.
 //! - The entries of a table with first keys also have the first key of their block ([`first_key`]).
-//!   When the index is made, each is checked to be behind the entry before, and not behind its own
-//!   entry.
-//! - A search compares eight bytes per entry, which lie close together in memory: those behind the
+//!   When the index is made, each first key is checked to be after the entry before, and not after
+//!   its own entry.
+//! - A search compares eight bytes per entry, which lie close together in memory: those after the
 //!   common prefix of all full keys. It compares whole keys if the eight bytes are equal.
 //!
 //! An index does not change: any number of threads.
@@ -26,14 +26,14 @@ pub(crate) struct Index {
     block: Block,
     /// Whether its entries have the first keys of their blocks.
     first_keys: bool,
-    /// How many bytes the full keys have in common.
+    /// Length of the common prefix of all full keys.
     common: usize,
-    /// The eight bytes behind them of each full key, as a number; zeros behind a key's end.
+    /// The eight bytes after it of each full key, as a number; zeros after a key's end.
     prefixes: Box<[u64]>,
 }
 
 impl Index {
-    /// Takes the contents of the block that lies at `offset` of `table`.
+    /// An index from its contents, which lie at `offset` of `table`.
     pub(super) fn new(table: TableName, offset: u64, contents: Bytes) -> Result<Self, Error> {
         let block = Block::new(table, offset, contents)?;
         let mut begin = 0;
@@ -63,7 +63,7 @@ impl Index {
         Ok(Self { prefixes: prefixes?, block, common, first_keys: false })
     }
 
-    /// The same of a table whose index has the first keys of its blocks; checks them.
+    /// The same index, with first keys of its blocks, which are checked.
     pub(super) fn with_first_keys(mut self) -> Result<Self, Error> {
         let mut first = Vec::new();
         for at in 0..self.len() {
@@ -75,7 +75,7 @@ impl Index {
             let in_order = at.checked_sub(1).is_none_or(is_behind);
             if !in_order || key::compare(&first, separator).is_gt() {
                 let region = self.block.table.region("index");
-                let expected = "a first key behind the entry before and not behind its own";
+                let expected = "a first key after the entry before and not after its own";
                 let got = format!("{} at entry {at}", first.escape_ascii());
                 return Err(Error::corruption(region, self.offset(), expected, got));
             }
@@ -84,12 +84,12 @@ impl Index {
         Ok(self)
     }
 
-    /// How many entries it has: none in a table without any.
+    /// Number of entries; 0 in a table without any.
     pub(super) fn len(&self) -> usize {
         self.block.restarts
     }
 
-    /// Refuses to have none in a table with entries.
+    /// An error if it has no entries in a table with entries.
     pub(super) fn check_entries(&self, of_table: u64) -> Result<(), Error> {
         if self.len() > 0 || of_table == 0 {
             return Ok(());
@@ -98,17 +98,17 @@ impl Index {
         Err(Error::corruption(self.block.table.region("index"), self.offset(), expected, "none"))
     }
 
-    /// The memory it takes.
+    /// Memory of the index.
     pub(super) fn bytes(&self) -> usize {
         self.block.contents.len() + self.prefixes.len() * size_of::<u64>()
     }
 
-    /// Where it lies in its table.
+    /// Its offset in its table.
     pub(super) fn offset(&self) -> u64 {
         self.block.offset
     }
 
-    /// The first entry at or behind `target`, an internal key; [`len`](Self::len) if there is none.
+    /// The first entry at or after `target`, an internal key; [`len`](Self::len) if there is none.
     pub(super) fn seek(&self, target: &[u8]) -> usize {
         if self.prefixes.is_empty() {
             return 0;
@@ -145,8 +145,7 @@ impl Index {
         self.first_keys
     }
 
-    /// Puts the first key of an entry's block in the place of `into`; `false`: the index does not
-    /// have it.
+    /// Reads the first key of an entry's block into `into`; `false`: the index does not have it.
     pub(super) fn first_key(&self, at: usize, into: &mut Vec<u8>) -> bool {
         if self.first_keys {
             first_key::read(self.value(at), self.key(at), into)
@@ -192,7 +191,7 @@ mod tests {
         Index::new(NAME, 0, builder.finish().into()).unwrap()
     }
 
-    /// Keys that share prefixes of all lengths, end within the eight bytes, and hold zeros.
+    /// Keys with common prefixes of all lengths, that end within the eight bytes, and have zeros.
     fn any_key(random: &mut Random, prefix: &[u8]) -> Vec<u8> {
         let mut user_key = prefix[..random.random_range(0..=prefix.len())].to_vec();
         let rest = random.random_range(0..12);
@@ -239,7 +238,8 @@ mod tests {
         refuses_damage(&builder.finish(), |bytes| Index::new(NAME, 0, bytes)?.with_first_keys());
     }
 
-    /// Flips each bit and cuts at each length: most is refused, and of the rest all can be read.
+    /// Flips each bit and cuts at each length: most results are refused, and the others can be
+    /// read.
     fn refuses_damage(whole: &[u8], make: impl Fn(Bytes) -> Result<Index, Error>) {
         let key =
             |i: u32| internal_key(&full_key(KeySpaceId(0), &i.to_be_bytes()), Trailer::NEWEST);
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn first_keys_out_of_order_are_refused() {
-        // A key of a full key's entries is behind the newest place of that full key.
+        // The entries of a full key come after the newest place of that full key.
         let index = with_first_keys([1, 11, 20]).unwrap();
         let mut first = Vec::new();
         for (at, number) in [1, 11, 20].into_iter().enumerate() {

@@ -3,19 +3,21 @@
 //!
 //! The order of calls: [`IndexBuilder::add_key`] for each entry, in key order;
 //! [`IndexBuilder::add_block`] for each block but the last, when the next key is known and before
-//! it is added; [`IndexBuilder::add_last_block`]; then [`IndexBuilder::finish`]. (A table of range
-//! tombstones alone has no blocks.)
+//! it is added; [`IndexBuilder::add_last_block`]; then [`IndexBuilder::finish`]. (A table of only
+//! range tombstones has no blocks.)
 //!
 //! - The index is cut into partitions as it grows. A small index is joined at the end, with one
 //!   filter. In a larger one each partition has a filter of its own. With `filter_bits` of 0 there
 //!   are no filters.
+//! - Filters may have other bits per key from one key space to the next
+//!   ([`IndexBuilder::set_filter_bits`]). The index then stays in partitions, however small it is.
 //! - With `first_keys` the entry of a block also has the block's first key, and its own key lies
 //!   close to the block's last.
 //! - Memory until the end of the table: index and filters, not compressed, and eight bytes for each
 //!   key whose filter is not made yet.
 //!
-//! One owner. It writes nothing: the builder of the table writes what [`IndexBuilder::finish`]
-//! returns.
+//! One owner. It writes nothing: the builder of the table writes the result of
+//! [`IndexBuilder::finish`].
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;
@@ -23,14 +25,14 @@ use super::first_key;
 use super::frame::Handle;
 use crate::key::{self, Trailer};
 
-/// How index and filter are laid out.
+/// Layout of index and filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexLayout {
-    /// A partition is closed when it has grown to this.
+    /// Size at which a partition is closed.
     pub(crate) partition_size: usize,
-    /// A larger index stays in partitions.
+    /// Size from which on an index stays in partitions.
     pub(crate) whole_max: usize,
-    /// 0: no filter.
+    /// Bits per key; 0: no filter.
     pub(crate) filter_bits: u8,
     /// Whether entries have the first keys of their blocks.
     pub(crate) first_keys: bool,
@@ -45,8 +47,9 @@ pub(crate) struct WrittenBlock {
     pub(crate) last: Vec<u8>,
 }
 
-/// Which byte of a near separator is raised, counted from the first byte in which the keys differ.
-/// With keys of decimal digits, two leave at most a hundredth of the gap between the keys.
+/// Index of the byte of a near separator that is raised, counted from the first byte in which the
+/// keys differ. With keys of decimal digits, two leave at most a hundredth of the gap between the
+/// keys.
 const NEAR_BYTES: usize = 2;
 
 /// The filter of a partition.
@@ -57,12 +60,12 @@ enum PartitionFilter {
     Block(Vec<u8>),
 }
 
-/// A partition that is closed.
+/// A closed partition.
 #[derive(Debug)]
 struct Closed {
     index: Vec<u8>,
     filter: PartitionFilter,
-    /// An internal key that is not before its last and before all of the next partition.
+    /// An internal key that is not before its last key and is before all of the next partition.
     end: Vec<u8>,
 }
 
@@ -70,6 +73,8 @@ struct Closed {
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
     layout: IndexLayout,
+    /// Bits per key of the filter of the partition that is being filled.
+    filter_bits: u8,
     /// The partition that is being filled: its index, and its keys.
     index: BlockBuilder,
     hashes: Vec<u64>,
@@ -101,6 +106,7 @@ impl IndexBuilder {
     pub(crate) fn new(layout: IndexLayout) -> Self {
         Self {
             layout,
+            filter_bits: layout.filter_bits,
             index: BlockBuilder::new(1),
             hashes: Vec::new(),
             closed: Vec::new(),
@@ -111,9 +117,9 @@ impl IndexBuilder {
         }
     }
 
-    /// Adds a key to the filter; `new`: it is not the same as the key before.
+    /// Adds a key to the filter; `new`: it differs from the key before.
     pub(crate) fn add_key(&mut self, full_key: &[u8], new: bool) {
-        if self.layout.filter_bits > 0 && (new || self.hashes.is_empty()) {
+        if self.filter_bits > 0 && (new || self.hashes.is_empty()) {
             self.hashes.push(filter::hash(full_key));
         }
     }
@@ -150,19 +156,41 @@ impl IndexBuilder {
         self.index_bytes += index.len();
         let filter = PartitionFilter::Hashes(std::mem::take(&mut self.hashes));
         self.closed.push(Closed { index, filter, end });
-        if !self.partitioned && self.index_bytes > self.layout.whole_max {
-            self.partitioned = true;
-            (0..self.closed.len() - 1).for_each(|at| self.make_filter(at));
-        }
         if self.partitioned {
             self.make_filter(self.closed.len() - 1);
+        } else if self.index_bytes > self.layout.whole_max {
+            self.make_partitions();
         }
+    }
+
+    /// Keeps the partitions apart, each with a filter of its own.
+    fn make_partitions(&mut self) {
+        self.partitioned = true;
+        (0..self.closed.len()).for_each(|at| self.make_filter(at));
+    }
+
+    /// Sets the bits per key of the filters of the keys that follow. `between`: the last key and
+    /// the next one, once the block of the last key has been added; `None` if there is no key yet.
+    /// A partition ends between the two if the bits differ.
+    pub(crate) fn set_filter_bits(&mut self, bits: u8, between: Option<(&[u8], &[u8])>) {
+        if bits == self.filter_bits {
+            return;
+        }
+        if let Some((last, next)) = between {
+            if !self.index.is_empty() {
+                self.close_partition(boundary(last, next));
+            }
+            if !self.partitioned {
+                self.make_partitions();
+            }
+        }
+        self.filter_bits = bits;
     }
 
     fn make_filter(&mut self, at: usize) {
         let made = &mut self.closed[at].filter;
         if let PartitionFilter::Hashes(hashes) = made {
-            let block = match self.layout.filter_bits {
+            let block = match self.filter_bits {
                 0 => Vec::new(),
                 bits => filter::build(hashes, bits),
             };
@@ -171,19 +199,19 @@ impl IndexBuilder {
         }
     }
 
-    /// About the bytes that index and filter will take.
+    /// Approximate bytes of index and filter.
     pub(crate) fn size(&self) -> usize {
-        let hashes = self.hash_count() * usize::from(self.layout.filter_bits) / 8;
+        let hashes = self.hash_count() * usize::from(self.filter_bits) / 8;
         self.index_bytes + self.filter_bytes + self.index.size() + hashes
     }
 
-    /// The memory it takes.
+    /// Memory of the builder.
     pub(crate) fn memory(&self) -> usize {
         let hashes = self.hash_count() * size_of::<u64>();
         self.index_bytes + self.filter_bytes + self.index.size() + hashes
     }
 
-    /// Keys whose filter is still to be made.
+    /// Number of keys whose filter is still to be made.
     fn hash_count(&self) -> usize {
         let closed = if self.partitioned { &[] } else { &self.closed[..] };
         let count = |closed: &Closed| match &closed.filter {
@@ -204,13 +232,13 @@ impl IndexBuilder {
         let mut index = Vec::new();
         for closed in self.closed {
             if let PartitionFilter::Hashes(more) = closed.filter {
-                // A key may go on in the next partition.
+                // The entries of a key may go on in the next partition.
                 let twice = hashes.last().is_some_and(|last| more.first() == Some(last));
                 hashes.extend(&more[usize::from(twice)..]);
             }
             index.push(closed.index);
         }
-        let bits = self.layout.filter_bits;
+        let bits = self.filter_bits;
         let filter = (bits > 0).then(|| filter::build(&hashes, bits));
         Finished::Whole { index: join(index), filter }
     }
@@ -231,14 +259,14 @@ fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     between(last, next, 1)
 }
 
-/// The same, and hardly any key lies between `last` and it. A scan that begins in the gap before
-/// the next block then finds the first key of that block, and need not look into this block.
+/// The same, with hardly any key between `last` and it. A scan that begins in the gap before the
+/// next block then finds the first key of that block, and need not read this block.
 fn near_separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     let (last_key, _) = key::split(last);
     let (next_key, _) = key::split(next);
     let shared = last_key.iter().zip(next_key).take_while(|(a, b)| a == b).count();
-    // Up to the first byte that differs, the keys are in order; a larger byte after it is behind
-    // the last key and still before the next one.
+    // Up to the first byte that differs, the keys are in order. A larger byte after it makes a key
+    // after the last one and still before the next one.
     let near = (shared + NEAR_BYTES).max(key::SPACE_BYTES);
     let raised = last_key.iter().skip(near).position(|&byte| byte < u8::MAX).map(|at| near + at);
     match raised {
@@ -251,8 +279,8 @@ fn near_separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The same as [`separator`], and its full key is before that of `next`, or not behind that of
-/// `last`: what is to be found under a full key is then never on the other side of it.
+/// The same as [`separator`], and its full key is before the full key of `next`, or not after the
+/// one of `last`: so all entries of a full key are on one side of it.
 fn boundary(last: &[u8], next: &[u8]) -> Vec<u8> {
     between(last, next, 0)
 }
@@ -262,8 +290,9 @@ fn between(last: &[u8], next: &[u8], whole: usize) -> Vec<u8> {
     let (last_key, _) = key::split(last);
     let (next_key, _) = key::split(next);
     let shared = last_key.iter().zip(next_key).take_while(|(a, b)| a == b).count();
-    // Cut behind the first byte that differs, the next key's start is already behind the last key.
-    // It must be before the next *entry*, too: `NEWEST` is before every entry of that full key.
+    // A prefix of the next key up to and with the first different byte is already after the last
+    // key. It must be before the next *entry*, too: `NEWEST` is before every entry of that full
+    // key.
     let cut = (shared + 1).max(key::SPACE_BYTES);
     if last_key == next_key || cut >= last_key.len() || cut >= next_key.len() + whole {
         return last.to_vec();

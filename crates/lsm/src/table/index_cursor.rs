@@ -2,11 +2,11 @@
 //! one partition at a time.
 //!
 //! A scan leaves the indexes that it reads in the slots of the table, for the next reader. A job
-//! uses what is there, reads other partitions (several by one request, if they are small), and
-//! leaves nothing, because it comes by once.
+//! uses indexes in memory, reads other partitions (several by one request, if they are small), and
+//! leaves none, because it reads them only once.
 //!
-//! After an error of a move the cursor stands nowhere until the next seek. An error in the entry at
-//! which it stands leaves it there. One owner, which holds no lock: a call that comes to another
+//! After an error of a move the cursor stands on no entry until the next seek. An error in its
+//! current entry does not move it. One owner, which holds no lock: a call that comes to another
 //! partition may wait for the device.
 
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::key::{self, Trailer};
 use crate::memory::Part;
 use crate::memory::Walk;
 
-/// Stands on the entry of a data block, or nowhere.
+/// Stands on the entry of a data block, or on none.
 #[derive(Debug)]
 pub(super) struct IndexCursor {
     table: Arc<Table>,
     walk: Walk,
     partition: usize,
-    /// The index of the partition; `None`: it stands nowhere.
+    /// The index of the partition; `None`: it stands on no entry.
     index: Option<Arc<Part<Index>>>,
     at: usize,
-    /// Jobs read the index itself ahead; scans keep it in memory.
+    /// Read-ahead of the index, for jobs; scans keep the index in memory.
     ahead: ReadAhead,
 }
 
 impl IndexCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(super) fn new(table: Arc<Table>, walk: Walk) -> Self {
         let ahead = ReadAhead::new(&table, walk, Area::Index);
         Self { table, walk, partition: 0, index: None, at: 0, ahead }
@@ -45,7 +45,7 @@ impl IndexCursor {
         &self.table
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         self.load(self.table.partition_of(target))?;
         if let Some(index) = &self.index {
@@ -89,20 +89,20 @@ impl IndexCursor {
         Ok(())
     }
 
-    /// The data block whose entry it stands on, or `None` if it stands nowhere.
+    /// The data block of its entry, or `None` if it stands on none.
     pub(super) fn handle(&self) -> Result<Option<Handle>, Error> {
         let handle = |index: &Arc<Part<Index>>| self.table.handle(index, self.at);
         self.index.as_ref().map(handle).transpose()
     }
 
-    /// Puts the first key of that block in the place of `into`; `false`: it stands nowhere, or the
-    /// index does not have the first keys of blocks.
+    /// Reads the first key of that block into `into`; `false`: it stands on no entry, or the index
+    /// does not have the first keys of blocks.
     pub(super) fn first_key(&self, into: &mut Vec<u8>) -> bool {
         self.index.as_ref().is_some_and(|index| index.first_key(self.at, into))
     }
 
-    /// Where the data blocks end that may hold keys before `end`, a full key; as far as the
-    /// partition tells on whose entry it stands.
+    /// End of the data blocks that may hold keys before `end`, a full key, by the current
+    /// partition.
     pub(super) fn end_of(&self, end: &[u8]) -> Result<u64, Error> {
         let Some(index) = &self.index else { return Ok(self.table.data_end()) };
         let at = index.seek(&key::internal_key(end, Trailer::NEWEST));
@@ -114,8 +114,8 @@ impl IndexCursor {
         Ok(handle.offset + u64::from(handle.size))
     }
 
-    /// As [`end_of`](Self::end_of), but no further than the partition reaches on whose entry it
-    /// stands: whether a walk up to `end` needs anything behind that is not known.
+    /// Like [`end_of`](Self::end_of), but at most the end of the current partition: it is not known
+    /// whether a walk up to `end` needs anything after that.
     pub(super) fn certain_end_of(&self, end: &[u8]) -> Result<u64, Error> {
         let Some(index) = &self.index else { return Ok(0) };
         let at = index.seek(&key::internal_key(end, Trailer::NEWEST)).min(index.len() - 1);
@@ -123,19 +123,19 @@ impl IndexCursor {
         Ok(handle.offset + u64::from(handle.size))
     }
 
-    /// Whether what lies behind the block whose entry it stands on is not before `end`, a full key.
+    /// Whether the keys after its block are not before `end`, a full key.
     pub(super) fn reaches(&self, end: &[u8]) -> bool {
         self.index.as_ref().is_some_and(|index| key::split(index.key(self.at)).0 >= end)
     }
 
-    /// Stands on a partition's last entry.
+    /// Moves to a partition's last entry.
     fn load_from_end(&mut self, partition: usize) -> Result<(), Error> {
         self.load(partition)?;
         self.at = self.index.as_ref().map_or(0, |index| index.len() - 1);
         Ok(())
     }
 
-    /// Stands on a partition's first entry; nowhere, if there is no such partition.
+    /// Moves to a partition's first entry; to none, if there is no such partition.
     fn load(&mut self, partition: usize) -> Result<(), Error> {
         self.at = 0;
         if self.index.is_some() && self.partition == partition {

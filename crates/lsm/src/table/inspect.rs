@@ -1,14 +1,14 @@
-//! [`TableFile`]: a table taken apart for people. Each part is read by itself, so that a damaged
+//! [`TableFile`]: a table taken apart for people. Each part is read on its own, so that a damaged
 //! part hides as little as possible of the others.
 //!
-//! - Some parts are found by others. Without the footer nothing is found; without the properties,
-//!   no range tombstones; without the index of partitions, no index and no filter; without an
-//!   index, none of its blocks.
+//! - Some parts have the places of others. Without the footer no part is found; without the
+//!   properties, no range tombstones; without the index of partitions, no index and no filter;
+//!   without an index, none of its blocks.
 //! - It needs no open engine: no cache, no tree and no memory budget.
 //! - It repairs nothing. A part that does not verify is an error, and the caller can go on with the
 //!   next part.
-//! - Entries have the sequence numbers that are stored. In a table of an ingest these mean nothing
-//!   (see `global_sequence`).
+//! - Entries have their stored sequence numbers. In a table of an ingest these have no meaning (see
+//!   `global_sequence`).
 //!
 //! A `TableFile` does not change: any number of threads. A call may wait for the device.
 
@@ -43,15 +43,15 @@ pub struct Entry {
     pub sequence: SeqNo,
     /// The number of its kind; see [`kind_name`](crate::key::kind_name).
     pub kind: u8,
-    /// Its value; empty for a delete, and the first key behind the range for a range delete, of
-    /// which none is behind if it is empty.
+    /// Its value; empty for a delete. For a range delete, the first key after the range, or empty
+    /// if there is none.
     pub value: Bytes,
-    /// When it expires, if it does.
+    /// Its expiry, if it has one.
     pub expiry: Option<Date>,
 }
 
 impl Entry {
-    /// An entry as it is stored. What should have an expiry and is too short for one has none.
+    /// An entry as stored. If it should have an expiry and is too short for one, it has none.
     pub(crate) fn new(key: FullKey, sequence: SeqNo, kind: u8, stored: Bytes) -> Self {
         let expires = kind == Kind::PutWithExpiry as u8;
         let (expiry, value) = match expiry::split_bytes(stored.clone()).filter(|_| expires) {
@@ -62,13 +62,13 @@ impl Entry {
     }
 }
 
-/// On whose behalf the bytes are read.
+/// Cause of the reads.
 const CAUSE: Cause = Cause::Recovery;
 
-/// Where a part of a table lies, frame included.
+/// Place of a part of a table, frame included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The byte of the file.
+    /// Offset in the file.
     pub offset: u64,
     /// Bytes.
     pub size: u32,
@@ -89,7 +89,7 @@ pub struct TableFile {
 }
 
 impl TableFile {
-    /// Reads the footer. Without one nothing of a table can be found.
+    /// Reads the footer, without which no part of a table can be found.
     pub fn open(file: Arc<dyn FileReader>) -> Result<Self, Error> {
         let (id, length) = (file.id(), file.len());
         let Some(start) = length.checked_sub(FOOTER_BYTES as u64) else {
@@ -107,38 +107,38 @@ impl TableFile {
         self.footer.tag
     }
 
-    /// The bytes of the file.
+    /// Bytes of the file.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.footer.length
     }
 
-    /// Where the footer lies.
+    /// Place of the footer.
     #[must_use]
     pub fn footer(&self) -> Part {
         let offset = self.footer.length - FOOTER_BYTES as u64;
         Part { offset, size: FOOTER_BYTES as u32 }
     }
 
-    /// Where the index block lies.
+    /// Place of the index block.
     #[must_use]
     pub fn index(&self) -> Part {
         self.footer.index.into()
     }
 
-    /// Where the filter block lies, if there is one.
+    /// Place of the filter block, if there is one.
     #[must_use]
     pub fn filter(&self) -> Option<Part> {
         self.footer.filter.map(Part::from)
     }
 
-    /// Where the properties block lies.
+    /// Place of the properties block.
     #[must_use]
     pub fn properties(&self) -> Part {
         self.footer.properties.into()
     }
 
-    /// The properties in the properties block.
+    /// Reads the properties.
     pub fn read_properties(&self) -> Result<Properties, Error> {
         let at = self.footer.properties;
         let contents = self.contents("properties", at)?.0;
@@ -146,8 +146,8 @@ impl TableFile {
             .map_err(|error| Error::decode(self.name.region("properties"), at.offset, &error))
     }
 
-    /// How the filter is made, that of all partitions together; `None` without one, or with one of
-    /// an unknown kind.
+    /// Parameters of the filter, for all partitions together; `None` without a filter, or with one
+    /// of an unknown kind.
     pub fn read_filter(&self) -> Result<Option<FilterParameters>, Error> {
         let mut parameters: Option<FilterParameters> = None;
         for at in self.partitions()?.iter().filter_map(|partition| partition.filter) {
@@ -165,7 +165,7 @@ impl TableFile {
         self.footer.index_levels
     }
 
-    /// Where the partitions of index and filter lie: one of each, with an index of one level.
+    /// Places of the partitions of index and filter: one of each, with an index of one level.
     fn partitions(&self) -> Result<Box<[PartitionHandles]>, Error> {
         let (index, filter) = (self.footer.index, self.footer.filter);
         if self.footer.index_levels == 1 {
@@ -231,7 +231,7 @@ impl TableFile {
     }
 }
 
-/// How a filter is made.
+/// Parameters of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterParameters {
     /// Lines of 64 bytes.
@@ -245,7 +245,7 @@ pub struct FilterParameters {
 pub struct RangeRecord {
     /// The first key in the range.
     pub start: FullKey,
-    /// The first key behind it.
+    /// The first key after the range.
     pub end: FullKey,
     /// Newest first.
     pub sequences: Vec<SeqNo>,
@@ -254,19 +254,19 @@ pub struct RangeRecord {
 /// An index entry for a data block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// A key that is not before the block's last and not behind the next block's first.
+    /// A key that is not before the block's last key and not after the next block's first key.
     pub separator: FullKey,
-    /// Where the block lies.
+    /// Place of the block.
     pub block: Part,
 }
 
 /// An index's entries. After an error it goes on with the next partition, if there is one.
 pub struct IndexWalk {
     table: TableFile,
-    /// Those to come, the next last.
+    /// Partitions to come; the next one is last.
     partitions: Vec<Handle>,
     cursor: Option<BlockCursor>,
-    /// No data block reaches beyond.
+    /// End of the data blocks.
     limit: u64,
     compression: u8,
     plain_size: u64,
@@ -334,7 +334,7 @@ impl Iterator for IndexWalk {
 #[derive(Clone, Debug)]
 pub struct DataBlock {
     name: TableName,
-    /// Where it lies.
+    /// Its place.
     pub at: Part,
     /// The number of its compression.
     pub compression: u8,
@@ -344,7 +344,7 @@ pub struct DataBlock {
 }
 
 impl DataBlock {
-    /// How many restart points it has.
+    /// Number of restart points.
     #[must_use]
     pub fn restarts(&self) -> usize {
         self.block.restarts()
@@ -358,7 +358,8 @@ impl DataBlock {
     }
 }
 
-/// A data block's entries. Ends after the first error: where the next entry begins is then unknown.
+/// A data block's entries. Ends after the first error, because the start of the next entry is then
+/// unknown.
 pub struct BlockEntries {
     name: TableName,
     cursor: BlockCursor,

@@ -10,21 +10,21 @@
 //! | how are the tables of an ingest read | `global_sequence` |
 //! | how large is a range of a table | `sizes` |
 //! | how is a damaged table read | `survey`, `inspect` |
-//! | are whole tables as they should be (tests) | `specimens`, `range_specimens`, `shapes` |
+//! | are whole tables written and read right (tests) | `specimens`, `range_specimens`, `shapes` |
 //!
 //! # Invariants
-//! - A table never changes. What lies in front of the ranges of it that still count may have been
-//!   given back to the store.
-//! - Entries are in the order of their internal keys, each once. The writer of the table must see
-//!   to that. Readers rely on it and do not check it.
-//! - The checksum of a block is verified before anything in the block is used.
-//! - Range tombstones lie beside the entries. Searches and cursors do not look them up: the caller
-//!   does, with [`Table::ranges`].
+//! - A table never changes. Bytes before the first of its segments may have been freed in the
+//!   store.
+//! - Entries are in the order of their internal keys, each once. The writer of the table must
+//!   ensure this. Readers rely on it and do not check it.
+//! - The checksum of a block is verified before the block is used.
+//! - Range tombstones are stored separately from the entries. Searches and cursors do not look them
+//!   up: the caller does, with [`Table::ranges`].
 //!
 //! # Errors
-//! Damage is [`Error::Corruption`](crate::Error::Corruption). A version, feature, number of index
-//! levels or compression that is not known is [`Error::Unsupported`](crate::Error::Unsupported); a
-//! kind of entry that is not known counts as damage. A read that the store could not carry out is
+//! Damage is [`Error::Corruption`](crate::Error::Corruption). An unknown version, feature, number
+//! of index levels or compression is [`Error::Unsupported`](crate::Error::Unsupported); an unknown
+//! kind of entry counts as damage. A read that failed in the store is
 //! [`Error::Store`](crate::Error::Store).
 //!
 //! # Threads
@@ -59,6 +59,7 @@ mod section;
 #[cfg(test)]
 mod shapes;
 mod sizes;
+mod space_layouts;
 #[cfg(test)]
 mod specimens;
 mod survey;
@@ -73,6 +74,8 @@ pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
 pub(crate) use global_sequence::GlobalSequenceCursor;
+pub(crate) use open::tail_on_disk;
 pub(crate) use point_reads::PointReads;
 pub(crate) use reader::{Lookup, Table};
+pub(crate) use space_layouts::SpaceLayouts;
 pub(crate) use survey::Damage;

@@ -1,8 +1,8 @@
-//! [`PartitionHandles`]: where the index and the filter of a partition lie. It is the value of an
-//! entry in the index of partitions. The layout is `docs/format/table.md`.
+//! [`PartitionHandles`]: the places of the index and the filter of a partition. It is the value of
+//! an entry in the index of partitions. The layout is `docs/format/table.md`.
 //!
-//! A place that reaches beyond a limit is damage. The caller gives the limit; [`all`] takes the
-//! beginning of the index of partitions, because partitions lie before it. No locks and no I/O.
+//! A place beyond a limit is damage. The caller gives the limit; [`all`] uses the start of the
+//! index of partitions, because partitions lie before it. No locks and no I/O.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
@@ -10,7 +10,7 @@ use super::frame::{Handle, TableName};
 use super::index::Index;
 use crate::Error;
 
-/// Where a partition lies.
+/// Place of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PartitionHandles {
     pub(crate) index: Handle,
@@ -18,7 +18,7 @@ pub(crate) struct PartitionHandles {
 }
 
 impl PartitionHandles {
-    /// The form it has in the index of partitions.
+    /// Its form in the index of partitions.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.index.encode();
         let filter = self.filter.unwrap_or(Handle { offset: 0, size: 0 });

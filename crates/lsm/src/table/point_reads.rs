@@ -1,11 +1,11 @@
-//! [`PointReads`]: where one or several point reads get their blocks from.
+//! [`PointReads`]: the source of blocks for one or several point reads.
 //!
-//! - For several reads in key order, the last block is kept: keys of one block that are looked up
-//!   one after the other need one read. A single read keeps no block.
-//! - Reads of further blocks can be submitted before the keys are looked up. Each is waited for
-//!   when its block is needed. The caller must bound their number, and with it the memory.
-//! - Reads may have been submitted and not taken, as after an error. To drop them may wait for the
-//!   device.
+//! - For several reads in key order, the last block is kept: consecutive keys of one block need one
+//!   read. A single read keeps no block.
+//! - Reads of further blocks can be submitted before the keys are looked up. A lookup waits for a
+//!   read when it needs the block. The caller must bound the number of reads, and with it the
+//!   memory.
+//! - After an error, submitted reads may be left. Their drop may wait for the device.
 //!
 //! Used by one actor at a time, without a lock.
 
@@ -17,14 +17,14 @@ use terrace_env::store::PendingRead;
 use super::block::Block;
 use crate::ReadOptions;
 
-/// How point reads take their blocks.
+/// Options of point reads, and their blocks.
 #[derive(Debug, Default)]
 pub(crate) struct PointReads {
     options: ReadOptions,
     /// Whether the last block is kept for the next read.
     several: bool,
     last: Option<Block>,
-    /// Blocks that were submitted and not needed so far, in the order of their submission.
+    /// Submitted reads that were not needed so far, in the order of their submission.
     submitted: VecDeque<Submitted>,
 }
 
@@ -78,7 +78,7 @@ impl PointReads {
         is_last || self.submitted.iter().any(|one| one.is(file, offset))
     }
 
-    /// Takes a read of the block at `offset` of `file`, for when the block is needed.
+    /// Adds a submitted read of the block at `offset` of `file`.
     pub(super) fn submit(&mut self, file: FileId, offset: u64, read: PendingRead) {
         self.submitted.push_back(Submitted { file, offset, read });
     }
@@ -89,7 +89,7 @@ impl PointReads {
         self.submitted.remove(at).map(|submitted| submitted.read)
     }
 
-    /// How many submitted reads nobody has taken.
+    /// Number of submitted reads that were not taken.
     pub(crate) fn left(&self) -> usize {
         self.submitted.len()
     }

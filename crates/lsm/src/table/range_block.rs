@@ -1,11 +1,11 @@
 //! Codec of the range block: a table's range tombstones, as fragments. The layout is
 //! `docs/format/table.md`.
 //!
-//! - The encoder must be given at least one fragment, in key order and without overlap; it does not
+//! - The encoder must get at least one fragment, in key order and without overlap; it does not
 //!   check that.
 //! - The decoder takes contents whose frame was verified. It checks that there is a fragment, the
 //!   lengths of bounds, that fragments are in order and not empty, and that the sequence numbers of
-//!   each fall.
+//!   each one descend.
 //!
 //! No locks and no I/O.
 

@@ -1,6 +1,6 @@
 //! Tests of tables with range tombstones, with and without entries. The tables must be written as
-//! the golden files have them, be read back, and report damage. Other tests search with a range
-//! tombstone, and walk a table without entries.
+//! in the golden files, be read back, and report damage. Other tests search with a range tombstone,
+//! and walk a table without entries.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn fragment(start: &[u8], end: &[u8], sequences: &[u64]) -> Fragment {
     Fragment { span: Span::new(full(start), full(end)), sequences }
 }
 
-/// One before all entries but the first, two over some, one behind all of their key space.
+/// One before all entries except the first, two over some, one after all of their key space.
 fn ranges() -> Vec<Fragment> {
     vec![
         fragment(b"a", b"b", &[900, 3]),

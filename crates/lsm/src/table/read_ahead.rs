@@ -3,7 +3,7 @@
 //!
 //! - A job reads large sections at once. A scan begins with single blocks and reads larger sections
 //!   the longer it goes on. Sections of data are smaller if memory is short.
-//! - While a walk forward consumes one section, the read of the next one can be under way. A job
+//! - While a walk forward consumes one section, the read of the next one can be in flight. A job
 //!   submits a section of data early, and none of an index; a scan submits the next section once
 //!   its sections have their largest size. If memory is short, or the walk may end before the next
 //!   section, that section is read when the walk comes to it.
@@ -11,16 +11,16 @@
 //!   the next section. (A walk backward reads the whole block again.)
 //!
 //! For the cursor:
-//! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. It tells
-//!   [`ReadAhead::passed`] of a block that it found in the cache.
-//! - The bytes are as they are stored: the cursor must verify each block.
-//! - Forward, a section does not reach beyond the end that the cursor names, unless the block that
-//!   was asked for does.
-//! - A failed read is an error of the block that was asked for, even if another part of the section
-//!   was to blame. Where other bytes of the section have been given back, less is read instead.
+//! - It calls [`ReadAhead::get`] first, and [`ReadAhead::fill`] if the block is not there. It calls
+//!   [`ReadAhead::passed`] for a block that it found in the cache.
+//! - The bytes are as stored: the cursor must verify each block.
+//! - Forward, a section ends at the cursor's end at the latest, unless the requested block is
+//!   longer.
+//! - A failed read is an error of the requested block, even if another part of the section caused
+//!   it. If other bytes of the section have been freed, less is read instead.
 //!
-//! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read
-//! under way. While the next section is read, there are two in memory.
+//! One owner, which holds no lock. A call may wait for the device, and so may a drop with a read in
+//! flight. While the next section is read, there are two in memory.
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};
@@ -32,23 +32,23 @@ use super::section::{self, Section, Spare};
 use crate::Error;
 use crate::memory::Walk;
 
-/// Sections end at multiples of what stores read at least, so that nothing is read twice.
+/// Sections end at multiples of the least read of stores, so that nothing is read twice.
 const ALIGNMENT: u64 = 4096;
 
-/// How much of `left` bytes to read at once where reads should have about `size`: they are read in
-/// even parts, so that there is no small rest, for which a disk would have to move its head.
+/// Bytes of `left` to read at once if reads should have about `size`: even parts, so that no small
+/// rest remains, for which a disk would have to move its head.
 fn even_part(left: u64, size: u64) -> u64 {
     let parts = (left + size / 2) / size.max(1);
     left.div_ceil(parts.max(1))
 }
 
-/// About `end`, and at or behind `least`.
+/// A multiple of the alignment about `end`, and at least `least`.
 fn aligned(end: u64, least: u64) -> u64 {
     (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
 }
 
-/// Where a section ends that begins at `from` and should have about `size` bytes: at or behind
-/// `least`, and not behind `most` unless `least` is.
+/// End of a section that begins at `from` and should have about `size` bytes: at least `least`, and
+/// at most `most` unless `least` is larger.
 fn section_end(from: u64, size: u64, most: u64, least: u64) -> u64 {
     let end = match from + even_part(most.saturating_sub(from), size) {
         end if end >= most => most,
@@ -57,7 +57,7 @@ fn section_end(from: u64, size: u64, most: u64, least: u64) -> u64 {
     end.min(most).max(least)
 }
 
-/// Two parts of a block, one behind the other.
+/// Two adjacent parts of a block.
 fn joined(front: &[u8], back: &[u8]) -> Bytes {
     let len = front.len() + back.len();
     if len < MAPPED_MIN {
@@ -72,7 +72,7 @@ fn joined(front: &[u8], back: &[u8]) -> Bytes {
     Bytes::from_owner(bytes)
 }
 
-/// Fills `into` with the bytes from `from` on, of which `brought` has some.
+/// Fills `into` with the bytes from `from` on, except those that `brought` has.
 fn read_around(
     table: &Table,
     from: u64,
@@ -93,11 +93,11 @@ fn read_around(
     Ok(())
 }
 
-/// Use of the section under way for a block.
+/// Use of the submitted section for a block.
 enum Taken {
-    /// The block lies in it, and it is the present section now.
+    /// The block lies in it, and it is the current section now.
     Block(Bytes),
-    /// The block begins before it or ends behind it.
+    /// The block begins before it or ends after it.
     Part(Brought),
     Nothing,
 }
@@ -115,21 +115,21 @@ pub(super) struct ReadAhead {
     walk: Walk,
     area: Area,
     section: Section,
-    /// The section of the table that was read last or found in memory; the bytes of `section`,
-    /// where there are any, are what is in it.
+    /// Bounds of the section that was last read or found in memory; `section` has its bytes, if it
+    /// has any.
     offset: u64,
     end: u64,
-    /// How much a scan's next read takes, at least.
+    /// The least bytes of a scan's next read.
     size: usize,
     /// The section whose read has been submitted.
     next: Option<Next>,
-    /// Whether a next section has been thought of since the present one was read.
+    /// Whether a next section was considered since the current one was read.
     is_decided: bool,
-    /// Whether the present section is the last one of the range.
+    /// Whether the current section is the last one of the range.
     is_last: bool,
-    /// The block that lies in the present section and in the one before, and its offset.
+    /// The block that lies in the current section and in the one before, and its offset.
     divided: Option<(u64, Bytes)>,
-    /// The memory for the next section.
+    /// Memory for the next section.
     spare: Option<Spare>,
 }
 
@@ -143,7 +143,7 @@ struct Next {
     size: usize,
 }
 
-/// Bytes that a read which had been submitted has brought, and their place.
+/// Bytes of a submitted read, and their place.
 struct Brought {
     offset: u64,
     bytes: ReadBuf,
@@ -156,7 +156,7 @@ impl Brought {
 }
 
 impl ReadAhead {
-    /// Nothing has been read.
+    /// A read-ahead without a section.
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
         let section = Section::new(memory.gauge(walk));
@@ -187,7 +187,7 @@ impl ReadAhead {
         (end <= bytes.len()).then(|| bytes.slice(start..end))
     }
 
-    /// Has all of the range from now on, from `offset` on, by bytes that somebody else counts.
+    /// Takes all of the range from `offset` on from these bytes, which the caller counts.
     pub(super) fn share(&mut self, offset: u64, bytes: Bytes) {
         (self.offset, self.end) = (offset, offset + bytes.len() as u64);
         self.section.share(bytes);
@@ -195,7 +195,7 @@ impl ReadAhead {
         (self.is_decided, self.is_last) = (true, true);
     }
 
-    /// A block was found in memory: the walk goes on behind it, or before it.
+    /// Notes that a block was found in memory: the walk goes on after it, or before it.
     pub(super) fn passed(&mut self, handle: Handle) {
         (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
         self.section.clear();
@@ -212,25 +212,24 @@ impl ReadAhead {
         self.section.bytes().as_ptr_range().contains(&bytes.as_ptr())
     }
 
-    /// Gives back the memory of what was read. A read under way goes on: its bytes come next.
+    /// Frees the memory of the section. A read in flight goes on: its bytes come next.
     pub(super) fn release(&mut self) {
         self.section.release();
         (self.divided, self.spare) = (None, None);
     }
 
-    /// Whether nothing of the range is left to read behind the present section.
+    /// Whether the current section is the last of the range.
     pub(super) fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// Whether memory is there for another section beside the present one.
+    /// Whether there is memory for another section in addition to the current one.
     pub(super) fn has_room(&self, table: &Table) -> bool {
         let own = self.spare.as_ref().map_or(0, Spare::counted);
         table.memory().has_room_for_next(self.walk, self.size, own)
     }
 
-    /// Whether it is time to submit the read of the next section, when the walk has come to this
-    /// block.
+    /// Whether to submit the read of the next section, now that the walk has come to this block.
     pub(super) fn is_next_due(&self, table: &Table, handle: Handle) -> bool {
         if self.is_decided || self.section.bytes().is_empty() {
             return false;
@@ -245,13 +244,13 @@ impl ReadAhead {
         }
     }
 
-    /// Submits the read of the section behind the present one, unless memory is short. `most`: as
-    /// for [`fill`](Self::fill). `certain`: the walk needs everything up to there, or may need it.
+    /// Submits the read of the next section, unless memory is short. `most`: as for
+    /// [`fill`](Self::fill). `certain`: end of the part that the walk needs, or may need.
     pub(super) fn submit_next(&mut self, table: &Table, most: u64, certain: u64) {
         self.is_decided = true;
         self.is_last = self.end >= most;
         let end = section_end(self.end, self.size as u64, most, self.end + 1);
-        // Even parts are at most half as large again. What is larger was read for one block.
+        // Even parts are at most half as large again. A larger section was read for one block.
         let is_block = self.end - self.offset > self.size as u64 * 3 / 2 + ALIGNMENT;
         let is_needed = !self.is_last && self.next.is_none() && !is_block && end <= certain;
         if is_needed && self.has_room(table) {
@@ -260,7 +259,7 @@ impl ReadAhead {
         self.spare = None;
     }
 
-    /// Submits what [`fill`](Self::fill) would read for this block, the first of a walk.
+    /// Submits the read that [`fill`](Self::fill) would make for this block, the first of a walk.
     pub(super) fn submit_first(&mut self, table: &Table, handle: Handle, most: u64) {
         let handle_end = handle.offset + u64::from(handle.size);
         let last = self.offset..=self.end;
@@ -289,13 +288,13 @@ impl ReadAhead {
         self.next = Some(Next { offset, end, read, lease, size });
     }
 
-    /// Whether the last read was of one block, and not because the walk came from the one before.
+    /// Whether the last read was of one block, and did not follow from the block before.
     pub(super) fn is_single(&self) -> bool {
         self.size == 0
     }
 
-    /// Reads the block, and the blocks behind it in the walk's direction, up to `most`: the end of
-    /// the range that the walk may reach.
+    /// Reads the block, and the next blocks in the walk's direction, up to `most`: the end of the
+    /// walk's range.
     pub(super) fn fill(
         &mut self,
         table: &Table,
@@ -308,10 +307,10 @@ impl ReadAhead {
             Taken::Part(brought) => Some(brought),
             Taken::Nothing => None,
         };
-        // Nothing is read twice that is under way.
+        // Bytes in flight are not read again.
         let most = self.next.as_ref().map_or(most, |next| most.min(next.offset).max(handle_end));
         self.divided = None;
-        // A section may end within a block: what there is of it is kept. Backward it is read again.
+        // A section may end within a block: its part is kept. Backward it is read again.
         let last = self.offset..=self.end;
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
         let goes_back = handle.offset < self.offset && last.contains(&handle_end);
@@ -340,7 +339,7 @@ impl ReadAhead {
                 Some(brought) => read_around(table, from, into, brought, cause),
             };
             match self.section.refill(known, section, counts, read) {
-                // Bytes further on have been given back: nearer by half each time.
+                // Later bytes have been freed: the next try has half as many.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
                     if size > 0 && (offset, end) != (handle.offset, handle_end) =>
                 {
@@ -362,8 +361,8 @@ impl ReadAhead {
         Ok(self.section.bytes().slice(start..start + handle.size as usize))
     }
 
-    /// Takes the section under way, if the block lies in it or ends in it. A section that the walk
-    /// has turned away from is dropped.
+    /// Takes the submitted section, if the block lies in it or ends in it. A section that the walk
+    /// does not need any more is dropped.
     fn take_next(&mut self, handle: Handle) -> Result<Taken, Error> {
         let Some(next) = self.next.take() else { return Ok(Taken::Nothing) };
         let handle_end = handle.offset + u64::from(handle.size);
@@ -376,7 +375,7 @@ impl ReadAhead {
         }
         let bytes = match next.read.wait() {
             Ok(bytes) => bytes,
-            // Bytes further on have been given back: the block is read, and less behind it.
+            // Later bytes have been freed: the block is read, and less after it.
             Err(StoreError::OutOfRange { .. }) => return Ok(Taken::Nothing),
             Err(error) => {
                 self.section.clear();

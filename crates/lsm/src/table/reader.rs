@@ -1,14 +1,14 @@
 //! [`Table`]: an open table, for searches. Its [`Outline`] (properties, range tombstones, places of
-//! indexes and filters) is in memory as long as the table is open; the rest is read when it is
+//! indexes and filters) is in memory while the table is open; other parts are read when they are
 //! needed.
 //!
-//! - Index and filter, or their partitions, stay in slots of the table as long as the memory budget
+//! - Index and filter, or their partitions, stay in slots of the table while the memory budget
 //!   allows. Data blocks of point reads go to the block cache, unless the options of the read say
 //!   otherwise.
-//! - [`Table::get`] looks at entries alone, with the sequence numbers that are stored. The caller
-//!   asks [`Table::ranges`] for range tombstones, and hands over the newest one as `cover`.
+//! - [`Table::get`] searches entries only, with their stored sequence numbers. The caller looks up
+//!   range tombstones with [`Table::ranges`], and passes the newest one as `cover`.
 //! - The table keeps its file open. So its bytes can be read even if the file is deleted or trimmed
-//!   later. Bytes that were trimmed before are an [`Error::Store`].
+//!   later. A read of bytes that were trimmed before is an [`Error::Store`].
 //!
 //! Threads: any number of readers. A call may wait for the device, so the caller holds no lock.
 
@@ -33,7 +33,7 @@ use crate::Error;
 use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{self, Kind};
 use crate::memory::Memory;
-use crate::memory::{Owner, Part, Slot};
+use crate::memory::{Owner, Part, PartClass, Slot};
 use crate::memtable::Found;
 use crate::ranges::Fragments;
 
@@ -48,11 +48,11 @@ pub(crate) struct Table {
     _lease: MemoryLease,
 }
 
-/// Index and filter of a partition, where they are in memory.
+/// Index and filter of a partition, if they are in memory.
 #[derive(Default)]
 struct Slots {
     index: Slot<Part<Index>>,
-    /// `None`: the filter is of a kind that is not understood.
+    /// `None`: the filter is of an unknown kind.
     filter: Slot<Part<Option<Filter>>>,
 }
 
@@ -74,7 +74,7 @@ impl Table {
     ) -> Arc<Self> {
         let slots: Box<[Slots]> = outline.partitions.iter().map(|_| Slots::default()).collect();
         let bytes = size_of::<Self>() + size_of_val(&*slots) + outline.bytes();
-        let lease = memory.parts.lease(bytes);
+        let lease = memory.parts(PartClass::Filter).lease(bytes);
         let memory = Arc::clone(memory);
         let this = |this: &Weak<Self>| Self {
             this: this.clone(),
@@ -87,15 +87,15 @@ impl Table {
         Arc::new_cyclic(this)
     }
 
-    /// The same table by another reader of its file, with what is in memory of it.
+    /// The same table by another reader of its file, with its parts in memory.
     pub(crate) fn by(&self, file: Arc<dyn FileReader>) -> Arc<Self> {
         let table = Self::new(file, Arc::clone(&self.outline), &self.memory);
         for (at, Slots { index, filter }) in self.slots.iter().enumerate() {
             if let Some(index) = index.get() {
-                table.keep(&table.slots[at].index, index, 2 * at);
+                table.keep_index(at, index);
             }
             if let Some(filter) = filter.get() {
-                table.keep(&table.slots[at].filter, filter, 2 * at + 1);
+                table.keep_filter(at, filter);
             }
         }
         table
@@ -117,7 +117,7 @@ impl Table {
         &self.memory
     }
 
-    /// The first entry at or behind `seek_key`, if it is of the same full key, whose
+    /// The first entry at or after `seek_key`, if it has the same full key, whose
     /// [`hash`](super::hash) this is. `cover`: the newest range tombstone over the key.
     pub(crate) fn get(
         &self,
@@ -130,8 +130,8 @@ impl Table {
         if partition == self.partitions() || !self.may_hold(partition, hash)? {
             return Ok(Lookup::RuledOut);
         }
-        // The key sought is in this partition or nowhere: the end of a partition is never within a
-        // full key's entries unless it is one of them.
+        // Only this partition may have the key: the end of a partition never lies between two
+        // entries of a full key unless it is one of them.
         let glance = self.slots[partition].index.glance();
         let loaded;
         let index: &Index = match &glance {
@@ -152,8 +152,7 @@ impl Table {
                 None => data.insert(BlockCursor::new(block)),
             };
             cursor.seek(seek_key)?;
-            // A separator may lie behind the block's last key: then the entry sought is in the
-            // next block.
+            // A separator may lie after the block's last key: then the entry is in the next block.
             let Some(found) = cursor.key() else { continue };
             let (full_key, trailer) = key::split(found);
             if full_key != key::split(seek_key).0 {
@@ -177,16 +176,15 @@ impl Table {
         Ok(Lookup::Searched(None))
     }
 
-    /// Submits the read of the block in which [`get`](Self::get) with the same key looks first,
-    /// unless the block is in memory. Returns whether `get` looks into a block. If index or filter
-    /// would have to be read to know, nothing is submitted, and the answer is `true`: `get` reads
-    /// them.
+    /// Submits the read of the first block that [`get`](Self::get) with the same key needs, unless
+    /// the block is in memory. Returns whether `get` looks into a block. If index or filter would
+    /// have to be read to know, nothing is submitted, and the answer is `true`: `get` reads them.
     pub(crate) fn submit(&self, seek_key: &[u8], hash: u64, reads: &mut PointReads) -> bool {
         let partition = self.partition_of(seek_key);
         if partition == self.partitions() {
             return false;
         }
-        if self.outline.partitions[partition].filter.is_some() {
+        if self.filter_handle(partition).is_some() {
             let Some(filter) = self.slots[partition].filter.glance() else { return true };
             if !allows(&filter, hash) {
                 return false;
@@ -197,7 +195,7 @@ impl Table {
         if at == index.len() {
             return false;
         }
-        // A damaged handle is reported by `get`.
+        // `get` reports a damaged handle.
         let (file, Ok(handle)) = (self.name().file, self.handle(&index, at)) else { return true };
         if !reads.expects(file, handle.offset) && self.peek(handle).is_none() {
             let read =
@@ -207,14 +205,13 @@ impl Table {
         true
     }
 
-    /// The partition that holds the first entry at or behind `target`, or the one before it; their
-    /// number if all entries are before `target`.
+    /// The partition with the first entry at or after `target`, or the one before it; the number of
+    /// partitions if all entries are before `target`.
     pub(super) fn partition_of(&self, target: &[u8]) -> usize {
         self.outline.top.as_ref().map_or(0, |top| top.seek(target))
     }
 
-    /// The key that the partition's last entry has, an internal one; `None` where there is only one
-    /// partition.
+    /// The internal key of the partition's last entry; `None` if there is only one partition.
     pub(super) fn partition_end(&self, partition: usize) -> Option<&[u8]> {
         let top = self.outline.top.as_ref()?;
         (partition < top.len()).then(|| top.key(partition))
@@ -230,13 +227,33 @@ impl Table {
         if let Some(filter) = slot.glance() {
             return Ok(allows(&filter, hash));
         }
-        let Some(handle) = self.outline.partitions[partition].filter else { return Ok(true) };
+        let Some(handle) = self.filter_handle(partition) else { return Ok(true) };
         let filter = self.read_filter(handle, Cause::Read)?;
-        let bytes = filter.as_ref().map_or(0, Filter::bytes);
-        let filter = self.memory.parts.part(filter, bytes);
         let answer = allows(&filter, hash);
-        self.keep(slot, filter, 2 * partition + 1);
+        self.keep_filter(partition, self.counted(filter));
         Ok(answer)
+    }
+
+    fn counted(&self, filter: Option<Filter>) -> Arc<Part<Option<Filter>>> {
+        let bytes = filter.as_ref().map_or(0, Filter::bytes);
+        self.memory.parts(PartClass::Filter).part(filter, bytes)
+    }
+
+    /// Keeps the filter of a partition.
+    fn keep_filter(&self, partition: usize, filter: Arc<Part<Option<Filter>>>) {
+        let slot = &self.slots[partition].filter;
+        self.keep(PartClass::Filter, slot, filter, 2 * partition + 1);
+    }
+
+    /// Keeps a filter whose stored bytes a reader has in memory; not one that is damaged: a search
+    /// reads it again, and reports that.
+    pub(super) fn keep_stored_filter(&self, partition: usize, stored: &Bytes) {
+        let Some(handle) = self.filter_handle(partition) else { return };
+        if let Ok(contents) = self.name().open("filter", handle.offset, stored) {
+            // A copy, because the bytes may be a part of a larger buffer.
+            let filter = Filter::new(Bytes::copy_from_slice(&contents));
+            self.keep_filter(partition, self.counted(filter));
+        }
     }
 
     fn read_filter(&self, handle: Handle, cause: Cause) -> Result<Option<Filter>, Error> {
@@ -253,9 +270,9 @@ impl Table {
         Ok(())
     }
 
-    /// The index of a partition, which is kept. A job that asks for it will ask again: where a
-    /// merge is cut, what a part of a table comes to, when it is read and when it is given back. A
-    /// caller that only passes an index keeps none.
+    /// The index of a partition, which is kept. A job needs it several times: to cut a merge, to
+    /// estimate a part of a table, to read it, and to free it. A caller that only passes an index
+    /// keeps none.
     pub(super) fn index(&self, partition: usize, cause: Cause) -> Result<Arc<Part<Index>>, Error> {
         if let Some(index) = self.index_in_memory(partition) {
             return Ok(index);
@@ -267,14 +284,18 @@ impl Table {
         Ok(index)
     }
 
-    /// Keeps the index of a partition as long as there is room.
+    /// Keeps the index of a partition while there is room.
     pub(super) fn keep_index(&self, partition: usize, index: Arc<Part<Index>>) {
-        self.keep(&self.slots[partition].index, index, 2 * partition);
+        self.keep(PartClass::Index, &self.slots[partition].index, index, 2 * partition);
     }
 
     /// The index of a partition if it is in memory.
     pub(super) fn index_in_memory(&self, partition: usize) -> Option<Arc<Part<Index>>> {
         self.slots[partition].index.get()
+    }
+
+    pub(super) fn filter_handle(&self, partition: usize) -> Option<Handle> {
+        self.outline.partitions[partition].filter
     }
 
     pub(super) fn index_handle(&self, partition: usize) -> Handle {
@@ -295,14 +316,13 @@ impl Table {
         }
         index.check_entries(self.properties().entries)?;
         let bytes = index.bytes();
-        Ok(self.memory.parts.part(index, bytes))
+        Ok(self.memory.parts(PartClass::Index).part(index, bytes))
     }
 
-    fn keep<T>(&self, slot: &Slot<T>, part: Arc<T>, number: usize) {
+    fn keep<T>(&self, class: PartClass, slot: &Slot<T>, part: Arc<T>, number: usize) {
         let this: Weak<Self> = self.this.clone();
         let number = u32::try_from(number).expect("a table of less than 2^31 partitions");
-        self.memory.parts.keep(slot, part, this, number);
-        self.memory.balance();
+        self.memory.keep(class, slot, part, this, number);
     }
 
     /// The data block that an index entry names.
@@ -315,7 +335,7 @@ impl Table {
         handle.map_err(|e| Error::decode(self.name().region("index"), index.offset(), &e))
     }
 
-    /// The kind of an entry of the block at `offset`, whose key and value are sound.
+    /// The kind of an entry of the block at `offset`; an error if its key or value is damaged.
     pub(super) fn kind_of<'a>(
         &self,
         internal_key: &[u8],
@@ -338,8 +358,8 @@ impl Table {
         Ok(kind)
     }
 
-    /// A data block for a point read: the last one, one whose read was submitted, from the cache,
-    /// or into it.
+    /// A data block for a point read: the last one, a submitted one, one from the cache, or one
+    /// that is read, and goes to the cache.
     fn point_block(&self, handle: Handle, reads: &mut PointReads) -> Result<Block, Error> {
         if let Some(block) = reads.last(self.name().file, handle.offset) {
             return Ok(block);
@@ -381,12 +401,12 @@ impl Table {
         Block::new(self.name(), handle.offset, contents)
     }
 
-    /// Stored bytes, as they are.
+    /// Stored bytes.
     fn read(&self, offset: u64, size: usize, cause: Cause) -> Result<Bytes, Error> {
         read(&*self.file, offset, size, cause)
     }
 
-    /// Fills `into` with stored bytes, as they are.
+    /// Fills `into` with stored bytes.
     pub(super) fn read_into(
         &self,
         offset: u64,
@@ -396,12 +416,12 @@ impl Table {
         Ok(self.file.read_at(offset, into, cause)?)
     }
 
-    /// Begins to fill `into` with stored bytes, as they are.
+    /// Begins to fill `into` with stored bytes.
     pub(super) fn submit_read(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
         self.file.submit(offset, into, cause)
     }
 
-    /// Reads a part of the file, and by the same request parts of others that lie behind it; see
+    /// Reads a part of the file, and by the same request adjacent parts of other files; see
     /// [`FileReader::read_joint`].
     pub(crate) fn read_joint(
         &self,
@@ -413,12 +433,12 @@ impl Table {
         self.file.read_joint(part, behind, most, cause)
     }
 
-    /// Where the data blocks end, with which the file begins: how many bytes they are, too.
+    /// End of the data blocks, and their size, because the file begins with them.
     pub(crate) fn data_end(&self) -> u64 {
         self.outline.data_end
     }
 
-    /// Where the indexes of all partitions end.
+    /// End of the indexes of all partitions.
     pub(super) fn indexes_end(&self) -> u64 {
         self.outline.indexes_end
     }
@@ -445,13 +465,12 @@ fn stored(buffer: ReadBuf) -> Bytes {
     }
 }
 
-/// Whether a filter allows for a key of this hash; one of a kind that is not understood allows for
-/// every key.
+/// Whether a filter admits a key of this hash; a filter of an unknown kind admits every key.
 fn allows(filter: &Option<Filter>, hash: u64) -> bool {
     filter.as_ref().is_none_or(|filter| filter.may_hold(hash))
 }
 
-/// Stored bytes of a file, as they are.
+/// Stored bytes of a file.
 pub(super) fn read(
     file: &dyn FileReader,
     offset: u64,

@@ -1,14 +1,13 @@
 //! [`Section`]: the memory of a part of a table that was read by one request.
 //!
-//! - The memory is used again for the next section if it fits and no client has a value out of it.
-//! - A section that was read into another buffer can take the place of the present one. The memory
-//!   of the present one, if it is large and free, can then be filled again.
-//! - A large section ([`MAPPED_MIN`] bytes or more) counts until the last value out of it is
-//!   dropped. A small one counts while its owner has it, unless the owner says that it does not
-//!   count.
+//! - The memory is used again for the next section if it fits and no client has a value in it.
+//! - A section that was read into another buffer can replace the current one. The memory of the
+//!   current one, if it is large and free, can then be filled again.
+//! - A large section ([`MAPPED_MIN`] bytes or more) counts until the last value in it is dropped. A
+//!   small one counts while its owner has it, unless the owner says that it does not count.
 //!
-//! One owner; values out of it may go to any thread. A section does not read: the caller gives a
-//! function that fills it.
+//! One owner; its values may go to any thread. A section does not read: the caller gives a function
+//! that fills it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ use crate::Error;
 pub(super) struct Section {
     gauge: MemoryGauge,
     bytes: Bytes,
-    /// The memory that `bytes` lie in, if it is large.
+    /// The memory of `bytes`, if it is large.
     large: Option<Arc<Large>>,
     /// Lease that counts its memory, if it is small.
     lease: MemoryLease,
@@ -69,7 +68,7 @@ pub(super) fn buffer(
     }
 }
 
-/// Owner shared by the values out of a large section.
+/// Owner that the values in a large section share.
 struct Owner(Arc<Large>);
 
 impl AsRef<[u8]> for Owner {
@@ -94,24 +93,24 @@ impl Section {
         self.large.as_ref().map_or(self.lease.bytes(), |large| large.lease.bytes())
     }
 
-    /// Forgets the bytes and keeps the memory.
+    /// Drops the bytes and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.bytes.truncate(0);
     }
 
-    /// Forgets the bytes and gives the memory back.
+    /// Drops the bytes and frees the memory.
     pub(super) fn release(&mut self) {
         *self = Self::new(&self.gauge);
     }
 
-    /// Has these bytes from now on, which somebody else counts.
+    /// Replaces the bytes by these, which the caller counts.
     pub(super) fn share(&mut self, bytes: Bytes) {
         self.release();
         self.bytes = bytes;
     }
 
-    /// Has the bytes of a buffer that `lease` counts from now on. Returns the memory of the bytes
-    /// before, if it is large and nobody has anything of it.
+    /// Replaces the bytes by those of a buffer that `lease` counts. Returns the memory of the old
+    /// bytes, if it is large and has no other user.
     pub(super) fn replace(&mut self, bytes: ReadBuf, lease: MemoryLease) -> Option<Spare> {
         self.bytes = Bytes::new();
         let before = self.large.take().and_then(|large| Arc::try_unwrap(large).ok());
@@ -131,8 +130,8 @@ impl Section {
         self.large = Some(large);
     }
 
-    /// Has `len` bytes from now on: those of `kept` in front, and behind them what `read` fills in.
-    /// When that fails, those of `kept`. `counts`: whether a small section counts, too.
+    /// Replaces the bytes by `len` bytes: those of `kept` first, and then those that `read` fills
+    /// in. After an error: those of `kept`. `counts`: whether a small section counts, too.
     pub(super) fn refill(
         &mut self,
         kept: Range<usize>,
@@ -159,8 +158,8 @@ impl Section {
         result
     }
 
-    /// Large memory for `len` bytes with those of `kept` in front: what there was, if it fits and
-    /// nobody else has anything of it.
+    /// Large memory for `len` bytes that begin with those of `kept`: the old memory, if it fits and
+    /// has no other user.
     fn large(
         &self,
         bytes: Bytes,
@@ -208,7 +207,7 @@ fn small(bytes: Bytes, kept: Range<usize>, len: usize) -> BytesMut {
     fresh
 }
 
-/// Whether memory is enough for so many bytes, and not far too much.
+/// Whether memory is enough for `len` bytes, and not far too much.
 fn is_fit(capacity: usize, len: usize) -> bool {
     capacity >= len && capacity / 4 <= len
 }

@@ -1,8 +1,8 @@
 //! Tests of tables of many shapes against the sorted list of their entries. Shapes come from seeds:
 //! small blocks and partitions, down to one byte, with and without filters, with and without first
-//! keys in the index, small and large values,
-//! few entries and many, with little memory and with plenty. Searches, scans and jobs must find the
-//! same. Two more tests bound the size of a table, and the memory that a large one takes.
+//! keys in the index, small and large values, few and many entries, little and much memory.
+//! Searches, scans and jobs must find the same entries. Two more tests bound the size of a table,
+//! and the memory of a large one.
 
 use std::sync::Arc;
 
@@ -10,16 +10,15 @@ use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo, test_seeds};
 
 use super::index_builder::IndexLayout;
-use super::specimens::{Entry, File, build, entry, open_with};
+use super::specimens::{Entry, File, build_in, entry, open_with};
 use super::{Lookup, PointReads, Table, TableBuilder, TableCursor, TableLayout, hash};
 use crate::compact::{Load, worst_case};
 use crate::compression::Compression;
-use crate::key::{self, Kind, Trailer, internal_key};
+use crate::key::{self, KeySpaceId, Kind, Trailer, internal_key};
 use crate::memory::Walk;
 use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
-use crate::options::EngineOptions;
-use crate::options::TableOptions;
+use crate::options::{EngineOptions, KeySpaceOptions, ShapeOptions, SpaceOptions, TableOptions};
 
 fn any_layout(random: &mut Random) -> TableLayout {
     let size = |random: &mut Random, most: u32| 1 << random.random_range(0..=most);
@@ -33,6 +32,27 @@ fn any_layout(random: &mut Random) -> TableLayout {
     TableLayout { index, ..layout }
 }
 
+/// Options of some key spaces, in a store whose tables have this layout.
+fn any_spaces(layout: TableLayout, random: &mut Random) -> ShapeOptions {
+    let mut spaces = SpaceOptions::default();
+    for space in 0..4 {
+        if random.random() {
+            let (other, mut options) = (any_layout(random), KeySpaceOptions::default());
+            options.block_size = random.random::<bool>().then_some(other.block_size);
+            options.filter_bits = random.random::<bool>().then_some(other.index.filter_bits);
+            options.compression = random.random::<bool>().then_some(other.compression.into());
+            spaces.set(KeySpaceId(space), options);
+        }
+    }
+    let tables = TableOptions {
+        block_size: Some(layout.block_size),
+        compression: Some(layout.compression.into()),
+        filter_bits: Some(layout.index.filter_bits),
+        first_keys: Some(layout.index.first_keys),
+    };
+    ShapeOptions::new(&EngineOptions::default(), &tables, Arc::new(spaces))
+}
+
 /// Keys with common prefixes of all lengths, some with many versions, in order.
 fn any_entries(random: &mut Random) -> Vec<Entry> {
     let count = if random.random_bool(0.1) { 1 } else { 1 << random.random_range(1..10) };
@@ -40,7 +60,7 @@ fn any_entries(random: &mut Random) -> Vec<Entry> {
     for _ in 0..count {
         let length = random.random_range(0..9);
         let user_key: Vec<u8> = (0..length).map(|_| random.random_range(b'a'..b'd')).collect();
-        let space = random.random_range(0..2);
+        let space = random.random_range(0..4);
         let versions = if random.random_bool(0.05) { 40 } else { 1 };
         for _ in 0..versions {
             let kind = if random.random_bool(0.2) { Kind::Delete } else { Kind::Put };
@@ -95,7 +115,8 @@ fn check_gets(table: &Table, entries: &[Entry], sought: &[Entry]) {
     }
 }
 
-/// Without `ready` a cursor may stand at the first entry of a block that it has not read.
+/// Checks walks. Without `ready` a cursor may stand at the first entry of a block that it has not
+/// read.
 fn check_walks(
     table: &Arc<Table>,
     entries: &[Entry],
@@ -149,11 +170,12 @@ fn tables_of_any_shape_hold_what_was_put_in() {
         let random = &mut Random::seeded(seed);
         let (layout, entries) = (any_layout(random), any_entries(random));
         let sought: Vec<Entry> = any_entries(random).into_iter().take(50).collect();
-        // From hardly any memory to plenty.
+        // From very little memory to plenty.
         let memory = ByteCount(1 << random.random_range(0..26));
         let io_size = ByteCount(1 << random.random_range(0..22));
         let memory = Memory::new(&EngineOptions { memory, io_size, ..EngineOptions::default() });
-        let bytes = build(&entries, layout);
+        let spaces = random.random::<bool>().then(|| any_spaces(layout, random));
+        let bytes = build_in(&entries, layout, spaces.as_ref());
         let table = open_with(&bytes, &memory).unwrap();
         levels[usize::from(table.partitions() > 1)] += 1;
         check_gets(&table, &entries, &sought);
@@ -173,20 +195,14 @@ fn tables_of_any_shape_take_no_more_than_the_worst_case_says() {
     for seed in test_seeds(150) {
         let random = &mut Random::seeded(seed);
         let TableLayout { block_size, index, .. } = any_layout(random);
-        let tables = TableOptions {
-            block_size: Some(block_size),
-            filter_bits: Some(index.filter_bits),
-            first_keys: Some(index.first_keys),
-            ..TableOptions::default()
-        };
-        let options = EngineOptions { tables, ..EngineOptions::default() };
+        let layout = TableLayout::new(block_size, Compression::None, index.filter_bits);
+        let layout = layout.with_first_keys(index.first_keys);
+        let options = any_spaces(layout, random);
         let entries = any_entries(random);
         let plain = entries.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
         let load = Load { entries: entries.len() as u64, plain };
         let worst = worst_case(&options, ByteCount::mib(64), 1, load);
-        let layout = TableLayout::new(block_size, Compression::None, index.filter_bits);
-        let layout = layout.with_first_keys(index.first_keys);
-        let size = build(&entries, layout).len() as u64;
+        let size = build_in(&entries, layout, Some(&options)).len() as u64;
         assert!(size <= worst.0, "seed {seed}: {size} of {worst}, blocks of {block_size}");
     }
 }
@@ -221,7 +237,7 @@ fn a_large_table_is_written_and_read_with_little_in_memory() {
     assert!(memory.stats().peak <= 1 << 20, "{:?}", memory.stats());
 }
 
-/// Memory that an index takes for a block: of random keys of 16 digits, a block each.
+/// Memory of an index per block: random keys of 16 digits, a block each.
 fn index_bytes(first_keys: bool) -> f64 {
     let mut random = Random::seeded(1);
     let mut numbers: Vec<u32> = (0..4000).map(|_| random.random_range(0..20_000_000)).collect();
@@ -230,7 +246,7 @@ fn index_bytes(first_keys: bool) -> f64 {
     let of = |number: &u32| entry(0, format!("{number:016}").as_bytes(), 9, Kind::Put, &[7; 4096]);
     let entries: Vec<Entry> = numbers.iter().map(of).collect();
     let layout = TableLayout::new(ByteCount::kib(4), Compression::None, 10);
-    let bytes = build(&entries, layout.with_first_keys(first_keys));
+    let bytes = build_in(&entries, layout.with_first_keys(first_keys), None);
     let table = open_with(&bytes, &Memory::new(&EngineOptions::default())).unwrap();
     let index = |partition| table.index(partition, Cause::Read).unwrap().bytes();
     let bytes: usize = (0..table.partitions()).map(index).sum();

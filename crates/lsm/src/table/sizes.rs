@@ -1,10 +1,10 @@
 //! Sizes and offsets of key ranges in a table, by its index alone.
 //!
-//! - Data blocks count, as they are stored, each as a whole. So a size is not exact:
-//!   [`Table::blocks_of`] has all of the blocks at both ends of a range; [`Table::size_of`] has all
-//!   of the block in which the range starts and nothing of the block in which it ends (so it is 0
-//!   if that is the same block).
-//! - Blocks that were given back to the store count as if they were there.
+//! - The size counts data blocks as stored, each as a whole. So it is not exact:
+//!   [`Table::blocks_of`] counts the blocks at both ends of a range; [`Table::size_of`] counts the
+//!   block in which the range starts and not the block in which it ends (so it is 0 if that is the
+//!   same block).
+//! - Blocks that were freed in the store count, too.
 //!
 //! Keys are full keys (key space and user key). Any thread; an index that is not in memory is read
 //! and kept, so the caller holds no lock.
@@ -19,8 +19,8 @@ use crate::Error;
 use crate::key;
 
 impl Table {
-    /// Keys that part what the table holds of a range into pieces of about `every` bytes, each
-    /// with the bytes of data blocks in front of it; the last is the range's end.
+    /// Keys that cut the table's part of a range into pieces of about `every` bytes, each with the
+    /// bytes of data blocks before it; the last is the range's end.
     pub(crate) fn pieces(
         &self,
         span: &Span,
@@ -45,8 +45,8 @@ impl Table {
         Ok(pieces)
     }
 
-    /// Where the first data block begins that may hold keys from `start` on. `cause`: of reading
-    /// the index.
+    /// Offset of the first data block that may hold keys from `start` on. `cause`: for reads of the
+    /// index.
     pub(crate) fn offset_of(&self, start: &[u8], cause: Cause) -> Result<u64, Error> {
         let target = key::internal_key(start, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions() {
@@ -59,13 +59,13 @@ impl Table {
         Ok(self.data_end())
     }
 
-    /// The bytes of all data blocks that may hold keys of the range. `cause`: of reading the index.
+    /// Bytes of all data blocks that may hold keys of the range. `cause`: for reads of the index.
     pub(crate) fn blocks_of(&self, span: &Span, cause: Cause) -> Result<ByteCount, Error> {
         let blocks = self.part_of(span, cause)?;
         Ok(ByteCount(blocks.end - blocks.start))
     }
 
-    /// The part of the file that holds these blocks.
+    /// The part of the file with these blocks.
     pub(crate) fn part_of(&self, span: &Span, cause: Cause) -> Result<Range<u64>, Error> {
         let start = self.offset_of(&span.start, cause)?;
         let target = key::internal_key(&span.end, key::Trailer::NEWEST);
@@ -80,7 +80,7 @@ impl Table {
         Ok(start..self.data_end().max(start))
     }
 
-    /// About the bytes of the data blocks with keys in `start..end`.
+    /// Approximate bytes of the data blocks with keys in `start..end`.
     pub(crate) fn size_of(&self, start: &[u8], end: &[u8]) -> Result<ByteCount, Error> {
         let offset = |key| self.offset_of(key, Cause::Compaction);
         Ok(ByteCount(offset(end)?.saturating_sub(offset(start)?)))

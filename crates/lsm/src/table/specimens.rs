@@ -1,9 +1,8 @@
-//! Tests of whole tables: they must be written as the golden files have them, be read back, and
-//! report damage. Tables with Zstandard are read back and not compared: another version of the
-//! library may compress otherwise. Further tests are of estimates, seeks, sizes of ranges and
-//! inspection.
+//! Tests of whole tables: they must be written as in the golden files, be read back, and report
+//! damage. Tables with Zstandard are read back and not compared: another version of the library may
+//! compress in another way. Further tests are of estimates, seeks, sizes of ranges and inspection.
 //!
-//! Other tests of tables take their helpers from here: a file in memory, entries, layouts.
+//! Other tests of tables use the helpers here: a file in memory, entries, layouts.
 
 use std::sync::Arc;
 
@@ -16,7 +15,10 @@ use super::block::Block;
 use super::footer::{FOOTER_BYTES, Footer};
 use super::frame::TableName;
 use super::index_builder::IndexLayout;
-use super::{Lookup, PointReads, Table, TableBuilder, TableCursor, TableFile, TableLayout, hash};
+use super::{
+    Lookup, PointReads, SpaceLayouts, Table, TableBuilder, TableCursor, TableFile, TableLayout,
+    hash,
+};
 use crate::Error;
 use crate::compression::Compression;
 use crate::golden::{damaged, readable_specimen, specimen};
@@ -24,7 +26,7 @@ use crate::key::{self, KeySpaceId, Kind, Trailer, full_key, internal_key};
 use crate::memory::Memory;
 use crate::memory::Walk;
 use crate::memtable::Found;
-use crate::options::EngineOptions;
+use crate::options::{EngineOptions, ShapeOptions};
 use crate::ranges::Fragment;
 
 const FILE: FileId = FileId(77);
@@ -136,8 +138,31 @@ pub(super) fn build(entries: &[Entry], layout: TableLayout) -> Vec<u8> {
 
 pub(super) fn build_with(entries: &[Entry], ranges: Vec<Fragment>, layout: TableLayout) -> Vec<u8> {
     let file = File::default();
-    let jobs = MemoryGauge::new("jobs");
-    let mut builder = TableBuilder::new(Box::new(file.clone()), layout, &jobs);
+    let builder = TableBuilder::new(Box::new(file.clone()), layout, &MemoryGauge::new("jobs"));
+    fill(builder, &file, entries, ranges)
+}
+
+/// A table in a store in which key spaces may have options of their own.
+pub(super) fn build_in(
+    entries: &[Entry],
+    layout: TableLayout,
+    options: Option<&ShapeOptions>,
+) -> Vec<u8> {
+    let file = File::default();
+    let builder = TableBuilder::new(Box::new(file.clone()), layout, &MemoryGauge::new("jobs"));
+    let builder = match options {
+        Some(options) => builder.with_spaces(SpaceLayouts::new(options, 0, 0)),
+        None => builder,
+    };
+    fill(builder, &file, entries, Vec::new())
+}
+
+fn fill(
+    mut builder: TableBuilder,
+    file: &File,
+    entries: &[Entry],
+    ranges: Vec<Fragment>,
+) -> Vec<u8> {
     for (key, value) in entries {
         builder.add(key, value).unwrap();
     }
@@ -155,7 +180,7 @@ pub(super) fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
 
 pub(super) fn open_with(bytes: &[u8], memory: &Arc<Memory>) -> Result<Arc<Table>, Error> {
     let file = File(Arc::new(Mutex::new(bytes.to_vec())));
-    Table::open(Arc::new(file), memory, Cause::Read)
+    Table::open(Arc::new(file), 0, memory, Cause::Read)
 }
 
 /// All entries by a walk, and the first of each key by search.
@@ -279,7 +304,7 @@ fn a_cursor_seeks_to_every_key_and_between() {
     }
 }
 
-/// A block is large by what it takes in memory, not by what it takes in the file.
+/// A block is large by its size in memory, not by its size in the file.
 #[test]
 fn a_scan_keeps_the_small_block_where_it_begins_and_no_large_one() {
     for (block_size, kept) in [(16 << 10, true), (256 << 10, false)] {
@@ -375,8 +400,8 @@ fn an_inspection_tells_of_every_flipped_bit_and_passes_over_one_block_at_most() 
     }
 }
 
-/// The table with another sequence in the first key of its second block, as a faulty writer would
-/// have it: every checksum holds.
+/// The table with another sequence in the first key of its second block, as from a faulty writer:
+/// every checksum holds.
 fn with_a_wrong_first_key(mut bytes: Vec<u8>) -> Vec<u8> {
     let length = bytes.len();
     let footer = &bytes[length - FOOTER_BYTES..];
@@ -401,7 +426,7 @@ fn a_block_that_begins_with_another_key_than_the_index_says_is_corruption() {
         let error = read(&bytes, walk).unwrap_err();
         assert!(error.is_corruption() && error.to_string().contains("first key"), "{error}");
     }
-    // A scan notices it when it reads the block, and stands nowhere then.
+    // A scan finds it when it reads the block, and then stands on no entry.
     let mut cursor = TableCursor::new(open(&bytes).unwrap(), Walk::Scan);
     cursor.seek_to_first().unwrap();
     cursor.ready().unwrap();

@@ -1,11 +1,10 @@
 //! The survey of a damaged table: finds the blocks of a key range that cannot be read, and the keys
 //! that they may hold.
 //!
-//! - Every data block that may hold keys of the range is read and taken apart. A block that does
-//!   not verify may hold the keys between the separators around it in the index. If a part of the
-//!   index cannot be read, that part counts as one damaged block with all keys of its partition.
-//! - Any failed read counts as damage, also one that failed because the engine was closed
-//!   meanwhile.
+//! - Every data block that may hold keys of the range is read and decoded. A block that does not
+//!   verify may hold the keys between the separators around it in the index. If a part of the index
+//!   cannot be read, that part counts as one damaged block with all keys of its partition.
+//! - Any failed read counts as damage, even if it failed because the engine was closed meanwhile.
 //! - The order of entries and the filters are not checked.
 //!
 //! Any thread, without a lock: it reads and waits block by block. Nothing on the medium is changed.
@@ -25,17 +24,17 @@ use crate::key;
 pub(crate) struct Damage {
     /// The full keys that it may hold.
     pub(crate) span: Span,
-    /// Where it lies in the file; without a size, where that is not known.
+    /// Offset in the file; without a size if that is not known.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
     pub(crate) error: Error,
 }
 
 impl Table {
-    /// Blocks that cannot be read, of those that may hold keys of `span`.
+    /// Blocks that cannot be read, among those that may hold keys of `span`.
     pub(crate) fn damage(&self, span: &Span, cause: Cause) -> Vec<Damage> {
         let mut found = Vec::new();
-        // The full key that the block before ends with: its versions may go on in the next.
+        // The last full key of the block before: its versions may go on in the next block.
         let mut from = Vec::new();
         for partition in 0..self.partitions() {
             let index = match self.index(partition, cause) {

@@ -1,10 +1,10 @@
 //! Compare and swap: a write of one key that takes effect if the key has an expected value.
 //!
-//! 1. A snapshot is taken, and the key is read in it. If it has another value than the expected
-//!    one, that value is returned.
+//! 1. A snapshot is taken, and the key is read in it. If it does not have the expected value, its
+//!    value is returned.
 //! 2. The batch is written with a guard over the key. If the guard does not hold, another write of
-//!    the key has come first, or the value has expired, and it begins anew. So among all writers of
-//!    a key, one succeeds.
+//!    the key has come first, or the value has expired, and the operation begins again. So among
+//!    all concurrent writers of a key, one succeeds.
 //!
 //! It is linearizable: it takes effect when its batch does, or, if nothing is written, at the
 //! moment of the snapshot, which lies within the call.
@@ -39,7 +39,7 @@ impl Swap {
     }
 }
 
-/// A compare and swap, by these owners and with these options.
+/// A compare and swap, with its owners and options.
 pub(crate) struct Exchange<'a> {
     pub(crate) reader: &'a Arc<Reader>,
     pub(crate) writer: &'a Writer,
@@ -48,8 +48,8 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Puts `new` under the key, with its expiry if it has one, or deletes the key, if `expected`
-    /// is under it; `None`: nothing is.
+    /// Puts `new` under the key, with its expiry if it has one, or deletes the key, if the key has
+    /// the value `expected`; `None`: no value.
     pub(crate) fn swap(
         &self,
         (space, user_key): (KeySpaceId, &[u8]),

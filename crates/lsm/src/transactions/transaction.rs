@@ -1,15 +1,15 @@
 //! [`Transaction`]: reads at one moment, which are remembered, and writes that are held back until
 //! the commit.
 //!
-//! - A read goes to the transaction's own writes first and then to its snapshot. A key that is read
-//!   from the snapshot is remembered, also if nothing is there, and a range as far as a scan
-//!   has come.
-//! - The commit writes one batch with a [`Guard`] over all that is remembered. If any of it was
-//!   written since the snapshot, or any value that was read has expired, the commit is
+//! - A read looks at the transaction's own writes first and then at its snapshot. A key that is
+//!   read from the snapshot is remembered, even if it has no value, and so is the part of a range
+//!   that a scan has read.
+//! - The commit writes one batch with a [`Guard`] over all that is remembered. If any of these keys
+//!   was written since the snapshot, or any value that was read has expired, the commit is
 //!   [`Error::Conflict`].
-//! - What all transactions hold together is bounded by a part of the memory budget: a read or a
+//! - The memory of all transactions together is limited to a part of the memory budget: a read or a
 //!   write beyond it is [`Error::TransactionsOverMemory`].
-//! - While it is open, its snapshot keeps entries, like every snapshot.
+//! - While a transaction is open, its snapshot keeps entries, like every snapshot.
 //!
 //! Threads: any. One lock, not held over a read of the store.
 
@@ -28,8 +28,8 @@ use crate::read::{Reader, Snapshot};
 use crate::write::{Guard, KeyRanges, ReadSet, Writer};
 use crate::{Bounds, Durability, Error, ReadOptions};
 
-/// Several reads and writes that take effect as if they were done at once. Dropped without a
-/// [`commit`](Self::commit), it has written nothing.
+/// Several reads and writes that take effect as if they were done at once. If it is dropped without
+/// a [`commit`](Self::commit), it has written nothing.
 pub struct Transaction {
     reader: Arc<Reader>,
     writer: Arc<Writer>,
@@ -41,19 +41,19 @@ pub struct Transaction {
 pub(super) struct State {
     reads: ReadSet,
     pub(super) writes: WriteBuffer,
-    /// Ranges of scans that are open: their full keys. Each may be read to its end.
+    /// Full keys of the ranges of open scans. Each may be read to its end.
     scans: BTreeMap<u64, (Vec<u8>, Vec<u8>)>,
     scan_next: u64,
     memory: MemoryLease,
 }
 
 impl State {
-    /// Counts what it holds.
+    /// Counts its memory.
     fn count(&mut self) {
         self.memory.resize(self.reads.bytes() + self.writes.bytes());
     }
 
-    /// Notes when a value expires that was read.
+    /// Notes the expiry of a value that was read.
     pub(super) fn note_expiry(&mut self, full_key: &[u8], expiry: Option<Date>) {
         self.reads.note_expiry(full_key, expiry);
     }
@@ -66,7 +66,7 @@ impl State {
         id
     }
 
-    /// Notes what a scan has read that ends.
+    /// Notes the reads of a scan that ends.
     pub(super) fn end_scan(&mut self, id: u64, read: Vec<(Vec<u8>, Vec<u8>)>) {
         if self.scans.remove(&id).is_some() {
             read.into_iter().for_each(|(start, end)| self.reads.add_range(start, end));
@@ -90,8 +90,8 @@ impl Transaction {
         Ok(Self { reader, writer, snapshot, state: Arc::new(Mutex::new(state)) })
     }
 
-    /// The moment that it reads. What is read from the snapshot itself is not remembered: another
-    /// write of it is no conflict.
+    /// Snapshot of the transaction. Reads of the snapshot itself are not remembered: another write
+    /// of such a key is no conflict.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
@@ -120,7 +120,7 @@ impl Transaction {
         Ok(Some(combined.value))
     }
 
-    /// Whether something is under the key, as the transaction sees it.
+    /// Whether the key has a value, as the transaction sees it.
     pub fn contains(
         &self,
         space: KeySpaceId,
@@ -161,9 +161,9 @@ impl Transaction {
         Ok(own)
     }
 
-    /// Entries of the range, in order, as the transaction sees them: with its own writes, also with
-    /// those that come before the scan has passed their keys. Once the transaction has ended, the
-    /// scan goes on without them.
+    /// Entries of the range, in order, as the transaction sees them: with its own writes, even
+    /// later ones if the scan has not passed their keys. Once the transaction has ended, the scan
+    /// goes on without them.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<TransactionScan, Error> {
         let (start, end) = bounds.full_keys(space);
         let range = (start, end.unwrap_or_else(|| vec![0xff; key::SPACE_BYTES + 1]));
@@ -195,7 +195,7 @@ impl Transaction {
         self.write(space, user_key, Some((value, Some(expiry))))
     }
 
-    /// Removes what is under `key`, at the commit.
+    /// Deletes `key`, at the commit.
     pub fn delete(&self, space: KeySpaceId, user_key: &[u8]) -> Result<(), Error> {
         self.write(space, user_key, None)
     }
@@ -230,9 +230,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes what is in the range, at the commit: one write, and no read of the range.
+    /// Deletes the keys of the range, at the commit: one write, and no read of the range.
     pub fn delete_range(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
-        // As a batch does it: it checks the bounds.
+        // A batch checks the bounds.
         let mut batch = crate::Batch::new();
         batch.delete_range(space, bounds);
         batch.defect()?;
@@ -248,7 +248,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Applies the writes, if everything that was read is as it was; otherwise the error is
+    /// Applies the writes, if no key that was read has changed; otherwise the error is
     /// [`Error::Conflict`], and nothing is applied.
     pub fn commit(self, durability: Durability) -> Result<(), Error> {
         let Self { reader, writer, snapshot, state } = self;

@@ -1,10 +1,11 @@
 //! [`TransactionScan`]: the entries of a range as a transaction sees them: a scan of its snapshot,
 //! merged with its own writes, from both ends.
 //!
-//! - The own writes are looked up at each step, so the scan shows those that come later, if their
-//!   keys lie between its two ends.
-//! - The range counts as read from each end of it up to the last key that was returned there; as a
-//!   whole once the scan has ended, by its last entry or by an error, and while the scan is open.
+//! - The own writes are looked up at each step, so the scan also shows later ones, if their keys
+//!   lie between its two ends.
+//! - The range counts as read from each end of it up to the last key that was returned there. It
+//!   counts as read as a whole while the scan is open, and once it has ended, by its last entry or
+//!   by an error.
 //! - When one end finds no further entry, the scan has ended for both.
 //!
 //! One thread at a time, which holds no lock: a step may wait for the device.
@@ -23,20 +24,20 @@ use crate::operands::{Chain, Combiner};
 use crate::read::Scan;
 
 type Entry = (Bytes, Bytes);
-/// A full key, and the value that is seen under it.
+/// A full key, and its visible value.
 type Chosen = (Vec<u8>, Option<Bytes>);
 
 /// An ordered scan by a transaction, from both ends. Ends after the first error.
 pub struct TransactionScan {
     space: KeySpaceId,
     combiner: Combiner,
-    /// Full keys: the first of the range, and the first behind it.
+    /// Full keys: the first of the range, and the first after it.
     range: (Vec<u8>, Vec<u8>),
     below: Scan,
-    /// Entries that `below` has returned at each end, and that were not needed yet.
+    /// Entries that `below` has returned at each end, and that were not used yet.
     front: Option<Entry>,
     back: Option<Entry>,
-    /// The full keys that were returned last at each end.
+    /// The last returned full key at each end.
     first: Option<Vec<u8>>,
     last: Option<Vec<u8>>,
     ended: bool,
@@ -44,11 +45,11 @@ pub struct TransactionScan {
     id: u64,
 }
 
-/// Under a key, as the transaction sees it.
+/// State of a key, as the transaction sees it.
 enum Seen {
-    /// A value, or nothing.
+    /// A value, or none.
     Value(Option<Bytes>),
-    /// Operands, with what lies below them.
+    /// Operands, with the base below them.
     Operands(Chain),
 }
 
@@ -89,7 +90,7 @@ impl TransactionScan {
         Ok(())
     }
 
-    /// Notes when an entry expires that was read from the snapshot.
+    /// Notes the expiry of an entry that was read from the snapshot.
     fn note_expiry(&self, found: Option<&Entry>) {
         if let (Some((user_key, _)), Some(expiry)) = (found, self.below.expiry()) {
             let full_key = key::full_key(self.space, user_key);
@@ -97,8 +98,8 @@ impl TransactionScan {
         }
     }
 
-    /// The next key at an end, which the end passes with this: its value, or `None` if the
-    /// transaction sees nothing under it.
+    /// The next key at an end, with its value, or `None` if the transaction sees no value. The end
+    /// passes the key.
     fn choose(&mut self, end: End) -> Result<Option<Chosen>, Error> {
         let Some((full_key, seen)) = self.take(end) else { return Ok(None) };
         let value = match seen {

@@ -1,9 +1,9 @@
-//! [`WriteBuffer`]: the writes of a transaction that is open, as its reads see them.
+//! [`WriteBuffer`]: the uncommitted writes of a transaction, for its reads.
 //!
-//! - Of each key, the last write is kept, and the operands after it. A range delete removes the
-//!   writes of its range that came before it, and hides what the store holds there; later writes of
-//!   the range are kept with it.
-//! - The batch has the range deletes first, so it leaves what the writes leave in their order.
+//! - The last write of a key is kept, and the operands after it. A range delete removes earlier
+//!   writes of its range, and hides the store's entries there; later writes of the range are kept
+//!   with it.
+//! - The batch has the range deletes first, so it has the same result as the writes in their order.
 //!
 //! A plain value, without locks or I/O.
 
@@ -19,10 +19,10 @@ use crate::operands::Chain;
 use crate::write::KeyRanges;
 use crate::{Batch, Bounds};
 
-/// Memory of a write of one key, besides its key and its value.
+/// Memory of a write of one key, without its key and its value.
 const WRITE_BYTES: usize = 96;
 
-/// Memory of an operand, besides its bytes.
+/// Memory of an operand, without its bytes.
 const OPERAND_BYTES: usize = 32;
 
 /// A write of one key: the value, with its expiry if it has one, or `None` for a delete.
@@ -31,20 +31,20 @@ pub(super) type Write = Option<Shown>;
 /// Writes of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// The last that is no operand; `None`: the operands count on top of the stored value.
+    /// The last write that is no operand; `None`: the operands combine with the stored value.
     pub(super) base: Option<Write>,
-    /// From the oldest to the newest.
+    /// Oldest first.
     pub(super) operands: Vec<Bytes>,
 }
 
 impl Writes {
-    /// The memory that they take, besides their key.
+    /// Memory of the writes, without their key.
     fn bytes(&self) -> usize {
         let base = self.base.iter().flatten().map(|base| base.value.len());
         base.chain(self.operands.iter().map(|operand| operand.len() + OPERAND_BYTES)).sum()
     }
 
-    /// The entries that make the value of the key with operands. `below`: what the store holds.
+    /// The entries of the key's value with operands. `below`: the stored value.
     pub(super) fn chain(self, below: Option<Shown>) -> Chain {
         let mut chain = Chain::default();
         self.operands.into_iter().rev().for_each(|operand| chain.push(operand));
@@ -62,16 +62,16 @@ pub(super) struct WriteBuffer {
     /// By full key.
     writes: BTreeMap<Vec<u8>, Writes>,
     bytes: usize,
-    /// Ranges of full keys that are deleted, before the writes.
+    /// Deleted ranges of full keys, which come before the writes.
     deleted: KeyRanges,
 }
 
-/// The memory of a write.
+/// Memory of a write.
 pub(super) fn write_bytes(full_key: &[u8], value: Option<&[u8]>) -> usize {
     full_key.len() + value.map_or(0, <[u8]>::len) + WRITE_BYTES
 }
 
-/// The memory of an operand, if it is the first write of its key.
+/// Memory of an operand, if it is the first write of its key.
 pub(super) fn operand_bytes(full_key: &[u8], operand: &[u8]) -> usize {
     write_bytes(full_key, Some(operand)) + OPERAND_BYTES
 }
@@ -128,7 +128,7 @@ impl WriteBuffer {
         Some(Writes { base, ..writes })
     }
 
-    /// Whether what the store holds under a key is hidden by a range delete.
+    /// Whether a range delete hides the stored value of a key.
     pub(super) fn hides(&self, full_key: &[u8]) -> bool {
         self.deleted.contains(full_key)
     }
@@ -162,12 +162,12 @@ impl WriteBuffer {
         self.writes.is_empty() && self.deleted.is_empty()
     }
 
-    /// About the memory that it takes.
+    /// Approximate memory of the buffer.
     pub(super) fn bytes(&self) -> usize {
         self.bytes + self.deleted.bytes()
     }
 
-    /// The batch that leaves what these writes leave.
+    /// The batch with the same result as these writes.
     pub(super) fn batch(&self) -> Batch {
         let mut batch = Batch::new();
         for (start, end) in self.deleted.iter() {

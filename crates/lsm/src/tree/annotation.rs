@@ -1,10 +1,10 @@
 //! Codec of the annotations of tables and logs. The layout is `docs/format/annotation.md`.
 //!
 //! - A table's annotation has its tag (the file id under which it was written), its counts, its
-//!   first and last key and sequence, and its segments with their places; beside these it can have
-//!   a summary of range tombstones, a global sequence number, a set (tables that were written
-//!   together), a histogram (where its bytes lie), old versions (entries that only snapshots
-//!   keep) and expiries (entries that expire). A log's annotation has the sequence number
+//!   first and last key and sequence, and its segments with their places. It can also have a
+//!   summary of range tombstones, a global sequence number, a set (tables that were written
+//!   together), a histogram (places of its bytes on the device), old versions (entries that only
+//!   snapshots keep) and expiries (entries that expire). A log's annotation has the sequence number
 //!   from which on its entries are in no table.
 //! - A decoder checks the fields, and does not compare them with the table.
 //! - A version or kind that is not known is [`Error::Unsupported`]; anything else that is wrong is
@@ -35,12 +35,12 @@ const VERSION_LOG: u8 = 1;
 const VERSION_TABLE: u8 = 4;
 /// The version of tables with old versions.
 const VERSION_TABLE_OLD: u8 = 5;
-/// The parts that a table's annotation has beside those of every table: bits.
+/// Bits of the optional parts of a table's annotation.
 const PART_RANGES: u8 = 1;
 const PART_GLOBAL_SEQUENCE: u8 = 2;
 const PART_SET: u8 = 4;
 const PART_HISTOGRAM: u8 = 8;
-/// Only in [`VERSION_TABLE_OLD`], and there always.
+/// Only, and always, in [`VERSION_TABLE_OLD`].
 const PART_OLD: u8 = 16;
 /// Only in a store with the feature of expiry.
 const PART_EXPIRIES: u8 = 32;
@@ -58,7 +58,7 @@ pub(crate) const LOG_STREAM: u16 = 1;
 /// The stream of tables that an ingest writes.
 pub(crate) const INGEST_STREAM: u16 = 3;
 
-/// A range of a table that counts, and where.
+/// A range of a table that belongs to the tree, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentRecord {
     pub(crate) place: Place,
@@ -79,15 +79,15 @@ pub(crate) struct TableRecord {
     pub(crate) largest: Vec<u8>,
     /// Summary of its range tombstones, if it has any.
     pub(crate) ranges: Option<RangeSummary>,
-    /// The sequence of all its entries, if they have one in common; then it has no ranges.
+    /// The common sequence of all its entries, if they have one; then it has no ranges.
     pub(crate) global_sequence: Option<SeqNo>,
     /// The set that it was written in, if it was written in one.
     pub(crate) set: Option<SetView>,
-    /// Where its bytes lie, if the decider under which it was written asked for it.
+    /// Places of its bytes on the device, if its decider asked for them.
     pub(crate) histogram: Histogram,
-    /// Its entries that only snapshots keep, as it was written.
+    /// Its entries that only snapshots keep, when it was written.
     pub(crate) old_versions: OldVersions,
-    /// Its entries that expire, as it was written.
+    /// Its entries that expire, when it was written.
     pub(crate) expiries: Expiries,
     pub(crate) segments: Vec<SegmentRecord>,
 }
@@ -113,11 +113,11 @@ impl TableRecord {
         }
     }
 
-    /// From the first to the last key that it says anything of.
+    /// From the first to the last key of its entries and ranges.
     pub(crate) fn span(&self) -> Span {
         let entries = Span::new(&self.smallest[..], successor(&self.largest));
         match &self.ranges {
-            // Without an entry, the smallest key is where the ranges start.
+            // Without an entry, the smallest key is the start of the ranges.
             Some(ranges) if self.entries == 0 => ranges.span.clone(),
             Some(ranges) => entries.hull(&ranges.span),
             None => entries,
@@ -190,7 +190,7 @@ impl TableRecord {
     fn read(reader: &mut Reader<'_>, kind: TableKind, old: bool) -> Result<Self, DecodeError> {
         let parts = reader.u8("parts")?;
         let has = |part: u8| parts & part > 0;
-        let both = has(PART_RANGES | PART_EXPIRIES) && has(PART_GLOBAL_SEQUENCE);
+        let both = has(PART_RANGES) && has(PART_GLOBAL_SEQUENCE);
         if parts & !PARTS > 0 || both || has(PART_OLD) != old {
             return Err(reader.wrong("parts", 1, "parts that a table can have", parts.into()));
         }
@@ -312,8 +312,8 @@ impl LogRecord {
     }
 }
 
-/// Checks version and kind, and reads the rest of an annotation to its end. `kind_of`: the kind
-/// that a byte stands for, if a file of this sort may have it.
+/// Checks version and kind, and reads an annotation to its end. `kind_of`: the kind of a byte, if a
+/// file of this sort may have it.
 pub(super) fn decode<T, K>(
     file: FileId,
     what: &str,
@@ -355,7 +355,7 @@ fn read_key<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     Ok(key)
 }
 
-/// Reads how many entries of some kind a table has.
+/// Reads the number of entries of some kind in a table.
 fn read_count(reader: &mut Reader<'_>, field: &'static str) -> Result<u64, DecodeError> {
     let count = reader.u64(field)?;
     if count >= COUNT_END {
@@ -364,7 +364,7 @@ fn read_count(reader: &mut Reader<'_>, field: &'static str) -> Result<u64, Decod
     Ok(count)
 }
 
-fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {
+pub(super) fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {
     let sequence = reader.u64("sequence")?;
     if sequence > SeqNo::MAX.0 {
         return Err(reader.wrong("sequence", 8, "at most 56 bits", sequence));

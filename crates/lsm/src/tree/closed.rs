@@ -1,12 +1,12 @@
 //! [`Closed`]: a flag that says whether an engine has been closed.
 //!
-//! Once it is closed, another engine may open the store and replace the files. So a reader must ask
-//! before it reads ([`Closed::check`]), and pass the error of a failed read through
+//! Once it is closed, another engine may open the store and replace the files. So a reader must
+//! check the flag before it reads ([`Closed::check`]), and pass the error of a failed read through
 //! [`Closed::explain`]: if the engine was closed meanwhile, that error says nothing about the
 //! medium.
 //!
-//! The flag stops nobody: a read that is under way goes on, and may succeed. It is never taken
-//! back. Any number of threads, without a lock.
+//! The flag stops no reader: a read in flight goes on, and may succeed. The flag is never cleared.
+//! Any number of threads, without a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::Error;
 pub(crate) struct Closed(Arc<AtomicBool>);
 
 impl Closed {
-    /// Notes that it is closed.
+    /// Sets the flag.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }

@@ -1,19 +1,19 @@
 //! Commit of an [`Edit`]: makes a change of the tree durable in the store, and then shows it to
 //! readers.
 //!
-//! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
-//!    must be in the current version; the caller must have a claim on them, or the turn to choose a
+//! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit removes must
+//!    be in the current version; the caller must have a claim on them, or the turn to choose a
 //!    plan.
 //! 2. One transaction holds the whole change: tables, the log of a memtable that was flushed, and
 //!    the store's annotation, if a memtable was flushed or the decider (the compaction policy) has
 //!    a new state.
-//! 3. The next version is made: its tables can be opened only now.
+//! 3. The next version is made: only now can its tables be opened.
 //! 4. Readers see the version, and with it the sequence of an ingest. The caller gets a
-//!    [`Committed`], and tells jobs and writers of the change.
+//!    [`Committed`], and notifies jobs and writers of the change.
 //!
 //! If step 1 or 2 fails, readers see nothing of the change. If step 3 fails, the store has the
 //! change and readers do not see it. Then writing stops until the store is opened again: a second
-//! try would take out what the store has no more.
+//! try would remove parts that the store no longer has.
 //!
 //! Any thread may commit; it holds the turn and no lock. A change of the store's annotation alone
 //! ([`commit_record`](Committer::commit_record)) takes a turn as well.
@@ -37,9 +37,9 @@ use crate::lifetime::Written;
 use crate::lifetime_sums::LifetimeSums;
 use crate::memory::Memory;
 use crate::memtable::ImmutableMemtable;
-use crate::options::EngineOptions;
+use crate::options::{EngineOptions, ShapeOptions};
 
-/// State of the decider that a choice leaves.
+/// State of the decider after a choice.
 #[derive(Clone, Debug)]
 pub(crate) struct DeciderState {
     /// The number of the choice.
@@ -47,23 +47,23 @@ pub(crate) struct DeciderState {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A change of the tree that readers see now. Whoever committed it tells those who wait.
+/// A change of the tree that readers see now. The committer notifies the waiting actors.
 ///
-/// When this is dropped, files that only the version before held are given back, and then the turn
-/// to commit ends. So those who wait are told of changes in the order in which these were made, and
-/// before the store below has work with the files.
+/// When this is dropped, files that only the version before held are freed, and then the turn to
+/// commit ends. So actors learn of changes in the order of the commits, and before the store below
+/// begins its work with the files.
 #[must_use = "jobs and writers wait to be told of the change"]
 pub(crate) struct Committed<'a> {
     _before: Arc<Version>,
     turn: CommitTurn<'a>,
     /// The number of the change.
     pub(crate) change: u64,
-    /// How writers are let in from now on.
+    /// Rule for writers from now on.
     pub(crate) rule: WriteRule,
 }
 
 impl<'a> Committed<'a> {
-    /// Gives the files back that only the version before held, and goes on in the turn to commit.
+    /// Frees the files that only the version before held, and keeps the turn to commit.
     pub(crate) fn into_turn(self) -> CommitTurn<'a> {
         self.turn
     }
@@ -83,7 +83,7 @@ pub(crate) struct Committer {
 
 impl Committer {
     /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
-    /// state; `flushed` is the memtable whose tables are put in. `when_durable` is called once the
+    /// state; `flushed` is the memtable whose tables are added. `when_durable` is called once the
     /// store has the change, before readers see it.
     pub(crate) fn commit(
         &self,
@@ -104,10 +104,10 @@ impl Committer {
         if let Some(flushed) = flushed {
             self.commit_log_of(flushed, &mut transaction)?;
         }
-        // Plans that are under way at once may end in another order than they were chosen in.
+        // Plans in flight may end in another order than they were chosen.
         let decider_state = decider_state.filter(|state| turn.is_newest(state.choice));
         let choice = decider_state.as_ref().map(|state| state.choice);
-        // The counts of written bytes go along with a record that is committed anyway.
+        // The counts of written bytes are added to a record that is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {
             let lifetime = self.sums.ever();
             let mut record = StoreRecord { lifetime, ..self.tree.record() };
@@ -136,7 +136,7 @@ impl Committer {
         Ok(Committed { _before: before, turn, change, rule })
     }
 
-    /// Fate of a memtable's log at its flush: the log goes along, unless it holds more.
+    /// Adds the log of a flushed memtable to the transaction: it is deleted, unless it holds more.
     fn commit_log_of(
         &self,
         flushed: &ImmutableMemtable,
@@ -166,12 +166,12 @@ impl Committer {
     }
 
     /// Makes the sums of the store's life durable, when the engine ends and no job is left, if
-    /// clients or jobs have written anything since they were. After a failure nothing is written.
+    /// clients or jobs have written since the last record. After a failure nothing is written.
     pub(crate) fn record_lifetime(&self) {
         let done = |written: &Written| (written.entries, written.jobs());
         let is_known = done(&self.sums.ever()) == done(&self.tree.record().lifetime);
         if !is_known && self.lifecycle.failure().is_none() {
-            // They are worth no failure: the next commit has them.
+            // An error is ignored: the next commit has the sums.
             let _ = self.commit_record_in(self.take_turn(), |_| {});
         }
     }
@@ -191,13 +191,14 @@ impl Committer {
         Ok(())
     }
 
-    /// The engine's options, with those that shape tables as the store remembers them now.
-    pub(crate) fn options_now(&self) -> EngineOptions {
+    /// The options by which tables are made, as the store remembers them now.
+    pub(crate) fn options_now(&self) -> ShapeOptions {
         let tables = self.tree.with_record(|record| record.tables);
-        EngineOptions { tables, ..self.options.clone() }
+        let spaces = Arc::clone(self.tree.view().spaces.options());
+        ShapeOptions::new(&self.options, &tables, spaces)
     }
 
-    /// The decider's state, if it is this decider's.
+    /// The decider's state, if this decider left it.
     pub(crate) fn decider_state(&self) -> Vec<u8> {
         self.tree.with_record(|record| {
             let own = record.decider == self.options.system;
@@ -249,7 +250,7 @@ mod tests {
         Some(DeciderState { choice, bytes: bytes.to_vec() })
     }
 
-    /// An edit that puts in a table of one entry, and the table's writer.
+    /// An edit that adds a table of one entry, and the table's writer.
     fn new_table(of: &Committer, spoiled: bool) -> (Edit, crate::table::BuiltTable) {
         let options = CreateOptions {
             kind: FileKind::Table,

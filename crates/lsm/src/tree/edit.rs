@@ -1,16 +1,17 @@
-//! [`Edit`]: a change of the tree, as lists of the parts that are taken out, moved and put in. It
-//! makes both the transaction and the next version from them, so that the two say the same.
+//! [`Edit`]: a change of the tree, as lists of the parts that are removed, moved and added. It
+//! makes both the transaction and the next version from these lists, so that the two agree.
 //!
 //! The steps, in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`].
 //! - All steps must get the same version, the current one: the caller has the turn to commit.
 //! - [`Edit::kept`] returns an error if segments of the next version would overlap: a store with
-//!   such a tree would not open again. It panics if a part is taken of a table that has no segment
-//!   there.
+//!   such a tree could not be opened again. It panics if a part is taken of a table that has no
+//!   segment there.
 //! - [`Edit::version`] comes after the commit, because a new table can be opened only then. An edit
 //!   of moves alone can make its version without a commit.
 //!
-//! If a part of a table stays, the table may be opened, and its index read for the size of the rest
-//! and for what can be given back. So the caller holds no lock. An edit is used by one thread.
+//! If a part of a table stays, the table may be opened, and its index read for the size of the
+//! remainder and for the bytes that can be freed. So the caller holds no lock. One thread uses an
+//! edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub(crate) struct NewTable {
     pub(crate) size: ByteCount,
     pub(crate) stream: u16,
     pub(crate) place: Place,
-    /// Without segments: the table has one, of all its keys and ranges.
+    /// Record without segments: the table has one, of all its keys and ranges.
     pub(crate) record: TableRecord,
     /// See [`BuiltTable`](crate::table::BuiltTable).
     pub(crate) tail: Option<Bytes>,
@@ -56,7 +57,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// An edit that puts in the tables of an ingest, whose sequence readers see with them.
+    /// An edit that adds the tables of an ingest, whose sequence readers see with them.
     pub(crate) fn of_ingest(ingested: Option<SeqNo>) -> Self {
         Self { ingested, ..Self::default() }
     }
@@ -66,18 +67,19 @@ impl Edit {
         self.ingested
     }
 
-    /// Takes a range of a table out of a run.
+    /// Removes a range of a table from a run.
     pub(crate) fn take(&mut self, place: Place, part: &Part) {
+        debug_assert!(part.span.start < part.span.end, "{part:?} has keys");
         self.taken.push((place, part.clone()));
     }
 
-    /// Puts a range of a table that was taken out of another run into this one.
+    /// Adds a range of a table that was removed from another run.
     fn move_in(&mut self, place: Place, segment: Segment) {
         self.moved.push((place, segment));
     }
 
-    /// Does what a plan says of a part that it does not read; returns where the part goes, if it
-    /// stays, and its size.
+    /// Moves or drops a part that a plan does not read. Returns its new place and its size, if it
+    /// stays.
     pub(crate) fn carry(
         &mut self,
         version: &Version,
@@ -91,13 +93,15 @@ impl Edit {
         Ok(Some((to, size)))
     }
 
-    /// Puts a new table into a run.
+    /// Adds a new table to a run.
     pub(crate) fn put(&mut self, table: NewTable) {
+        debug_assert!(table.size.0 > 0, "table {} has bytes", table.id);
+        debug_assert!(self.new.iter().all(|other| other.id != table.id), "a table is put once");
         self.new.push(table);
     }
 
-    /// The segments of the next version of tables that parts are taken from. An error if a segment
-    /// of the next version would overlap another of its run.
+    /// Segments, in the next version, of tables that parts are removed from. An error if a segment
+    /// of the next version would overlap another one of its run.
     pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
         let mut taken: BTreeMap<FileId, BTreeMap<Place, Vec<&Span>>> = BTreeMap::new();
         for (place, part) in &self.taken {
@@ -131,7 +135,7 @@ impl Edit {
         before.check_change(&kept.removed(), &added)
     }
 
-    /// Adds what makes the change durable.
+    /// Adds the change to a transaction.
     pub(crate) fn record(&self, kept: &Kept, into: &mut Transaction) {
         for table in &self.new {
             let mut record = table.record.clone();
@@ -189,14 +193,14 @@ impl Edit {
     }
 }
 
-/// Segments of the next version of tables that a change takes parts from.
+/// Segments, in the next version, of tables that a change removes parts from.
 #[derive(Debug)]
 pub(crate) struct Kept {
     tables: BTreeMap<FileId, Rest>,
 }
 
 impl Kept {
-    /// Where the tables' segments are in the version before.
+    /// Indexes of the tables' segments in the version before.
     fn removed(&self) -> BTreeMap<Place, BTreeSet<usize>> {
         let mut removed: BTreeMap<Place, BTreeSet<usize>> = BTreeMap::new();
         for (place, at) in self.tables.values().flat_map(|rest| &rest.was) {
@@ -206,15 +210,15 @@ impl Kept {
     }
 }
 
-/// Rest of a table.
+/// Remainder of a table.
 #[derive(Debug)]
 struct Rest {
     table: Arc<TableHandle>,
-    /// Where its segments are in the version before.
+    /// Indexes of its segments in the version before.
     was: Vec<(Place, usize)>,
-    /// Its segments in the next one.
+    /// Its segments in the next version.
     left: Vec<(Place, Segment)>,
-    /// The bytes at its front that are given back.
+    /// The bytes at its front that are freed.
     trim: Option<(u64, u64)>,
 }
 
@@ -253,7 +257,7 @@ impl Rest {
     }
 }
 
-/// The table that parts are taken out of.
+/// The table that parts are removed from.
 fn table_of(
     before: &Version,
     file: FileId,
@@ -269,8 +273,7 @@ fn table_of(
     }))
 }
 
-/// Range that can be given back of a table that began to count at `start`, if it now begins further
-/// on.
+/// Range that can be freed of a table whose first segment began at `start`, if it now begins later.
 fn trim(
     table: &Arc<TableHandle>,
     start: Option<&Key>,
@@ -284,12 +287,12 @@ fn trim(
     let cause = Cause::Compaction;
     let table = table.table(cause)?;
     let (from, to) = (table.offset_of(start, cause)?, table.offset_of(first, cause)?);
-    // From the front: a store frees whole blocks, and the one in which the last trim ended is whole
-    // only together with what that trim took of it.
+    // From the front of the file, because a store frees whole blocks: the block in which the last
+    // trim ended becomes whole only together with the bytes of that trim.
     Ok((from < to).then_some((0, to)))
 }
 
-/// Rest of a segment without these ranges.
+/// Remainder of a segment without these ranges.
 fn what_is_left(segment: &Segment, taken: &[&Span]) -> Result<Vec<Segment>, Error> {
     let mut left = vec![segment.span.clone()];
     for span in taken {

@@ -1,8 +1,8 @@
 //! Numbers of the tree that only grow: sequences of entries, and ids of runs.
 //!
-//! A number at or above its end is refused where it is decoded. An engine that may write needs
-//! more: all numbers must be below half of their ends, which no store reaches in its life. So
-//! nothing that is written gets a number that a later opening refuses.
+//! A decoder refuses a number at or above its end. An engine that may write needs more: all numbers
+//! must be below half of their ends, which no store reaches in its life. So an engine writes no
+//! number that a later opening refuses.
 
 use terrace_env::SeqNo;
 use terrace_env::store::StoreError;
@@ -10,13 +10,13 @@ use terrace_env::store::StoreError;
 use super::version::Version;
 use crate::Error;
 
-/// Ids of runs are smaller.
+/// End of the ids of runs.
 pub(crate) const RUN_END: u64 = 1 << 62;
 
-/// Numbers of entries and of tombstones of a table are smaller: sums of them do not overflow.
+/// End of the numbers of entries and of tombstones of a table: sums of them do not overflow.
 pub(crate) const COUNT_END: u64 = 1 << 44;
 
-/// Sequences of a store that is written are smaller.
+/// End of the sequences in a store that may be written.
 const SEQUENCES_TO_WRITE: u64 = 1 << 55;
 const RUNS_TO_WRITE: u64 = RUN_END / 2;
 

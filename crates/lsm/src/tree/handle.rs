@@ -1,5 +1,5 @@
-//! [`TableHandle`]: a table as the tree knows it: its record, a reader that pins its file, and the
-//! open table from its first use on.
+//! [`TableHandle`]: a table of the tree: its record, a reader that pins its file, and the open
+//! table from its first use on.
 //!
 //! - Opening reads the parts at the end of the file. If they do not belong to the table that the
 //!   record describes, it fails with [`Error::Corruption`]. A table that was just written can be
@@ -7,10 +7,10 @@
 //! - When memory is short, an open table that was not used for a while is closed, and opened again
 //!   at its next use.
 //! - The file can be read as long as there is a handle, even if the table has been deleted since.
-//! - The segments in the record are not kept up to date. The version knows the present ones.
+//! - The segments in the record are not updated. The version has the current ones.
 //!
-//! Threads: any. One actor at a time opens a table, in a [`Turn`] without a lock; others wait. (A
-//! verification opens the table anew for itself alone.)
+//! Threads: any. One actor at a time opens a table, in a [`Turn`] without a lock; others wait. A
+//! verification opens the table again, for itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -24,23 +24,23 @@ use super::annotation::TableRecord;
 use super::table_kind::TableKind;
 use crate::Error;
 use crate::memory::Memory;
-use crate::memory::{Glance, Owner, Slot};
-use crate::table::Table;
+use crate::memory::{Glance, Owner, PartClass, Slot};
+use crate::table::{Table, tail_on_disk};
 
 /// A table of the tree.
 pub(crate) struct TableHandle {
     file: Arc<dyn FileReader>,
-    /// Those of the file, at hand: deciders look at every table of the tree.
+    /// Id of the file, stored here because deciders look at every table of the tree.
     id: FileId,
     size: ByteCount,
     on_disk: bool,
-    /// As committed first; where its segments are *now* is the version's to say.
+    /// As committed first. The version has the *current* places of its segments.
     record: TableRecord,
     stream: u16,
     memory: Arc<Memory>,
     table: Slot<Table>,
     opening: Turn,
-    /// Point reads that searched it in vain, as far as the decider counts them.
+    /// Misses of point reads, if the decider counts them.
     vain_searches: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ impl TableHandle {
         memory: &Arc<Memory>,
     ) -> Result<Arc<Self>, Error> {
         let (file, memory) = (store.open(id)?, Arc::clone(memory));
-        // A table is sealed: it does not grow.
+        // A table is sealed, so its size does not change.
         let size = ByteCount(file.len());
         let on_disk = store.rotational();
         let (table, opening) = (Slot::default(), Turn::default());
@@ -72,8 +72,7 @@ impl TableHandle {
         }))
     }
 
-    /// The handle of what is left of the table after something at its front was given back. The
-    /// one before pins that.
+    /// A handle of the table after bytes at its front were freed. The handle before pins these.
     pub(crate) fn trimmed(&self, store: &dyn Store) -> Result<Arc<Self>, Error> {
         let trimmed = Self::new(store, self.id, self.record.clone(), self.stream, &self.memory)?;
         if let Some(table) = self.table.get() {
@@ -92,7 +91,7 @@ impl TableHandle {
         Ok(())
     }
 
-    /// A point read searched it in vain. Returns how many have so far.
+    /// Counts a miss of a point read. Returns the number so far.
     pub(crate) fn note_vain_search(&self) -> u64 {
         self.vain_searches.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -114,7 +113,7 @@ impl TableHandle {
         &self.record
     }
 
-    /// The bytes, as they are.
+    /// Reader of the file's bytes.
     pub(crate) fn file(&self) -> &Arc<dyn FileReader> {
         &self.file
     }
@@ -123,7 +122,7 @@ impl TableHandle {
         self.stream
     }
 
-    /// The open table, to be kept.
+    /// The open table, for long use.
     pub(crate) fn table(self: &Arc<Self>, cause: Cause) -> Result<Arc<Table>, Error> {
         match self.table.get() {
             Some(table) => Ok(table),
@@ -131,7 +130,7 @@ impl TableHandle {
         }
     }
 
-    /// The open table if it is open, for one look.
+    /// The open table, if it is open, for one access.
     pub(crate) fn glance(&self) -> Option<Glance<Table>> {
         self.table.glance()
     }
@@ -146,10 +145,14 @@ impl TableHandle {
         Ok(table)
     }
 
-    /// The table as it is on the device now, whether it is open or not. The caller alone has it.
+    /// The table as it is on the device now, whether it is open or not. Only the caller has it.
     pub(crate) fn open_anew(&self, cause: Cause) -> Result<Arc<Table>, Error> {
+        let tail = match self.on_disk {
+            true => tail_on_disk(self.size.0, self.record.entries, self.memory.shape()),
+            false => 0,
+        };
         let table = match self.record.kind {
-            TableKind::Sorted => Table::open(Arc::clone(&self.file), &self.memory, cause)?,
+            TableKind::Sorted => Table::open(Arc::clone(&self.file), tail, &self.memory, cause)?,
         };
         self.check(&table)?;
         Ok(table)
@@ -157,7 +160,7 @@ impl TableHandle {
 
     fn keep(self: &Arc<Self>, table: Arc<Table>) {
         let this: Weak<Self> = Arc::downgrade(self);
-        self.memory.parts.keep(&self.table, table, this, 0);
+        self.memory.keep(PartClass::Filter, &self.table, table, this, 0);
     }
 
     /// Checks that the file holds the table that the annotation describes.

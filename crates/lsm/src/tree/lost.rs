@@ -1,8 +1,8 @@
 //! [`LostRange`]: a range of keys of which a table is lost with its device.
 //!
-//! An opening leaves lost tables out of the tree, and deletes their files if it may write. Of a key
-//! in a lost range, the newest version that is left counts then. It can be an older one than the
-//! last that was written, or there may be none.
+//! An opening leaves lost tables out of the tree, and deletes their files if it may write. For a
+//! key in a lost range, readers then see the newest remaining version. It can be older than the
+//! last written one, or there may be none.
 //!
 //! Values only; no locks and no I/O.
 
@@ -19,11 +19,11 @@ pub struct LostRange {
     pub file: FileId,
     /// The level that it was in.
     pub level: u8,
-    /// The bytes of the table in this range.
+    /// Bytes of the table in this range.
     pub size: ByteCount,
-    /// The key space and the key where the range begins.
+    /// Key space and key of the start of the range.
     pub start: (KeySpaceId, Bytes),
-    /// The key space and the first key behind the range.
+    /// Key space and first key after the range.
     pub end: (KeySpaceId, Bytes),
 }
 

@@ -1,30 +1,31 @@
-//! The tree: which tables count, in which place, and how that changes.
+//! The tree: the current tables and their places, and changes of them.
 //!
 //! | question | answered in |
 //! |---|---|
-//! | what does the tree hold at one moment | `version` |
-//! | what is a run, and a segment of a table | `run` |
+//! | which tables does the tree hold at one moment | `version` |
+//! | how are the segments of a run ordered and searched | `run` |
 //! | which tables have segments in several runs | `split_tables` |
 //! | how is a table opened when it is first needed | `handle` |
 //! | how are the entries of a table's file laid out | `table_kind` |
-//! | which version is current, and who may replace it | `tree`, `view` |
+//! | which version is current, and which thread may replace it | `tree`, `view` |
 //! | how does the tree change | `edit`, `commit` |
-//! | what is kept of it on the medium | `annotation`, `store_record`, `space_page` |
+//! | which parts are on the medium | `annotation`, `store_record`, `space_page`, `space_entry` |
+//! | of which store is it a backup | `backup_record` |
 //! | which ranges of keys are lost with a device | `lost` |
 //! | is the engine of a view closed | `closed` |
 //! | which key spaces are there | `spaces`, `space_list` |
 //! | how is a key space made and dropped | `space_changes` |
 //!
 //! # Shape
-//! A version has levels, a level has runs, and a run has segments. A segment is a table with the
-//! range of its keys that still counts. Example: a compaction has merged the first half of a table;
-//! the table stays in its run with a segment of its second half.
+//! A version has levels, a level has runs, and a run has segments. A segment is a table with a
+//! range of its keys. Keys outside of its segments are no longer part of the tree. Example: a
+//! compaction has merged the first half of a table; the table stays in its run with a segment of
+//! its second half.
 //!
 //! # How it changes
-//! An `Edit` lists the parts of tables that are taken out and the segments that are put in. The
-//! transaction and the next version are both made from these lists, so that they say the same.
-//! There is no manifest: the annotations of the files are the tree, and an opening rebuilds it from
-//! them.
+//! An `Edit` lists the parts of tables that are removed and the segments that are added. The
+//! transaction and the next version are both made from these lists, so that they agree. There is no
+//! manifest: the annotations of the files are the tree, and an opening rebuilds it from them.
 //!
 //! # Invariants
 //! - A version never changes. A reader that holds one finds all its tables, even if they have been
@@ -33,7 +34,7 @@
 //!   overlap.
 //! - If two places have entries of one key, the place nearer to level 0, or the newer run of a
 //!   level, has the newer ones. This includes range tombstones.
-//! - Changes are committed one after the other, and each starts from what the one before it left.
+//! - Changes are committed one after the other, and each starts from the result of the one before.
 //! - The decider's state commits in the same transaction as the end of its choice, unless the state
 //!   of a later choice has been committed. A merge that ends early leaves the old state.
 //!
@@ -42,6 +43,7 @@
 //! holds no lock while it waits for the store.
 
 mod annotation;
+mod backup_record;
 mod closed;
 mod commit;
 mod edit;
@@ -50,6 +52,7 @@ mod handle;
 mod lost;
 mod run;
 mod space_changes;
+mod space_entry;
 mod space_list;
 mod space_page;
 mod spaces;
@@ -64,8 +67,10 @@ mod version;
 mod view;
 
 pub use lost::LostRange;
+pub use space_entry::KeySpaceEntry;
 
 pub(crate) use annotation::{INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint};
+pub(crate) use backup_record::{BackupRecord, Origin};
 pub(crate) use closed::Closed;
 pub(crate) use commit::{Committed, Committer, DeciderState};
 pub(crate) use edit::{Edit, NewTable};

@@ -22,7 +22,7 @@ use crate::memtable::Found;
 use crate::ranges::{CoverRange, Fragment};
 use crate::table::{self, Lookup, PointReads, Table, global_sequence};
 
-/// A range of a table that counts.
+/// A range of a table that belongs to the tree.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) table: Arc<TableHandle>,
@@ -41,17 +41,17 @@ impl Segment {
         !self.table.record().old_versions.is_empty()
     }
 
-    /// Whether its table counts entries that a rewrite of it alone may drop one day.
+    /// Whether its table counts entries that an in-place rewrite may drop one day.
     fn counts_garbage(&self) -> bool {
         self.has_old_versions() || !self.table.record().expiries.is_empty()
     }
 
-    /// About the bytes of its entries that have expired at a date.
+    /// Approximate bytes of its entries that have expired at a date.
     pub(crate) fn expired(&self, date: Date) -> ByteCount {
         ByteCount(self.share(self.table.record().expiries.expired(date).0))
     }
 
-    /// The range tombstones that count, cut to its span. Opens the table if it has any.
+    /// Its range tombstones, cut to its span. Opens the table if it has any.
     pub(crate) fn ranges(&self, cause: Cause) -> Result<Vec<Fragment>, Error> {
         if !self.has_ranges() {
             return Ok(Vec::new());
@@ -59,32 +59,32 @@ impl Segment {
         Ok(self.table.table(cause)?.ranges().within(&self.span).collect())
     }
 
-    /// About how many of its table's entries are in it.
+    /// Approximate part of a count of its table's entries that is in it.
     fn share(&self, count: u64) -> u64 {
         let whole = self.table.size().0.max(1);
         let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
         part as u64
     }
 
-    /// About how many entries it has, and how many of these are tombstones of keys. Range
+    /// Approximate numbers of its entries, and of the tombstones of keys among these. Range
     /// tombstones are left out.
     pub(crate) fn entries_and_tombstones(&self) -> (u64, u64) {
         let record = self.table.record();
         (self.share(record.entries), self.share(record.tombstones))
     }
 
-    /// About how many range tombstones it has, at least one if its table has any.
+    /// Approximate number of its range tombstones, at least one if its table has any.
     pub(crate) fn range_tombstones(&self) -> u64 {
         let ranges = self.table.record().ranges.as_ref();
         ranges.map_or(0, |ranges| self.share(ranges.count).max(1))
     }
 
-    /// About the bytes of it that only snapshots keep, or have kept.
+    /// Approximate bytes of it that only snapshots keep, or have kept.
     pub(crate) fn old_versions(&self) -> ByteCount {
         ByteCount(self.share(self.table.record().old_versions.size().0))
     }
 
-    /// About the bytes of these that can be dropped while some snapshots, which grow, are alive.
+    /// Approximate bytes of these that can be dropped while some snapshots (ascending) are alive.
     pub(crate) fn droppable(&self, snapshots: &[SeqNo]) -> ByteCount {
         ByteCount(self.share(self.table.record().old_versions.droppable(snapshots).0))
     }
@@ -103,23 +103,23 @@ impl Segment {
     }
 }
 
-/// A key that is looked up in one run after the other.
+/// A key to look up in one run after the other.
 #[derive(Debug)]
 pub(crate) struct Sought<'a> {
-    /// The internal key that is sought.
+    /// The internal key to look up.
     seek_key: &'a [u8],
     /// Hash of the full key, once it was needed.
     hash: Option<u64>,
 }
 
 impl<'a> Sought<'a> {
-    /// A key that is looked up nowhere yet.
+    /// A key that has not been looked up yet.
     pub(crate) fn new(seek_key: &'a [u8]) -> Self {
         Self { seek_key, hash: None }
     }
 }
 
-/// A segment that is to be put into a run: its table and its keys.
+/// A segment that is to be added to a run: its table and its keys.
 pub(crate) type Added<'a> = (FileId, &'a Span);
 
 /// A sorted run.
@@ -129,14 +129,14 @@ pub(crate) struct Run {
     pub(crate) segments: Chunked<Segment>,
     /// Deciders' view of each of them.
     views: Chunked<SegmentView>,
-    /// How many segments have range tombstones.
+    /// Number of segments with range tombstones.
     ranged: usize,
-    /// How many count garbage.
+    /// Number of segments that count garbage.
     keeping: usize,
 }
 
 impl Run {
-    /// A run of no segments, which no version holds.
+    /// A run without segments, which no version holds.
     pub(crate) fn empty(id: RunId) -> Self {
         Self { id, segments: Chunked::default(), views: Chunked::default(), ranged: 0, keeping: 0 }
     }
@@ -174,11 +174,33 @@ impl Run {
         });
         let views = self.views.patched(views);
         let segments = self.segments.patched(changes);
-        Self { id: self.id, segments, views, ranged, keeping }
+        let run = Self { id: self.id, segments, views, ranged, keeping };
+        debug_assert_eq!(run.unsound(), None, "run {}", run.id);
+        run
     }
 
-    /// Checks that segments that are to be put in, in any order, overlap neither each other nor
-    /// what stays. `place`: the name of the run in an error.
+    /// The first of its promises that the run breaks: segments in key order without overlap, each
+    /// with its view, and counts that a walk would find.
+    fn unsound(&self) -> Option<&'static str> {
+        let spans = || self.segments.iter().map(|segment| &segment.span);
+        let in_order = spans().zip(spans().skip(1)).all(|(a, b)| a.end <= b.start);
+        let has_keys = spans().all(|span| span.start < span.end);
+        let of_files = self.segments.iter().map(|segment| segment.table.id());
+        let viewed = of_files.eq(self.views.iter().map(|view| view.file));
+        let count = |of: fn(&Segment) -> bool| self.segments.iter().filter(|one| of(one)).count();
+        [
+            (in_order, "segments overlap"),
+            (has_keys, "a segment has no keys"),
+            (viewed, "a segment has another view"),
+            (self.ranged == count(Segment::has_ranges), "range tombstones are miscounted"),
+            (self.keeping == count(Segment::counts_garbage), "garbage is miscounted"),
+        ]
+        .into_iter()
+        .find_map(|(holds, what)| (!holds).then_some(what))
+    }
+
+    /// Checks that segments to be added, in any order, overlap neither each other nor the segments
+    /// that stay. `place`: the name of the run in an error.
     pub(crate) fn check_change(
         &self,
         removed: &BTreeSet<usize>,
@@ -186,7 +208,7 @@ impl Run {
         place: impl Fn() -> String,
     ) -> Result<(), Error> {
         let overlap = |(left, before): Added<'_>, (right, behind): Added<'_>| {
-            let expected = format!("table {right} to begin behind table {left}, {before:?}");
+            let expected = format!("table {right} to begin after table {left}, {before:?}");
             Err(Error::corruption(place(), 0, expected, format!("{behind:?}")))
         };
         let mut added = added.to_vec();
@@ -232,7 +254,7 @@ impl Run {
     }
 
     /// Cover of a key by the run's range tombstones, with the keys around it that have the same
-    /// cover, as far as its segment or the gap between two goes.
+    /// cover, up to the ends of its segment or of the gap between two.
     pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<CoverRange, Error> {
         let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
         let Some(segment) = self.segment_of(full_key) else {
@@ -274,13 +296,13 @@ impl Run {
                 return Ok(found);
             }
         }
-        // Entries older than the tombstone are hidden, and nothing further down is newer.
+        // Entries older than the tombstone are hidden, and older runs have no newer entry.
         Ok(cover.map(|_| Found::Deleted))
     }
 
-    /// Submits the read of the block in which [`get`](Self::get) of the same key looks first, if
-    /// the table is open and the block is not in memory. Returns whether `get` may know of the
-    /// key; `false` is certain.
+    /// Submits the read of the first block that [`get`](Self::get) of the same key needs, if the
+    /// table is open and the block is not in memory. Returns whether `get` may know of the key;
+    /// `false` is certain.
     pub(crate) fn submit(&self, sought: &mut Sought<'_>, reads: &mut PointReads) -> bool {
         let (full_key, trailer) = key::split(sought.seek_key);
         let Some(segment) = self.segment_of(full_key) else { return false };

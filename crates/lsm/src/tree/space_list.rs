@@ -1,14 +1,14 @@
 //! [`SpaceList`]: the key spaces of a store, by name and by id, and the place of each on the
 //! medium: the store's own annotation, or a [page](super::space_page).
 //!
-//! - A look, an insertion and a removal take time that grows with the logarithm of the number of
+//! - A lookup, an insertion and a removal take time that grows with the logarithm of the number of
 //!   key spaces.
 //! - At most [`PAGE_BYTES`] of key spaces are listed in one place, except in the annotation of a
-//!   store that an earlier version wrote. A new key space goes to the place that was filled last
-//!   while it has room, then to a page that is at most half full, then to a new page.
-//! - [`SpaceList::of`] refuses pages that do not fit each other or the store's annotation: an id or
-//!   a name that is listed twice, an id that was never given out or is being dropped, and a number
-//!   of pages that is not the recorded one.
+//!   store that an earlier version wrote. A new key space goes to the last filled place if that has
+//!   room, else to a page that is at most half full, else to a new page.
+//! - [`SpaceList::of`] refuses pages that do not agree with each other or with the store's
+//!   annotation: an id or a name that is listed twice, an id that was never given out or is being
+//!   dropped, and a number of pages that is not the recorded one.
 //!
 //! It changes nothing on the medium. Its owner guards it by a lock.
 
@@ -17,10 +17,12 @@ use std::sync::Arc;
 
 use terrace_env::FileId;
 
-use super::space_page::{PAGE_BYTES, SpacePage, entry_bytes};
+use super::space_entry::KeySpaceEntry;
+use super::space_page::{PAGE_BYTES, SpacePage};
 use super::store_record::StoreRecord;
 use crate::Error;
 use crate::key::KeySpaceId;
+use crate::options::KeySpaceOptions;
 
 /// The place of a key space on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +36,10 @@ pub(crate) enum SpaceHome {
 /// A change of the list that has been committed.
 #[derive(Debug)]
 pub(crate) enum SpaceEdit {
-    Made(KeySpaceId, Arc<str>, SpaceHome),
+    Made(KeySpaceEntry, SpaceHome),
     Dropped(KeySpaceId),
+    /// A key space has these options now.
+    Shaped(KeySpaceId, KeySpaceOptions),
     /// Key spaces went from the store's annotation to pages.
     Moved(Vec<(FileId, SpacePage)>),
 }
@@ -44,7 +48,7 @@ pub(crate) enum SpaceEdit {
 #[derive(Debug, Default)]
 pub(crate) struct SpaceList {
     names: BTreeMap<Arc<str>, KeySpaceId>,
-    spaces: BTreeMap<KeySpaceId, (Arc<str>, SpaceHome)>,
+    spaces: BTreeMap<KeySpaceId, (KeySpaceEntry, SpaceHome)>,
     pages: BTreeMap<FileId, SpacePage>,
     /// Pages that are at most half full.
     roomy: BTreeSet<FileId>,
@@ -53,12 +57,11 @@ pub(crate) struct SpaceList {
 }
 
 impl SpaceList {
-    /// The list that a store's annotation and its pages make.
+    /// The list of a store's annotation and its pages.
     pub(crate) fn of(record: &StoreRecord, pages: Vec<(FileId, SpacePage)>) -> Result<Self, Error> {
         let mut list = Self::default();
-        for (id, name) in &record.spaces {
-            let region = "annotation of the store";
-            list.insert_once(region, *id, &name.as_str().into(), SpaceHome::Record)?;
+        for space in &record.spaces {
+            list.insert_once("annotation of the store", space, SpaceHome::Record)?;
         }
         let (found, expected) = (pages.len(), record.pages as usize);
         if found != expected {
@@ -67,12 +70,13 @@ impl SpaceList {
         }
         for (file, page) in pages {
             let region = format!("annotation of key spaces {file}");
-            for (id, name) in &page.entries {
-                if id.0 >= record.next_space || record.dropped.binary_search(id).is_ok() {
+            for space in &page.entries {
+                let id = space.id;
+                if id.0 >= record.next_space || record.dropped.binary_search(&id).is_ok() {
                     let expected = "a key space that exists";
                     return Err(Error::corruption(region, 0, expected, id.0));
                 }
-                list.insert_once(&region, *id, name, SpaceHome::Page(file))?;
+                list.insert_once(&region, space, SpaceHome::Page(file))?;
             }
             list.set_page(file, page);
         }
@@ -82,12 +86,12 @@ impl SpaceList {
     fn insert_once(
         &mut self,
         region: &str,
-        id: KeySpaceId,
-        name: &Arc<str>,
+        space: &KeySpaceEntry,
         home: SpaceHome,
     ) -> Result<(), Error> {
-        let is_new_name = self.names.insert(Arc::clone(name), id).is_none();
-        let is_new_id = self.spaces.insert(id, (Arc::clone(name), home)).is_none();
+        let KeySpaceEntry { id, name, .. } = space;
+        let is_new_name = self.names.insert(Arc::clone(name), *id).is_none();
+        let is_new_id = self.spaces.insert(*id, (space.clone(), home)).is_none();
         if is_new_name && is_new_id {
             return Ok(());
         }
@@ -102,7 +106,7 @@ impl SpaceList {
 
     /// The name of this key space.
     pub(crate) fn name(&self, id: KeySpaceId) -> Option<&str> {
-        self.spaces.get(&id).map(|(name, _)| &**name)
+        self.spaces.get(&id).map(|(space, _)| &*space.name)
     }
 
     /// The place of this key space.
@@ -111,51 +115,59 @@ impl SpaceList {
     }
 
     /// All key spaces, by id.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (KeySpaceId, &str)> {
-        self.spaces.iter().map(|(id, (name, _))| (*id, &**name))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &KeySpaceEntry> {
+        self.spaces.values().map(|(space, _)| space)
     }
 
-    /// The page that is the annotation of this file; an empty one if there is none.
+    /// The page in the annotation of this file; an empty one if there is none.
     pub(crate) fn page(&self, file: FileId) -> SpacePage {
         self.pages.get(&file).cloned().unwrap_or_default()
     }
 
-    /// The page for a new key space of this name; `None` if no page has room.
-    pub(crate) fn page_with_room(&self, name: &str) -> Option<FileId> {
+    /// The page for a new key space of `bytes`; `None` if no page has room.
+    pub(crate) fn page_with_room(&self, bytes: usize) -> Option<FileId> {
         let has_room = |file: &FileId| {
             let page = self.pages.get(file);
-            page.is_some_and(|page| page.bytes() + entry_bytes(name) <= PAGE_BYTES)
+            page.is_some_and(|page| page.bytes() + bytes <= PAGE_BYTES)
         };
         self.filling.filter(has_room).or_else(|| self.roomy.first().copied())
     }
 
-    /// Brings the list up to a change that has been committed.
+    /// Applies a committed change.
     pub(crate) fn apply(&mut self, edit: &SpaceEdit) {
         match edit {
-            SpaceEdit::Made(id, name, home) => {
-                self.names.insert(Arc::clone(name), *id);
-                self.spaces.insert(*id, (Arc::clone(name), *home));
+            SpaceEdit::Made(space, home) => {
+                self.names.insert(Arc::clone(&space.name), space.id);
+                self.spaces.insert(space.id, (space.clone(), *home));
                 if let SpaceHome::Page(file) = *home {
                     let mut page = self.page(file);
-                    page.entries.push((*id, Arc::clone(name)));
+                    page.entries.push(space.clone());
                     self.set_page(file, page);
                     self.filling = Some(file);
                 }
             }
             SpaceEdit::Dropped(id) => {
-                let Some((name, home)) = self.spaces.remove(id) else { return };
-                self.names.remove(&name);
+                let Some((space, home)) = self.spaces.remove(id) else { return };
+                self.names.remove(&space.name);
                 if let SpaceHome::Page(file) = home {
                     let mut page = self.page(file);
-                    page.entries.retain(|(other, _)| other != id);
+                    page.entries.retain(|other| other.id != *id);
+                    self.set_page(file, page);
+                }
+            }
+            SpaceEdit::Shaped(id, options) => {
+                let Some((space, home)) = self.spaces.get_mut(id) else { return };
+                space.options = *options;
+                if let SpaceHome::Page(file) = *home {
+                    let mut page = self.page(file);
+                    page.shape(*id, *options);
                     self.set_page(file, page);
                 }
             }
             SpaceEdit::Moved(pages) => {
                 for (file, page) in pages {
-                    for (id, name) in &page.entries {
-                        let home = SpaceHome::Page(*file);
-                        self.spaces.insert(*id, (Arc::clone(name), home));
+                    for space in &page.entries {
+                        self.spaces.insert(space.id, (space.clone(), SpaceHome::Page(*file)));
                     }
                     self.set_page(*file, page.clone());
                 }
@@ -163,7 +175,7 @@ impl SpaceList {
         }
     }
 
-    /// A page without key spaces is none.
+    /// Sets a page; one without key spaces is removed.
     fn set_page(&mut self, file: FileId, page: SpacePage) {
         if !page.entries.is_empty() && page.bytes() <= PAGE_BYTES / 2 {
             self.roomy.insert(file);
@@ -182,7 +194,7 @@ mod tests {
     use super::*;
 
     fn page(entries: &[(u32, &str)]) -> SpacePage {
-        let entries = entries.iter().map(|(id, name)| (KeySpaceId(*id), (*name).into()));
+        let entries = entries.iter().map(|(id, name)| KeySpaceEntry::new(KeySpaceId(*id), *name));
         SpacePage { entries: entries.collect() }
     }
 
@@ -218,23 +230,25 @@ mod tests {
         let mut list = SpaceList::of(&record(0), Vec::new()).unwrap();
         let mut pages = 0;
         for id in 1..1000 {
-            let name = format!("space {id:04}");
-            let file = list.page_with_room(&name).unwrap_or_else(|| {
+            let space = KeySpaceEntry::new(KeySpaceId(id), format!("space {id:04}"));
+            let file = list.page_with_room(space.bytes()).unwrap_or_else(|| {
                 pages += 1;
                 FileId(pages)
             });
-            list.apply(&SpaceEdit::Made(KeySpaceId(id), name.into(), SpaceHome::Page(file)));
+            list.apply(&SpaceEdit::Made(space, SpaceHome::Page(file)));
             assert!(list.page(file).bytes() <= PAGE_BYTES);
         }
-        let entries_in_page = (PAGE_BYTES / entry_bytes("space 0000")) as u64;
+        let entry_bytes = KeySpaceEntry::new(KeySpaceId(0), "space 0000").bytes();
+        let entries_in_page = (PAGE_BYTES / entry_bytes) as u64;
         assert_eq!(pages, 999_u64.div_ceil(entries_in_page));
         let doomed = (1..1000).filter(|id| id % 3 > 0);
         doomed.for_each(|id| list.apply(&SpaceEdit::Dropped(KeySpaceId(id))));
-        assert_eq!((list.find("space 0001"), list.page_with_room("").is_some()), (None, true));
+        assert_eq!((list.find("space 0001"), list.page_with_room(8).is_some()), (None, true));
         for id in 1000..1400 {
-            let name = format!("space {id:04}");
-            let file = list.page_with_room(&name).expect("room in pages that were half emptied");
-            list.apply(&SpaceEdit::Made(KeySpaceId(id), name.into(), SpaceHome::Page(file)));
+            let space = KeySpaceEntry::new(KeySpaceId(id), format!("space {id:04}"));
+            let room = list.page_with_room(space.bytes());
+            let file = room.expect("room in pages that were half emptied");
+            list.apply(&SpaceEdit::Made(space, SpaceHome::Page(file)));
         }
         (0..1400).for_each(|id| list.apply(&SpaceEdit::Dropped(KeySpaceId(id))));
         assert!(list.pages.is_empty() && list.roomy.is_empty() && list.iter().next().is_none());

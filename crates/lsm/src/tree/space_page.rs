@@ -2,42 +2,37 @@
 //! key spaces. A change of the list writes one page and the store's own annotation, and not the
 //! whole list. The layout is `docs/format/annotation.md`.
 //!
-//! - A page has at least one key space, and its ids grow. Key space 0 is in no page.
-//! - The decoder checks a page by itself. That pages agree with each other and with the store's
-//!   annotation is checked by the [list](super::space_list).
-//! - A version that is not known is [`Error::Unsupported`]; anything else that is wrong is
-//!   [`Error::Corruption`].
+//! - A page has at least one key space, and its ids ascend. Key space 0 is in no page.
+//! - The decoder checks a single page. The [list](super::space_list) checks that pages agree with
+//!   each other and with the store's annotation.
+//! - An unknown version is [`Error::Unsupported`]; any other defect is [`Error::Corruption`].
 //!
 //! No locks and no I/O.
-
-use std::sync::Arc;
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::Annotation;
 
 use super::annotation::{KIND_SPACES, decode};
-use super::store_record::read_space_name;
+use super::space_entry::KeySpaceEntry;
 use crate::Error;
 use crate::key::KeySpaceId;
+use crate::options::KeySpaceOptions;
 
+/// The version of a page whose key spaces have no options of their own, and of one with some.
 const VERSION: u8 = 1;
+const VERSION_OPTIONS: u8 = 2;
 
-/// Bytes of the key spaces that a page, or the store's own annotation, lists at most. A page and
-/// the annotation together fit one block of the journal in most stores.
+/// Bytes of the key spaces that a page, or the store's own annotation, lists at most: a new one
+/// goes there only if it has room then. Options that are stated later can make it more, by up to 16
+/// bytes for each key space. A page and the annotation together fit one block of the journal in
+/// most stores.
 pub(crate) const PAGE_BYTES: usize = 2048;
-/// Bytes of an id and of the length of a name.
-const ENTRY_BYTES: usize = 8;
-
-/// Bytes that a key space of this name takes in a list.
-pub(crate) fn entry_bytes(name: &str) -> usize {
-    ENTRY_BYTES + name.len()
-}
 
 /// A page: key spaces by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SpacePage {
-    pub(crate) entries: Vec<(KeySpaceId, Arc<str>)>,
+    pub(crate) entries: Vec<KeySpaceEntry>,
 }
 
 impl SpacePage {
@@ -48,25 +43,36 @@ impl SpacePage {
 
     /// Bytes of its entries.
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.iter().map(|(_, name)| entry_bytes(name)).sum()
+        self.entries.iter().map(KeySpaceEntry::bytes).sum()
+    }
+
+    /// Gives a key space of it these options.
+    pub(crate) fn shape(&mut self, id: KeySpaceId, options: KeySpaceOptions) {
+        let found = self.entries.iter_mut().find(|entry| entry.id == id);
+        found.expect("a key space of the page").options = options;
     }
 
     pub(crate) fn annotation(&self) -> Annotation {
-        let mut opaque = vec![VERSION, KIND_SPACES];
+        let has_options = self.has_options();
+        let version = if has_options { VERSION_OPTIONS } else { VERSION };
+        let mut opaque = vec![version, KIND_SPACES];
         opaque.put_u32(u32::try_from(self.entries.len()).expect("a page of some KiB"));
-        for (id, name) in &self.entries {
-            opaque.put_u32(id.0);
-            opaque.put_prefixed(name.as_bytes());
-        }
+        self.entries.iter().for_each(|entry| entry.encode(has_options, &mut opaque));
         Annotation { opaque, ..Annotation::default() }
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
         let spaces = |kind| (kind == KIND_SPACES).then_some(());
-        decode(file, "key spaces", spaces, VERSION..=VERSION, opaque, Self::read)
+        let has_options = opaque.first() == Some(&VERSION_OPTIONS);
+        let read = |reader: &mut Reader<'_>, ()| Self::read(reader, has_options);
+        decode(file, "key spaces", spaces, VERSION..=VERSION_OPTIONS, opaque, read)
     }
 
-    fn read(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+    fn has_options(&self) -> bool {
+        self.entries.iter().any(|entry| !entry.options.is_none())
+    }
+
+    fn read(reader: &mut Reader<'_>, has_options: bool) -> Result<Self, DecodeError> {
         let count = reader.u32("key spaces")?;
         if count == 0 {
             return Err(reader.wrong("key spaces", 4, "at least 1", 0));
@@ -78,25 +84,44 @@ impl SpacePage {
                 return Err(reader.wrong("key space", 4, "growing ids above 0", u64::from(id)));
             }
             last = id;
-            entries.push((KeySpaceId(id), read_space_name(reader)?.into()));
+            entries.push(KeySpaceEntry::read_rest(reader, KeySpaceId(id), has_options)?);
         }
-        Ok(Self { entries })
+        let page = Self { entries };
+        if page.has_options() != has_options {
+            let expected = "some option of a key space in version 2";
+            return Err(reader.wrong("options of key spaces", 0, expected, 0));
+        }
+        Ok(page)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    use terrace_env::ByteCount;
+
+    use crate::compression::Compression;
     use crate::golden::{specimen, survives};
 
     #[test]
     fn pages_read_back_and_no_damage_makes_them_panic() {
-        let entries = vec![(KeySpaceId(3), "users".into()), (KeySpaceId(9), "orders".into())];
-        let page = SpacePage { entries };
+        let entry = |id, name| KeySpaceEntry::new(KeySpaceId(id), name);
+        let page = SpacePage { entries: vec![entry(3, "users"), entry(9, "orders")] };
         let bytes = specimen("annotation-key-spaces.bin", &page.annotation().opaque);
         assert_eq!(SpacePage::decode(FileId(7), &bytes).unwrap(), page);
         let encode: fn(&SpacePage) -> Vec<u8> = |page| page.annotation().opaque;
         survives(&bytes, |bytes| SpacePage::decode(FileId(7), bytes), encode);
         assert_eq!(page.bytes(), bytes.len() - 6);
+        let mut page = page;
+        page.entries[1].options = KeySpaceOptions::default()
+            .compression(Compression::Zstd)
+            .block_size(ByteCount::kib(16))
+            .filter_bits(0)
+            .ttl(Duration::from_secs(60));
+        let bytes = specimen("annotation-key-spaces-options.bin", &page.annotation().opaque);
+        assert_eq!(SpacePage::decode(FileId(7), &bytes).unwrap(), page);
+        survives(&bytes, |bytes| SpacePage::decode(FileId(7), bytes), encode);
     }
 }

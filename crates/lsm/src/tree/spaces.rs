@@ -1,38 +1,45 @@
-//! [`Spaces`]: whether a key space exists, for readers and writers, in their view.
+//! [`Spaces`]: whether a key space exists, and its options, for readers, writers and jobs.
 //!
 //! - Ids are not used twice. A write to a key space that does not exist is refused. A read is
 //!   refused if the key space was dropped; under an id that was never given out, it finds nothing.
-//! - A set of bits, in leaves of [`LEAF_IDS`] ids. A changed set shares all leaves but one with the
-//!   set before it, so a change copies one leaf and a pointer for each leaf. Leaves without a key
-//!   space are not there, so its size does not follow from the largest id.
+//! - It is a set of bits, in leaves of [`LEAF_IDS`] ids. A changed set shares all leaves but one
+//!   with the set before it, so a change copies one leaf and a pointer for each leaf. Leaves
+//!   without a key space are left out, so its size does not depend on the largest id.
 //!
-//! Never changed once it is made; any number of threads.
+//! It never changes once it is made; any number of threads.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::space_list::{SpaceEdit, SpaceList};
+use crate::options::{KeySpaceOptions, SpaceOptions};
 use crate::{Error, KeySpaceId};
 
 const LEAF_WORDS: usize = 64;
 const LEAF_IDS: u32 = LEAF_WORDS as u32 * u64::BITS;
 
-/// Which key spaces there are.
+/// The existing key spaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Spaces {
-    /// No id from here on was ever given out.
+    /// End of the ids that were ever given out.
     end: u32,
-    /// How many exist.
+    /// Number of existing key spaces.
     count: u32,
-    /// Those that exist: bits, by id / [`LEAF_IDS`].
+    /// Bits of the existing ones, by id / [`LEAF_IDS`].
     leaves: BTreeMap<u32, Arc<[u64; LEAF_WORDS]>>,
+    /// Options of those that have some of their own.
+    options: Arc<SpaceOptions>,
 }
 
 impl Spaces {
-    /// Those of a list; `end` is the id that the next one gets.
+    /// The key spaces of a list; `end` is the id that the next one gets.
     pub(crate) fn of(list: &SpaceList, end: u32) -> Arc<Self> {
-        let mut spaces = Self { end, count: 0, leaves: BTreeMap::new() };
-        list.iter().for_each(|(id, _)| spaces.insert(id));
+        let options = Arc::default();
+        let mut spaces = Self { end, count: 0, leaves: BTreeMap::new(), options };
+        for space in list.iter() {
+            spaces.insert(space.id);
+            spaces.shape(space.id, space.options);
+        }
         Arc::new(spaces)
     }
 
@@ -40,11 +47,29 @@ impl Spaces {
     pub(crate) fn after(&self, edit: &SpaceEdit, end: u32) -> Arc<Self> {
         let mut next = Self { end, ..self.clone() };
         match edit {
-            SpaceEdit::Made(id, ..) => next.insert(*id),
-            SpaceEdit::Dropped(id) => next.remove(*id),
+            SpaceEdit::Made(space, _) => {
+                next.insert(space.id);
+                next.shape(space.id, space.options);
+            }
+            SpaceEdit::Dropped(id) => {
+                next.remove(*id);
+                next.shape(*id, KeySpaceOptions::default());
+            }
+            SpaceEdit::Shaped(id, options) => next.shape(*id, *options),
             SpaceEdit::Moved(_) => {}
         }
         Arc::new(next)
+    }
+
+    /// Options of the key spaces that have some of their own.
+    pub(crate) fn options(&self) -> &Arc<SpaceOptions> {
+        &self.options
+    }
+
+    fn shape(&mut self, id: KeySpaceId, options: KeySpaceOptions) {
+        if self.options.of(id) != options {
+            Arc::make_mut(&mut self.options).set(id, options);
+        }
     }
 
     fn insert(&mut self, id: KeySpaceId) {
@@ -74,19 +99,19 @@ impl Spaces {
         self.leaves.get(&leaf).is_none_or(|leaf| leaf[word] & bit == 0)
     }
 
-    /// Checks that it may be read: it was not dropped.
+    /// Checks that a key space may be read: it was not dropped.
     pub(crate) fn check_read(&self, space: KeySpaceId) -> Result<(), Error> {
         if self.was_dropped(space) { Err(Error::UnknownKeySpace(space)) } else { Ok(()) }
     }
 
-    /// Checks that it may be written to: it exists.
+    /// Checks that a key space may be written to: it exists.
     pub(crate) fn check_write(&self, space: KeySpaceId) -> Result<(), Error> {
         let unknown = space.0 >= self.end || self.was_dropped(space);
         if unknown { Err(Error::UnknownKeySpace(space)) } else { Ok(()) }
     }
 }
 
-/// Its leaf, and word and bit there.
+/// Leaf of an id, with its word and bit there.
 fn place(id: KeySpaceId) -> (u32, usize, u64) {
     let within = id.0 % LEAF_IDS;
     (id.0 / LEAF_IDS, (within / u64::BITS) as usize, 1 << (within % u64::BITS))
@@ -95,12 +120,12 @@ fn place(id: KeySpaceId) -> (u32, usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::SpaceHome;
+    use crate::tree::{KeySpaceEntry, SpaceHome};
 
     #[test]
     fn a_key_space_that_was_dropped_is_told_apart_from_one_that_never_was() {
         let mut spaces = Spaces::of(&SpaceList::default(), 0);
-        let made = |id| SpaceEdit::Made(KeySpaceId(id), "".into(), SpaceHome::Record);
+        let made = |id| SpaceEdit::Made(KeySpaceEntry::new(KeySpaceId(id), ""), SpaceHome::Record);
         for id in 0..3 * LEAF_IDS {
             spaces = spaces.after(&made(id), id + 1);
         }
@@ -125,7 +150,8 @@ mod tests {
     #[test]
     fn an_id_at_the_end_of_the_range_takes_one_leaf() {
         let none = Spaces::of(&SpaceList::default(), 0);
-        let made = SpaceEdit::Made(KeySpaceId(u32::MAX - 1), "last".into(), SpaceHome::Record);
+        let last = KeySpaceEntry::new(KeySpaceId(u32::MAX - 1), "last");
+        let made = SpaceEdit::Made(last, SpaceHome::Record);
         assert_eq!(none.after(&made, u32::MAX).leaves.len(), 1);
     }
 }

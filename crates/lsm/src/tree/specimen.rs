@@ -1,4 +1,4 @@
-//! Trees for the tests of owners that have one, without a store.
+//! Trees for the tests of their owners, without a store.
 
 use std::sync::Arc;
 

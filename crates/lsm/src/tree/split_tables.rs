@@ -1,10 +1,10 @@
 //! [`SplitTables`]: the tables that have segments in several runs, and these runs. A change that
-//! takes a segment of such a table finds the table's other segments by it, instead of looking into
+//! takes a segment of such a table finds the table's other segments with it, without a search of
 //! every run.
 //!
-//! A table whose segments are all in one run is not listed. If no table that a change concerns is
+//! A table whose segments are all in one run is not listed. If a change concerns no table that is
 //! listed before or after it, the new version shares the list with the old one. For each table that
-//! a change concerns, the caller must tell all runs in which the table has segments afterwards.
+//! a change concerns, the caller must name all runs in which the table has segments after it.
 //!
 //! A value that does not change: any number of threads read it without a lock.
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use terrace_env::FileId;
 use terrace_policy::Place;
 
-/// Tables, and the runs in which they have segments.
+/// Tables, with the runs in which they have segments.
 pub(crate) type Places = BTreeMap<FileId, BTreeSet<Place>>;
 
 /// The tables that have segments in several runs.
@@ -22,7 +22,7 @@ pub(crate) type Places = BTreeMap<FileId, BTreeSet<Place>>;
 pub(crate) struct SplitTables(Arc<Places>);
 
 impl SplitTables {
-    /// Those among all tables of a tree.
+    /// The split tables among all tables of a tree.
     pub(crate) fn among(segments: impl Iterator<Item = (Place, FileId)>) -> Self {
         let mut places = Places::new();
         for (place, file) in segments {
@@ -31,7 +31,7 @@ impl SplitTables {
         Self::default().changed(places)
     }
 
-    /// After a change: `touched` says where the tables are now that it was of.
+    /// The list after a change. `touched`: the new places of the tables that the change concerns.
     pub(crate) fn changed(mut self, touched: Places) -> Self {
         for (file, places) in touched {
             if places.len() > 1 {
@@ -43,7 +43,7 @@ impl SplitTables {
         self
     }
 
-    /// Where a table has segments, if that is in several runs.
+    /// Places of a table's segments, if these are in several runs.
     pub(crate) fn places(&self, file: FileId) -> Option<&BTreeSet<Place>> {
         self.0.get(&file)
     }
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Where every table is.
+    /// Places of all tables.
     fn all(tables: &Places) -> impl Iterator<Item = (Place, FileId)> {
         tables.iter().flat_map(|(file, places)| places.iter().map(|place| (*place, *file)))
     }

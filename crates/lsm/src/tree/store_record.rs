@@ -1,19 +1,18 @@
 //! Codec of the store's own annotation: its features, the id that the next key space gets, key
-//! spaces and the dropped ones, the decider (compaction policy) with its state, counts of what was
-//! written in the store's life, the number of [pages](super::space_page) that list further key
-//! spaces, the options that shape tables, and the name of the merge operator. The layout is
-//! `docs/format/annotation.md`.
+//! spaces and the dropped ones, the decider (compaction policy) with its state, counts of the bytes
+//! and entries written in the store's life, the number of [pages](super::space_page) that list
+//! further key spaces, the options that shape tables, the name of the merge operator, and the
+//! origin of a backup's tables. The layout is `docs/format/annotation.md`.
 //!
-//! - A version, kind or feature that is not known is [`Error::Unsupported`]. A store that is marked
-//!   as an unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
-//!   ([`StoreRecord::decode_target`]). Anything else that is wrong is [`Error::Corruption`].
-//! - The encoder does not check what it writes. The caller must keep to rules that the decoder
-//!   checks:
+//! - An unknown version, kind or feature is [`Error::Unsupported`]. A store that is marked as an
+//!   unfinished copy is [`Error::UnfinishedCopy`], except for the checkpoint that repeats it
+//!   ([`StoreRecord::decode_target`]). Any other defect is [`Error::Corruption`].
+//! - The encoder checks nothing. The caller must keep the rules that the decoder checks:
 //!   - Key spaces are in the order of their ids. The first one is key space 0.
-//!   - Dropped ids are in growing order, and none of them is the id of a key space.
+//!   - Dropped ids are in ascending order, and none of them is the id of a key space.
 //!   - The ids of both lists are below the id that the next key space gets.
 //!   - A name has at most [`SPACE_NAME_BYTES_MAX`] bytes, and the text of the decider's system at
-//!     most as many as [`SYSTEM_BYTES`] allows.
+//!     most [`SYSTEM_BYTES`].
 //!   - The counts are of at most 64 levels, and some count of the last of these is not 0.
 //!
 //! No locks and no I/O.
@@ -25,6 +24,8 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::Annotation;
 
 use super::annotation::{KIND_STORE, decode};
+use super::backup_record::BackupRecord;
+use super::space_entry::KeySpaceEntry;
 use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
@@ -45,16 +46,25 @@ pub(crate) const FEATURE_UNFINISHED_COPY: u32 = 1 << 3;
 const FEATURE_PAGES: u32 = 1 << 4;
 /// Feature bit of a store: it remembers options that shape tables. Set by the encoder.
 const FEATURE_TABLE_OPTIONS: u32 = 1 << 5;
-/// Feature bit of a store: these options have whether indexes have first keys. Set by the encoder.
+/// Feature bit of a store: these options include whether indexes have first keys. Set by the
+/// encoder.
 const FEATURE_FIRST_KEYS: u32 = 1 << 6;
 /// Feature bit of a store: its logs and tables may hold operands, and it remembers the name of
 /// their merge operator. Set by the encoder.
 const FEATURE_OPERANDS: u32 = 1 << 7;
+/// Feature bit of a store: key spaces may have options of their own, and tables the form that these
+/// ask for; ingested tables may hold entries with expiry.
+pub(crate) const FEATURE_SPACE_OPTIONS: u32 = 1 << 8;
+/// Feature bit of a store: it is a backup, and remembers of which store. Set by the encoder.
+const FEATURE_BACKUP: u32 = 1 << 9;
 /// Feature bits that follow from other fields.
 const FEATURES_DERIVED: u32 =
-    FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS | FEATURE_OPERANDS;
-const FEATURES: u32 =
-    FEATURE_RANGE_DELETES | FEATURE_EXPIRY | FEATURE_UNFINISHED_COPY | FEATURES_DERIVED;
+    FEATURE_PAGES | FEATURE_TABLE_OPTIONS | FEATURE_FIRST_KEYS | FEATURE_OPERANDS | FEATURE_BACKUP;
+const FEATURES: u32 = FEATURE_RANGE_DELETES
+    | FEATURE_EXPIRY
+    | FEATURE_UNFINISHED_COPY
+    | FEATURE_SPACE_OPTIONS
+    | FEATURES_DERIVED;
 /// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
 const FEATURES_RESERVED: [(u32, &str); 1] = [(1 << 2, "indirect values")];
 
@@ -68,28 +78,30 @@ const SYSTEM_TEXT: (usize, &str) = (SYSTEM_BYTES.most as usize, "at most 1024 by
 /// The store's own annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreRecord {
-    /// Incompatible ones, as bits, but for those that follow from other fields.
+    /// Bits of incompatible features, except for those that follow from other fields.
     pub(crate) features: u32,
     pub(crate) next_space: u32,
     /// Key spaces that no page lists, in the order of their ids.
-    pub(crate) spaces: Vec<(KeySpaceId, String)>,
+    pub(crate) spaces: Vec<KeySpaceEntry>,
     pub(crate) decider: String,
     pub(crate) state: Vec<u8>,
     /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
     pub(crate) dropped: Vec<KeySpaceId>,
-    /// Bytes and entries written in its life, as of when this was recorded.
+    /// Bytes and entries written in its life, when this was recorded.
     pub(crate) lifetime: Written,
-    /// How many pages list further key spaces.
+    /// Number of pages that list further key spaces.
     pub(crate) pages: u32,
-    /// Options that shape tables, as far as they were ever stated.
+    /// Options that shape tables, as they were last stated.
     pub(crate) tables: TableOptions,
     /// The name of the merge operator, from the first operand on.
     pub(crate) merge_operator: Option<Arc<str>>,
+    /// The origin of its tables, if it is a backup that was never opened for writing.
+    pub(crate) backup: Option<BackupRecord>,
 }
 
 impl StoreRecord {
     pub(crate) fn new() -> Self {
-        let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
+        let spaces = vec![KeySpaceEntry::new(KeySpaceId::DEFAULT, "default")];
         let (decider, state) = (String::new(), Vec::new());
         let lifetime = Written::default();
         let (dropped, pages, tables) = (Vec::new(), 0, TableOptions::default());
@@ -104,6 +116,7 @@ impl StoreRecord {
             pages,
             tables,
             merge_operator: None,
+            backup: None,
         }
     }
 
@@ -124,13 +137,12 @@ impl StoreRecord {
         let tables = if self.tables.is_none() { 0 } else { FEATURE_TABLE_OPTIONS };
         let first_keys = if self.tables.first_keys.is_some() { FEATURE_FIRST_KEYS } else { 0 };
         let operands = if self.merge_operator.is_some() { FEATURE_OPERANDS } else { 0 };
-        opaque.put_u32(self.features | pages | tables | first_keys | operands);
+        let backup = if self.backup.is_some() { FEATURE_BACKUP } else { 0 };
+        opaque.put_u32(self.features | pages | tables | first_keys | operands | backup);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
-        for (id, name) in &self.spaces {
-            opaque.put_u32(id.0);
-            opaque.put_prefixed(name.as_bytes());
-        }
+        let has_options = self.features & FEATURE_SPACE_OPTIONS > 0;
+        self.spaces.iter().for_each(|space| space.encode(has_options, &mut opaque));
         opaque.put_prefixed(self.decider.as_bytes());
         opaque.put_prefixed(&self.state);
         opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
@@ -145,6 +157,9 @@ impl StoreRecord {
         if let Some(name) = &self.merge_operator {
             opaque.put_prefixed(name.as_bytes());
         }
+        if let Some(backup) = &self.backup {
+            backup.encode(&mut opaque);
+        }
         Annotation { opaque, ..Annotation::default() }
     }
 
@@ -154,7 +169,7 @@ impl StoreRecord {
         if record.is_marked() { Err(Error::UnfinishedCopy) } else { Ok(record) }
     }
 
-    /// The record of a store to which a checkpoint is to go: the store may be an unfinished copy.
+    /// The record of a store that a checkpoint is to fill: it may be an unfinished copy.
     pub(crate) fn decode_target(opaque: &[u8]) -> Result<Self, Error> {
         if let &[VERSION | VERSION_OFFLOADED, KIND_STORE, a, b, c, d, ..] = opaque
             && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
@@ -175,14 +190,15 @@ impl StoreRecord {
         let features = reader.u32("features")?;
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;
-        let mut spaces: Vec<(KeySpaceId, String)> = Vec::new();
+        let has_options = features & FEATURE_SPACE_OPTIONS > 0;
+        let mut spaces: Vec<KeySpaceEntry> = Vec::new();
         for _ in 0..count {
             let id = reader.u32("key space")?;
-            let first = spaces.last().is_none_or(|(last, _)| last.0 < id);
+            let first = spaces.last().is_none_or(|last| last.id.0 < id);
             if id >= next_space || !first || (spaces.is_empty() && id != 0) {
                 return Err(reader.wrong("key space", 4, "growing ids from 0", u64::from(id)));
             }
-            spaces.push((KeySpaceId(id), read_space_name(reader)?));
+            spaces.push(KeySpaceEntry::read_rest(reader, KeySpaceId(id), has_options)?);
         }
         if spaces.is_empty() {
             return Err(reader.wrong("key spaces", 4, "at least 1", 0));
@@ -193,7 +209,7 @@ impl StoreRecord {
         let mut dropped: Vec<KeySpaceId> = Vec::new();
         for _ in 0..count {
             let id = KeySpaceId(reader.u32("dropped key space")?);
-            let exists = spaces.binary_search_by_key(&id, |(space, _)| *space).is_ok();
+            let exists = spaces.binary_search_by_key(&id, |space| space.id).is_ok();
             if id.0 >= next_space || exists || dropped.last().is_some_and(|last| *last >= id) {
                 let expected = "growing ids of no key space";
                 return Err(reader.wrong("dropped key space", 4, expected, u64::from(id.0)));
@@ -217,6 +233,10 @@ impl StoreRecord {
             0 => None,
             _ => Some(read_operator_name(reader)?),
         };
+        let backup = match features & FEATURE_BACKUP {
+            0 => None,
+            _ => Some(BackupRecord::read(reader)?),
+        };
         Ok(Self {
             features: features & !FEATURES_DERIVED,
             next_space,
@@ -228,6 +248,7 @@ impl StoreRecord {
             pages,
             tables,
             merge_operator,
+            backup,
         })
     }
 }
@@ -262,12 +283,16 @@ fn read_text(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use terrace_env::{SeqNo, Uuid};
+
     use crate::golden::{specimen, survives};
     use crate::lifetime::LevelWork;
+    use crate::options::KeySpaceOptions;
+    use crate::tree::Origin;
 
     fn store() -> StoreRecord {
         let mut record = StoreRecord::new();
-        record.spaces.push((KeySpaceId(3), "users".into()));
+        record.spaces.push(KeySpaceEntry::new(KeySpaceId(3), "users"));
         record.next_space = 4;
         record.decider = "leveled".into();
         record.state = vec![1, 2, 3];
@@ -312,9 +337,21 @@ mod tests {
         let bytes = specimen("annotation-store-operands.bin", &merging.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), merging);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let mut shaped = StoreRecord { features: FEATURE_SPACE_OPTIONS, ..store() };
+        shaped.spaces[1].options = KeySpaceOptions::default().filter_bits(15);
+        let bytes = specimen("annotation-store-space-options.bin", &shaped.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), shaped);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let paged = StoreRecord { pages: 2, ..store() };
         let bytes = specimen("annotation-store-pages.bin", &paged.annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), paged);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let origin = |file, source, end| Origin { file: FileId(file), source: FileId(source), end };
+        let tables = vec![origin(3, 9, 0x1234), origin(5, 2, u64::MAX)];
+        let backup = BackupRecord { source: Uuid([7; 16]), sequence: SeqNo(99), tables };
+        let kept = StoreRecord { backup: Some(backup), ..store() };
+        let bytes = specimen("annotation-store-backup.bin", &kept.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), kept);
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
     }
 
@@ -335,7 +372,7 @@ mod tests {
     fn an_unknown_feature_is_told_apart_from_damage() {
         let used = StoreRecord { features: FEATURE_RANGE_DELETES, ..store() };
         let mut bytes = used.annotation().opaque;
-        bytes[3] = 1;
+        bytes[3] = 1 << 7;
         let error = StoreRecord::decode(&bytes).unwrap_err();
         assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
     }

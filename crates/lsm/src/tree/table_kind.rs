@@ -1,8 +1,8 @@
-//! [`TableKind`]: how the entries of a table's file are laid out. The annotation of the file
-//! records the kind, so it is known before the file is read which code opens it.
+//! [`TableKind`]: the layout of a table's file. The annotation of the file records the kind, so an
+//! opening knows which code to use before it reads the file.
 //!
-//! There is one kind so far. [`TableKind::of`] returns `None` for a byte that stands for no kind of
-//! table. Plain values; no locks.
+//! There is one kind so far. [`TableKind::of`] returns `None` for a byte of another kind of file.
+//! Plain values; no locks.
 
 /// Layout of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) enum TableKind {
 }
 
 impl TableKind {
-    /// The kind that this byte of an annotation stands for; `None` if it stands for no table.
+    /// The kind of this byte in an annotation; `None` if it stands for no table.
     pub(super) fn of(byte: u8) -> Option<Self> {
         (byte == Self::Sorted.byte()).then_some(Self::Sorted)
     }

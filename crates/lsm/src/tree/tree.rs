@@ -11,26 +11,26 @@
 //! # Turns
 //! A thread that commits a change of the tree or of the record takes the [`CommitTurn`] first. It
 //! is no lock: its holder writes to the store. One thread at a time has it, so each change starts
-//! from what the one before it left. A thread that has the turn must not take another.
-//! An opening, which is alone, can commit without one. Memtables are put into the view without a
-//! turn.
+//! from the result of the one before. A thread that has the turn must not take another. An opening,
+//! which is alone, can commit without one. Memtables are added to the view without a turn.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So it misses no write
-//!   that had returned before it began. It may miss what becomes visible between the two.
+//!   that had returned before it began. It may miss writes that become visible between the two.
 //! - A reader of several keys takes both again if the tree has got another version or another
 //!   active memtable in between ([`Tree::view_at`]). So its view has all writes up to its sequence.
-//!   Two reasons: an ingest does not change memtables. A put that follows it goes to the memtable
-//!   that the reader has, and the reader would see the put and not the ingest. And a reader that
-//!   finds no entry in a range must know that there is none at its sequence.
-//! - An ingest becomes visible under the lock under which its version does. So a job that finds its
-//!   entries drops no older one that a snapshot, or a read by a later view, still has to see.
-//! - The decider's state in the record is that of the latest choice that any commit has brought.
+//!   There are two reasons. First, an ingest does not change memtables. A later put goes to the
+//!   memtable that the reader has, and the reader would see the put and not the ingest. Second, a
+//!   reader that finds no entry in a range must know that there is none at its sequence.
+//! - The sequence of an ingest and its version become visible under the same lock. So a job that
+//!   finds its entries drops no older one that a snapshot, or a read by a later view, still has to
+//!   see.
+//! - The record holds the decider's state of the latest committed choice.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
-//!   job either knows of a snapshot, or the snapshot sees everything that the job found.
+//!   job either knows of a snapshot, or the snapshot sees every entry that the job found.
 //!
 //! # Threads
-//! Any, once the opening has filled the tree. One lock, held for a look or a change in memory.
+//! Any, once the opening has filled the tree. One lock, held for short accesses to memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,9 +54,9 @@ use crate::memtable::Memtable;
 /// See the [module](self).
 pub(crate) struct Tree {
     view: ArcSwap<View>,
-    /// The view's key spaces, and whether it has immutable memtables. A look at these keeps no
-    /// table, so it may end under a lock: a look at the view could delete a file as the last one
-    /// that has it.
+    /// The view's key spaces, and whether it has immutable memtables. A read of these pins no
+    /// table, so it may end under a lock. A read of the view could delete a file, if it is the last
+    /// to pin it.
     spaces: ArcSwap<Spaces>,
     has_immutable: AtomicBool,
     /// The newest sequence that readers see.
@@ -68,9 +68,9 @@ pub(crate) struct Tree {
 struct State {
     record: StoreRecord,
     spaces: SpaceList,
-    /// Sequences that snapshots hold, and how many of them.
+    /// Sequences that snapshots hold, with the number of these.
     snapshots: BTreeMap<SeqNo, usize>,
-    /// How often a version has been replaced.
+    /// Number of times that a version has been replaced.
     changes: u64,
     /// The latest of the decider's choices whose state is in the record.
     choice: u64,
@@ -80,7 +80,7 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedSnapshot {
     pub(crate) sequence: SeqNo,
-    /// Whether no snapshot of a smaller one was alive.
+    /// Whether no snapshot of a smaller sequence was alive.
     pub(crate) was_oldest: bool,
 }
 
@@ -97,14 +97,14 @@ impl Tree {
         }
     }
 
-    /// The view of readers now, to be kept.
+    /// The current view of readers, for long use.
     pub(crate) fn view(&self) -> Arc<View> {
         switch_point();
         self.view.load_full()
     }
 
-    /// The view of readers now, for one look: costs no count in memory that all readers share. To
-    /// be kept for long, [`view`](Self::view) is the cheaper one.
+    /// The current view of readers, for one access, without a counter that all readers share. For
+    /// long use, [`view`](Self::view) is cheaper.
     pub(crate) fn glance(&self) -> Guard<Arc<View>> {
         switch_point();
         self.view.load()
@@ -115,8 +115,8 @@ impl Tree {
         self.glance().closed.check()
     }
 
-    /// Carries out an operation that reads from the store; returns an error if the engine is
-    /// closed, or was closed meanwhile, whatever the operation found.
+    /// Carries out an operation that reads from the store. Returns an error if the engine is
+    /// closed, or was closed meanwhile, for any result of the operation.
     pub(crate) fn while_open<T>(
         &self,
         read: impl FnOnce() -> Result<T, Error>,
@@ -137,20 +137,20 @@ impl Tree {
         self.has_immutable.load(Ordering::Acquire)
     }
 
-    /// Whether anything is in memory alone, and in no log.
+    /// Whether memtables have entries that are in no log.
     pub(crate) fn has_unlogged(&self) -> bool {
         self.view().memtables().any(|memtable| memtable.has_unlogged())
     }
 
-    /// The newest sequence that readers see. To be read after the view: then the reader misses no
+    /// The newest sequence that readers see. Must be read after the view: then the reader misses no
     /// write that had returned before.
     pub(crate) fn visible(&self) -> SeqNo {
         switch_point();
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
-    /// The view of readers, to be kept, and the sequence up to which a read sees: that of its
-    /// snapshot, or else the newest one, of the same moment as the view.
+    /// The view of readers, for long use, and the sequence up to which a read sees: its
+    /// snapshot's, or else the newest one at the moment of the view.
     pub(crate) fn view_at(&self, snapshot: Option<SeqNo>) -> (Arc<View>, SeqNo) {
         loop {
             let view = self.view();
@@ -175,12 +175,12 @@ impl Tree {
         self.visible.store(newest.0, Ordering::Release);
     }
 
-    /// How often the version has been replaced.
+    /// Number of times that the version has been replaced.
     pub(crate) fn changes(&self) -> u64 {
         self.state.lock().changes
     }
 
-    /// Changes what readers see. The guard is the proof that one does so at a time.
+    /// Changes the view of readers. The guard proves that one thread does so at a time.
     fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
         let mut next = View::clone(&self.view.load());
         change(&mut next);
@@ -189,7 +189,7 @@ impl Tree {
         self.view.store(Arc::new(next));
     }
 
-    /// Puts a new active memtable into the view; the old one becomes immutable.
+    /// Adds a new active memtable to the view; the old one becomes immutable.
     pub(crate) fn replace_active(&self, active: Arc<Memtable>) {
         let state = self.state.lock();
         self.change_view(&state, |view| {
@@ -198,36 +198,42 @@ impl Tree {
         });
     }
 
-    /// Puts memtables that were replayed into the view; `immutable`: newest first.
+    /// Puts a memtable of the same entries in place of the active one.
+    pub(crate) fn exchange_active(&self, active: Arc<Memtable>) {
+        let state = self.state.lock();
+        self.change_view(&state, |view| view.active = active);
+    }
+
+    /// Adds replayed memtables to the view; `immutable`: newest first.
     pub(crate) fn set_memtables(&self, active: Arc<Memtable>, immutable: Vec<Arc<Memtable>>) {
         let state = self.state.lock();
         self.change_view(&state, |view| (view.active, view.immutable) = (active, immutable));
     }
 
-    /// The store's annotation, as it was committed last.
+    /// The store's annotation, as last committed.
     pub(crate) fn record(&self) -> StoreRecord {
         self.state.lock().record.clone()
     }
 
-    /// A look at the store's annotation, under the lock.
+    /// Reads the store's annotation, under the lock.
     pub(crate) fn with_record<T>(&self, look: impl FnOnce(&StoreRecord) -> T) -> T {
         look(&self.state.lock().record)
     }
 
-    /// A look at the list of key spaces, under the lock.
+    /// Reads the list of key spaces, under the lock.
     pub(crate) fn with_spaces<T>(&self, look: impl FnOnce(&SpaceList) -> T) -> T {
         look(&self.state.lock().spaces)
     }
 
-    /// The store's annotation, as it was committed last, if it listed all key spaces itself: for a
-    /// store that has no pages of them.
+    /// The store's annotation, as last committed, with all key spaces: for a store that has no
+    /// pages of them.
     pub(crate) fn whole_record(&self) -> StoreRecord {
         let state = self.state.lock();
-        let spaces = state.spaces.iter().map(|(id, name)| (id, name.to_owned())).collect();
+        let spaces = state.spaces.iter().cloned().collect();
         StoreRecord { spaces, pages: 0, ..state.record.clone() }
     }
 
-    /// Begins a snapshot of what is visible now.
+    /// Begins a snapshot of the visible entries.
     pub(crate) fn begin_snapshot(&self) -> SeqNo {
         let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| self.visible());
         let mut state = self.state.lock();
@@ -261,12 +267,12 @@ impl Tree {
         tables.max().unwrap_or(FileId(0))
     }
 
-    /// The sequences that snapshots hold, growing.
+    /// Sequences that snapshots hold, ascending.
     pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
         self.state.lock().snapshots.keys().copied().collect()
     }
 
-    /// Waits until nobody commits a change, and takes the turn to do so.
+    /// Waits until no other thread commits a change, and takes the turn.
     pub(crate) fn take_turn(&self, waits: &WaitCounts) -> CommitTurn<'_> {
         CommitTurn { tree: self, _turn: self.turn.take_counted(waits, WaitCause::Commits) }
     }
@@ -284,10 +290,10 @@ impl CommitTurn<'_> {
         choice > self.tree.state.lock().choice
     }
 
-    /// Lets readers see a version that was committed, without the memtable whose tables are in it,
-    /// and remembers the record that was committed with it. `choice`: the choice whose state is in
-    /// the record, if it has another one than before. `ingested`: the sequence of an ingest whose
-    /// tables are in the version. Returns the number of the change.
+    /// Shows readers a committed version, without the memtable whose tables are in it, and stores
+    /// the record that was committed with it. `choice`: the choice whose state is in the record, if
+    /// it has another one than before. `ingested`: the sequence of an ingest whose tables are in
+    /// the version. Returns the number of the change.
     pub(crate) fn show_version(
         &self,
         version: Arc<Version>,
@@ -315,12 +321,12 @@ impl CommitTurn<'_> {
         state.changes
     }
 
-    /// Remembers a record that was committed, with the same key spaces as before.
+    /// Stores a committed record, with the same key spaces as before.
     pub(crate) fn show_record(&self, record: StoreRecord) {
         self.tree.state.lock().record = record;
     }
 
-    /// Remembers a record that was committed, and lets readers see the change of the key spaces.
+    /// Stores a committed record, and shows readers the change of the key spaces.
     pub(crate) fn show_spaces(&self, record: StoreRecord, edit: &SpaceEdit) {
         let mut state = self.tree.state.lock();
         let end = record.next_space;

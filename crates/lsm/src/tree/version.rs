@@ -24,8 +24,8 @@ use crate::table::PointReads;
 /// The runs of a level, newest first.
 pub(crate) type Level = Vec<Arc<Run>>;
 
-/// Change of a version's runs. Of a table of which anything is removed, all segments are; those
-/// that stay are added again.
+/// Change of a version's runs. If a segment of a table is removed, all segments of the table are,
+/// and the remaining ones are added again.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     /// By index in the run.
@@ -57,8 +57,8 @@ impl Version {
         Ok(version.changed(change))
     }
 
-    /// A part that a plan names, as a segment of its own. If the part is smaller than its segment,
-    /// the table's index tells the size: this may wait for the device, so the caller holds no lock.
+    /// A part that a plan names, as a segment. If the part is smaller than its segment, the table's
+    /// index tells the size. This may wait for the device, so the caller holds no lock.
     ///
     /// # Panics
     /// If the part is not here. The caller must have checked the plan, and have kept its parts in
@@ -81,8 +81,8 @@ impl Version {
         Ok(Segment { table, span, size })
     }
 
-    /// Checks that no segment of the next version overlaps another of its run. Compares what is put
-    /// in with its neighbours, and nothing else.
+    /// Checks that no segment of the next version overlaps another one of its run. Compares added
+    /// segments with their neighbours only.
     pub(crate) fn check_change(
         &self,
         removed: &BTreeMap<Place, BTreeSet<usize>>,
@@ -113,6 +113,10 @@ impl Version {
                 runs.insert(at, Arc::new(Run::empty(place.run)));
             }
             let removed = change.removed.remove(&place).unwrap_or_default();
+            debug_assert!(
+                removed.last().is_none_or(|last| *last < runs[at].segments.len()),
+                "{place}: a removed segment is there"
+            );
             let added = change.added.remove(&place).unwrap_or_default();
             runs[at] = Arc::new(runs[at].changed(&removed, added));
             if runs[at].segments.is_empty() {
@@ -125,6 +129,19 @@ impl Version {
         let view = |runs: &Level| LevelView { runs: runs.iter().map(|run| run.view()).collect() };
         let view = TreeView { levels: levels.iter().map(view).collect() };
         let version = Self { levels, split, view };
+        debug_assert!(
+            version.levels.iter().flatten().all(|run| !run.segments.is_empty()),
+            "a run has at least one segment"
+        );
+        debug_assert!(
+            version.levels.iter().all(|runs| runs.is_sorted_by(|a, b| a.id > b.id)),
+            "runs of a level go from the newest to the oldest"
+        );
+        debug_assert_eq!(
+            version.levels.len(),
+            version.view.levels.len(),
+            "deciders see all levels"
+        );
         debug_assert_eq!(
             version.split,
             SplitTables::among(version.segments().map(|(place, s)| (place, s.table.id()))),
@@ -133,7 +150,7 @@ impl Version {
         version
     }
 
-    /// Where the tables of a change are after it.
+    /// Places of the tables of a change after it.
     fn places_after(&self, change: &Change) -> Places {
         let mut places = Places::new();
         for (place, removed) in &change.removed {
@@ -166,12 +183,12 @@ impl Version {
         self.levels.get(usize::from(place.level))?.iter().find(|run| run.id == place.run)
     }
 
-    /// Where a table has segments, if that is in several runs.
+    /// Places of a table's segments, if these are in several runs.
     pub(crate) fn split_places(&self, file: FileId) -> Option<&BTreeSet<Place>> {
         self.split.places(file)
     }
 
-    /// The last level that holds anything; 0 when none does.
+    /// The last level that is not empty; 0 if all are.
     pub(crate) fn last_level(&self) -> u8 {
         self.levels.len().saturating_sub(1) as u8
     }
@@ -181,14 +198,14 @@ impl Version {
         &self.view
     }
 
-    /// The tables in whose range a full key is, newest first.
+    /// Tables whose range contains a full key, newest first.
     pub(crate) fn tables_of(&self, full_key: &[u8]) -> impl Iterator<Item = &Arc<TableHandle>> {
         let segments = self.places().filter_map(|(_, run)| run.segment_of(full_key));
         segments.map(|segment| &segment.table)
     }
 
-    /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
-    /// Tells `searched` of each table that had to be searched, and its level.
+    /// The newest entry at or after `seek_key`, an internal key, with the same full key. Calls
+    /// `searched` with each table that had to be searched, and its level.
     pub(crate) fn get(
         &self,
         seek_key: &[u8],

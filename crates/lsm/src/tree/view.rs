@@ -1,11 +1,11 @@
-//! [`View`]: what readers see at one moment: memtables, a version of the tree, and the key spaces.
+//! [`View`]: the state that readers see at one moment: memtables, a version of the tree, and the
+//! key spaces.
 //!
-//! - A reader that keeps a view keeps its memtables and files, whatever is written or compacted
-//!   meanwhile.
+//! - A reader that keeps a view keeps its memtables and files, even after later writes and
+//!   compactions.
 //! - The view does not change, but writes still go to its active memtable. So a reader of the
-//!   newest writes takes a sequence number after the view, and passes over entries that are newer
-//!   than that.
-//! - [`Closed`] in the view says whether the engine has been closed; a reader must ask it.
+//!   newest writes takes a sequence number after the view, and skips entries that are newer.
+//! - [`Closed`] in the view says whether the engine has been closed; a reader must check it.
 //!
 //! Any number of threads share a view without a lock.
 

@@ -1,15 +1,15 @@
-//! [`first_change`]: whether anything that a conditional write depends on has been written since a
-//! sequence number.
+//! [`first_change`]: finds the first key or range of a conditional write's reads that was written
+//! since a sequence number.
 //!
 //! - A key or a range counts as written if an entry or a range tombstone over it is newer than that
 //!   sequence, even if the value is the same. Entries of an ingest have its global sequence.
-//! - The newest entries are searched alone: memtables, tables and segments that have nothing newer
-//!   are passed over. So the search mostly ends in the active memtable. A key costs a search in
-//!   each place that has something newer; a range costs a walk over its entries there.
+//! - The search skips memtables, tables and segments without newer entries. So it mostly ends in
+//!   the active memtable. A key costs a search in each place with newer entries; a range costs a
+//!   walk over its entries there.
 //! - Merges drop entries and tombstones that no reader needs. If a snapshot of the sequence is
-//!   alive, a key whose value differs from the one that the snapshot sees has a newer entry or
-//!   tombstone: either its newest value, or what hides the snapshot's value from newer readers.
-//!   Without that snapshot, a change can be missed.
+//!   alive, a key whose value differs from the snapshot's has a newer entry or tombstone: either
+//!   its newest value, or the one that hides the snapshot's value from newer readers. Without that
+//!   snapshot, a change can be missed.
 //!
 //! One thread, which holds no lock: the search may read from the device.
 
@@ -32,7 +32,7 @@ use crate::{Error, ReadOptions};
 pub(crate) enum Change<'a> {
     /// A full key.
     Key(&'a [u8]),
-    /// The first full key of a range, and the first behind it.
+    /// The first full key of a range, and the first after it.
     Range(&'a [u8], &'a [u8]),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn first_change<'a>(
     reads: &'a ReadSet,
     since: SeqNo,
 ) -> Result<Option<Change<'a>>, Error> {
-    // The sequence behind the newest entry's, of a memtable that holds one of those sought.
+    // Memtables with newer entries. A memtable's end is the sequence after its newest entry.
     let newer: Vec<&Arc<Memtable>> =
         view.memtables().filter(|memtable| memtable.end().0 > since.0 + 1).collect();
     for full_key in reads.keys() {

@@ -1,6 +1,6 @@
 //! [`Flusher`]: writes an immutable memtable to tables. One transaction adds the tables to the tree
-//! and deletes the memtable's log. If the log holds more than the memtable, it notes in the log's
-//! annotation where the rest begins instead.
+//! and deletes the memtable's log. If the log holds more than the memtable, the transaction keeps
+//! the log and notes in its annotation where the remainder begins.
 //!
 //! - The tables become a new run of level 0. The decider (the compaction policy) may send key
 //!   ranges below level 0 instead ([`super::intake`]).
@@ -57,7 +57,7 @@ pub(crate) struct Flusher {
 }
 
 impl Flusher {
-    /// The actor.
+    /// Runs the actor until the engine closes.
     pub(crate) fn run(&self) {
         let _guard = PanicGuard { lifecycle: &self.lifecycle, job: "a flush" };
         let mut retry = Retry::new();
@@ -77,7 +77,7 @@ impl Flusher {
         }
     }
 
-    /// Returns what it wrote; `None` if the engine closes first.
+    /// Flushes a memtable, and returns the bytes written; `None` if the engine closes first.
     pub(crate) fn flush(
         &self,
         immutable: &ImmutableMemtable,
@@ -89,7 +89,7 @@ impl Flusher {
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
         let ranges = ranges.counted_by(&self.memory.jobs);
         drop(tombstones);
-        // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
+        // The newest sequence increases from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(immutable)?;
@@ -108,7 +108,8 @@ impl Flusher {
                 self.ahead.forget(immutable.log);
             }
         })?;
-        // Counted before it is told: a client that waited for the flush finds it in the statistics.
+        // Counted before the notification: a client that waited for the flush finds it in the
+        // statistics.
         let written = done.outputs.committed(&self.counters);
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
@@ -120,8 +121,8 @@ impl Flusher {
         Ok(Some(written))
     }
 
-    /// Where the tables go. When the worst case cannot be set aside, what there is may still be
-    /// enough: a flush that runs out of space is begun again later.
+    /// The table source of a flush. If the worst case cannot be reserved, the free space may still
+    /// be enough: a flush that runs out of space is begun again later.
     fn flush_source(&self, immutable: &ImmutableMemtable) -> Result<TableSource, Error> {
         let worst = self.flush_worst(&immutable.memtable);
         let reservation = match &immutable.hold {

@@ -1,19 +1,19 @@
-//! [`Gathering`]: bytes of the log may stay in the memory of the process for as long as the option
-//! `gather_time` says. An actor has them written out when that time is over.
+//! [`Gathering`]: lets bytes of the log stay in the memory of the process for the time of the
+//! option `gather_time`. An actor has them written out when that time is over.
 //!
-//! 1. A leader (the writer that writes a group of batches for all) that leaves bytes in the log's
-//!    memory sets the time until which they may stay, unless older bytes have set one already.
+//! 1. The leader (the writer that writes a group of batches for all) leaves bytes in the log's
+//!    buffer. It sets the time until which they may stay, unless older bytes have set one already.
 //! 2. An actor (a background thread) sleeps until then and queues an empty batch, like a writer.
 //!    The leader of its group begins to write out the log.
-//! 3. The bytes can be written earlier, for example by a sync: then the actor wakes in vain. They
-//!    can be written later, if another leader is at work when the time is over.
+//! 3. The bytes can be written earlier, for example by a sync: then the actor finds nothing to do.
+//!    They can be written later, if another leader is at work when the time is over.
 //!
 //! When the engine closes, the actor does not wait for the time. If `gather_time` is zero, each
 //! leader begins the write-out itself. Writing out is no sync: a power cut can still take these
 //! bytes.
 //!
-//! Threads: the actor, the leader, and the thread that closes the engine. One lock, held over no
-//! call to the store.
+//! Threads: the actor, the leader, and the thread that closes the engine. One lock, which no call
+//! to the store is made under.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) struct Gathering {
 
 #[derive(Debug, Default)]
 struct Clock {
-    /// Until when what has gathered may stay.
+    /// Time until which the gathered bytes may stay.
     due: Option<Time>,
     /// Whether the actor waits without a limit.
     idle: bool,
@@ -43,16 +43,16 @@ struct Clock {
 }
 
 impl Gathering {
-    /// Bytes may stay for `gather_time`.
+    /// A limit of `gather_time`.
     pub(crate) fn new(gather_time: Duration, lifecycle: Arc<Lifecycle>) -> Self {
         Self { gather_time, lifecycle, clock: Mutex::default(), moved: Condvar::default() }
     }
 
-    /// The actor. `hand_over` queues an empty batch, whose leader begins to write out the log.
+    /// Runs the actor. `hand_over` queues an empty batch, whose leader begins to write out the log.
     pub(crate) fn run(&self, hand_over: impl Fn() -> Result<(), Error>) {
         let _guard = PanicGuard { lifecycle: &self.lifecycle, job: "writing the log" };
         while self.await_due() {
-            // The writer that finds an error notes it; the others are told by their own writes.
+            // The writer that finds an error notes it; other writers get it from their own writes.
             let _ = hand_over();
         }
     }
@@ -71,7 +71,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// Waits until something is to be written; `false` when there is nothing more to wait for.
+    /// Waits until bytes are due; `false` when the engine has closed and no bytes remain.
     fn await_due(&self) -> bool {
         let mut clock = self.clock.lock();
         loop {
@@ -93,7 +93,7 @@ impl Gathering {
         }
     }
 
-    /// Something has gathered that may stay until `due`.
+    /// Notes that gathered bytes may stay until `due`.
     fn begin(&self, due: Time) {
         let mut clock = self.clock.lock();
         clock.due = Some(due);
@@ -102,7 +102,7 @@ impl Gathering {
         }
     }
 
-    /// Ends the actor, once it has written what has gathered.
+    /// Ends the actor, once it has written the gathered bytes.
     pub(crate) fn close(&self) {
         self.clock.lock().closing = true;
         self.moved.notify_all();

@@ -2,23 +2,25 @@
 //! group to the log, syncs or writes out the log if a batch asks for it, puts the entries into the
 //! memtable, and shows them to readers.
 //!
-//! - The batches of a group that go to the log are one append: a power cut leaves all of them in
-//!   the log or none. A batch that goes to no log becomes durable when its memtable is flushed.
-//! - Before puts are visible, they are noted for readers that skip empty ranges ([`EmptyRanges`]).
+//! - The batches of a group that go to the log are one append: after a power cut, the log has all
+//!   of them or none. A batch that goes to no log becomes durable when its memtable is flushed.
+//! - Before puts become visible, they are noted for readers that skip empty ranges
+//!   ([`EmptyRanges`]).
 //! - A group in which batches have [guards](super::guard) may be written in several parts.
 //!
 //! # Errors
 //! - If there is no room for the group, or the append fails, its batches get the error, and are not
-//!   seen. The next opening may still find them in the log. If it was for lack of space, there are
-//!   further tries first: of the append in another log, and of the deletes of the group alone, in
-//!   the end from space that is kept for flushes.
+//!   seen. The next opening may still find them in the log. If space was lacking, there are further
+//!   tries first: the append in another log, and the deletes of the group alone, in the end from
+//!   space that is kept for flushes.
 //! - If the sync or the write-out fails, the batches that asked for either get the error. All
-//!   batches of the group are seen, and may be durable or not. If it was for lack of space, the
-//!   memtable is flushed instead; if that succeeds, so does the write.
-//! - Lack of space stops nothing. Other errors of the log stop all writes until the engine is
-//!   resumed or opened again.
+//!   batches of the group are seen, and may be durable or not. If space was lacking, the memtable
+//!   is flushed instead; if the flush succeeds, the write does, too.
+//! - Lack of space does not stop writes. Other errors of the log stop all writes until the engine
+//!   is resumed or opened again.
 //!
-//! Threads: the leader of the writes, which holds no lock: it may wait for the device and for jobs.
+//! Threads: the leader of the writes. It holds no lock, because it may wait for the device and for
+//! jobs.
 
 use std::sync::Arc;
 
@@ -74,7 +76,7 @@ impl GroupWriter {
         failed
     }
 
-    /// Deletes are tried again with more urgency, and then as long as jobs still free space.
+    /// Tries deletes again with more urgency, and then while jobs free space.
     fn write_deletes(
         &self,
         log: &mut ActiveLog,
@@ -97,8 +99,9 @@ impl GroupWriter {
         }
     }
 
-    /// Writes a group, or gives it back with the reason. A failed write or sync of the log fails
-    /// the batches that asked for it: they are applied, and may or may not be durable.
+    /// Writes a group, or returns it with the error. If only a sync or a write-out of the log
+    /// fails, the batches that asked for it get the error: they are applied, and may or may not be
+    /// durable.
     fn try_group(
         &self,
         log: &mut ActiveLog,
@@ -164,7 +167,7 @@ impl GroupWriter {
         }
     }
 
-    /// Notes what a batch is about to make visible, for readers that skip empty ranges.
+    /// Notes the puts of a batch, before they become visible, for readers that skip empty ranges.
     fn note_puts(&self, batch: &FrozenBatch, puts: bool) {
         let bytes = batch.bytes();
         let entries = puts.then(|| batch.entries()).into_iter().flatten();
@@ -178,7 +181,8 @@ impl GroupWriter {
     /// Puts the group's entries into the memtable and lets readers see them.
     fn publish(&self, log: &mut ActiveLog, group: Vec<Pending>) {
         let (mut entries, mut bytes) = (0, 0);
-        let memtable = self.tree.view().active.clone();
+        let active = self.tree.view().active.clone();
+        let mut memtable = Arc::clone(&active);
         let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
         let mut next = SeqNo(log.next.0 - u64::from(count));
         if count > 0 && canary::is_broken(Rule::InsertBeforePublish) {
@@ -199,10 +203,13 @@ impl GroupWriter {
             if self.empty_ranges.is_watching() {
                 self.note_puts(&frozen, puts);
             }
-            memtable.insert(&frozen);
+            Memtable::insert_or_exchange(&mut memtable, &frozen, &self.memory.memtables);
             next = frozen.end();
         }
         debug_assert_eq!(next, log.next, "sequences as they were given out");
+        if !Arc::ptr_eq(&memtable, &active) {
+            self.tree.exchange_active(memtable);
+        }
         if entries > 0 {
             switch_point();
             self.tree.make_visible(SeqNo(next.0 - 1));
@@ -214,8 +221,8 @@ impl GroupWriter {
     }
 }
 
-/// Gives the entries their sequences and appends the batches that go to the log as one. Those that
-/// do not leave gaps in the sequences of the log.
+/// Gives the entries their sequences, and appends the batches that go to the log as one. The other
+/// batches leave gaps in the sequences of the log.
 fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     let mut next = log.next;
     let mut filled: Vec<&mut Pending> =
@@ -225,7 +232,7 @@ fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
         next = SeqNo(next.0 + pending.batch.len() as u64);
     }
     assert!(next <= SeqNo::MAX, "sequence numbers are used up");
-    // Whatever becomes of the append, its sequences are not given out again.
+    // Even if the append fails, its sequences are not used again.
     log.next = next;
     filled.retain(|pending| pending.is_logged());
     match &filled[..] {

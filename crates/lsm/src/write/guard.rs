@@ -1,24 +1,23 @@
-//! [`Guard`]: the condition of a conditional write. It holds if nothing of a read set has been
-//! written since a sequence number.
+//! [`Guard`]: the condition of a conditional write. It holds if no key or range of a read set has
+//! been written since a sequence number.
 //!
 //! 1. The writer checks the guard itself, up to the writes that are visible then. It may read from
-//!    the device, and holds no other writer up. From here on, the guard stands for later writes
-//!    alone.
+//!    the device, and delays no other writer. After this check, the guard covers later writes only.
 //! 2. The batch joins the queue of the write lane with its guard.
-//! 3. The leader goes through its group in order. If batches that it has accepted write what a
-//!    guard has read, it writes these first, as a part of their own. Then it checks the guard
+//! 3. The leader goes through its group in order. If accepted batches write a key that a guard has
+//!    read, the leader writes these batches first, as a part of their own. Then it checks the guard
 //!    against the writes that are visible now. If the guard does not hold, the batch fails with
-//!    [`Error::Conflict`], and nothing of it is written.
+//!    [`Error::Conflict`], and none of its entries is written.
 //!
-//! - A guard is only held against visible writes. So a write that is refused later, for lack of
-//!   space, fails no guard. Of two batches of one group whose guards read what the other writes,
-//!   the first is written, and the second fails.
+//! - A guard is checked against visible writes only. So a write that is refused later, for lack of
+//!   space, fails no guard. Of two batches of one group whose guards read each other's writes, the
+//!   first is written, and the second fails.
 //! - A guard also fails if a value that was read has expired before the batch is led.
 //! - A guard also fails if a key space that it reads, or that its batch writes to, has been
 //!   dropped. The drop is committed in the lead, so no drop comes between the check and the write.
 //! - Until its batch is written, a snapshot of the sequence of its reads must be alive
 //!   ([`first_change`]).
-//! - A group without guards costs one look at each of its batches.
+//! - A group without guards costs one check of each of its batches.
 //!
 //! Threads: as in [`group`](super::group), and any thread for step 1.
 
@@ -35,12 +34,12 @@ use crate::error::Conflict;
 use crate::key;
 use crate::tree::View;
 
-/// Condition of a write: nothing of the read set was written after the sequence.
+/// Condition of a write: no key or range of the read set was written after the sequence.
 #[derive(Debug)]
 pub(crate) struct Guard {
     reads: ReadSet,
     since: SeqNo,
-    /// Counts the read set.
+    /// Lease that counts the read set.
     _memory: Option<MemoryLease>,
 }
 
@@ -51,8 +50,8 @@ impl Guard {
 }
 
 impl GroupWriter {
-    /// Checks a guard up to the writes that are visible now, before its batch is queued: from then
-    /// on it stands for later writes alone.
+    /// Checks a guard up to the writes that are visible now, before its batch is queued. Then the
+    /// guard covers later writes only.
     pub(super) fn check_ahead(&self, guard: &mut Guard) -> Result<(), Error> {
         let (view, visible) = self.tree.view_at(None);
         view.closed.check()?;
@@ -70,7 +69,7 @@ impl GroupWriter {
         }
     }
 
-    /// Whether a value that was read has expired since: that is a change like a write.
+    /// Checks whether a value that was read has expired since: that counts as a write.
     fn check_expiry(&self, guard: &Guard) -> Result<(), Error> {
         let expired = guard.reads.expired().map(Change::Key);
         expired.map_or(Ok(()), |change| Err(self.conflict(change)))
@@ -117,7 +116,7 @@ impl GroupWriter {
         failed
     }
 
-    /// Checks a guard in the lead, in which nothing becomes visible meanwhile.
+    /// Checks a guard in the lead, during which no other write becomes visible.
     fn check_led(&self, pending: &Pending, guard: &Guard) -> Result<(), Error> {
         self.tree.check_spaces(&pending.batch)?;
         let view = self.tree.view();

@@ -1,29 +1,29 @@
-//! Ingest: sorted puts become tables directly, without log and memtable, and are put into the tree
-//! as a whole.
+//! Ingest: sorted puts become tables directly, without log and memtable. All of the tables are
+//! added to the tree at once.
 //!
-//! 1. The client gives keys in order, and they go into tables, one table after the other. Nothing
-//!    of this is visible, and an ingest that is dropped leaves nothing behind. No space is set
-//!    aside: any put may fail for lack of it. After an error of the store the ingest is lost.
+//! 1. The client gives keys in order, and they go into tables, one table after the other. They are
+//!    not visible yet, and an ingest that is dropped leaves no trace. No space is reserved: any put
+//!    may fail for lack of it. After an error of the store the ingest is lost.
 //! 2. To finish, the ingest takes the lead of the writes; other writers wait meanwhile. If
 //!    memtables may hold a key of its range, or have any range tombstone, all memtables are
 //!    flushed, because memory is searched before the tree. Most of that is done before the lead is
 //!    taken. Then the log is synced, or its memtable is flushed if the log has no space. So no
 //!    power cut takes back older writes that went to the log.
 //! 3. All tables get the next sequence number as their *global sequence number*
-//!    ([`crate::table::GlobalSequenceCursor`]). They are newer than everything before, and
-//!    snapshots that were taken before do not see them. One transaction seals them and adds them to
-//!    the tree. Readers see the sequence from the same moment on as the tables.
+//!    ([`crate::table::GlobalSequenceCursor`]). They are newer than all earlier writes, and earlier
+//!    snapshots do not see them. One transaction seals them and adds them to the tree. Readers see
+//!    the sequence and the tables from the same moment on.
 //!
 //! The decider says to which level each table goes. If one of them cannot go there now, for example
-//! because a compaction that is under way may change the same keys, all go on top of level 0. An
-//! answer that the tree does not allow is an error.
+//! because a compaction in flight may change the same keys, all go on top of level 0. An answer
+//! that the tree does not allow is an error.
 //!
-//! Threads: an ingest belongs to one thread at a time. Several ingests can go side by side.
+//! Threads: an ingest belongs to one thread at a time. Several ingests can run at the same time.
 
 use std::sync::Arc;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank};
-use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_env::{ByteCount, Cause, Date, SeqNo};
 use terrace_policy::{Place, RunId, Span};
 
 use super::log::ActiveLog;
@@ -31,21 +31,23 @@ use super::writer::Writer;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
+use crate::expiry;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer, check_sizes};
 use crate::memtable::MemoryCursor;
-use crate::table::{BuiltTable, TableBuilder, TableLayout};
+use crate::table::{BuiltTable, SpaceLayouts, TableBuilder, TableLayout};
 use crate::tree::{Edit, NewTable};
 use crate::tree::{INGEST_STREAM, TableRecord, table_hint};
 
 /// Bytes after which processor time is charged.
 const CHARGE_BYTES: usize = 64 << 10;
 
-/// Sorted input on its way into the tree. Dropped before it is finished, it leaves nothing behind.
+/// Sorted input on its way into the tree. If it is dropped before it is finished, it leaves no
+/// trace.
 pub struct Ingest {
     writer: Arc<Writer>,
     builder: Option<TableBuilder>,
     built: Vec<BuiltTable>,
-    /// The full key that came last.
+    /// The last full key.
     last: Vec<u8>,
     /// The key spaces of all keys, in order.
     spaces: Vec<KeySpaceId>,
@@ -53,7 +55,7 @@ pub struct Ingest {
     entries: u64,
     bytes: u64,
     uncharged: (u32, usize),
-    /// The error of the store that has ended it.
+    /// Error of the store that ended the ingest.
     lost: Option<Error>,
 }
 
@@ -66,7 +68,7 @@ pub struct Ingested {
     pub bytes: ByteCount,
     /// Tables.
     pub tables: u64,
-    /// Their size.
+    /// Bytes of the tables.
     pub table_bytes: ByteCount,
 }
 
@@ -91,9 +93,9 @@ impl Ingest {
         })
     }
 
-    /// Adds a key, which must lie behind all others: in a later key space, or behind them in the
-    /// same one. An error leaves out this key and nothing else, unless it is one of the store: then
-    /// the ingest is lost, and every further call fails with this error.
+    /// Adds a key, which must come after all others: in a later key space, or after them in the
+    /// same one. An error leaves out only this key, unless it is an error of the store: then the
+    /// ingest is lost, and every further call fails with this error.
     pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         let closed = self.writer.tree.glance().closed.clone();
         closed.check()?;
@@ -103,8 +105,12 @@ impl Ingest {
     fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.check_not_lost()?;
         check_sizes(user_key, value)?;
-        // Every time: a key space may be dropped meanwhile, and then the rest is in vain.
-        self.writer.tree.glance().spaces.check_write(space)?;
+        let ttl = {
+            let view = self.writer.tree.glance();
+            // Every time: a key space may be dropped meanwhile, and then later puts are useless.
+            view.spaces.check_write(space)?;
+            view.spaces.options().of(space).ttl_of_puts()
+        };
         self.key.clear();
         key::put_full_key(&mut self.key, space, user_key);
         if self.entries > 0 && self.key <= self.last {
@@ -117,16 +123,18 @@ impl Ingest {
         if self.spaces.last() != Some(&space) {
             self.spaces.push(space);
         }
-        let trailer = Trailer::new(SeqNo(0), Kind::Put);
-        self.key.extend_from_slice(&trailer.to_bytes());
-        self.write(value).inspect_err(|error| self.lost = Some(error.clone()))?;
+        let kind = if ttl.is_some() { Kind::PutWithExpiry } else { Kind::Put };
+        self.key.extend_from_slice(&Trailer::new(SeqNo(0), kind).to_bytes());
+        let stored = ttl.map(|ttl| [&expiry::encode(Date::from_now(ttl))[..], value].concat());
+        let written = self.write(stored.as_deref().unwrap_or(value));
+        written.inspect_err(|error| self.lost = Some(error.clone()))?;
         self.entries += 1;
         self.bytes += (user_key.len() + value.len()) as u64;
         self.charge(user_key.len() + value.len());
         Ok(())
     }
 
-    /// Writes an entry of the key that was checked last.
+    /// Writes an entry of the last checked key.
     fn write(&mut self, value: &[u8]) -> Result<(), Error> {
         let builder = match &mut self.builder {
             Some(builder) => builder,
@@ -143,14 +151,14 @@ impl Ingest {
         self.lost.clone().map_or(Ok(()), Err)
     }
 
-    /// How many keys have come.
+    /// Number of keys so far.
     #[must_use]
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Makes everything visible at once: durable, and newer than all that was written before. With
-    /// an error, nothing of it is there.
+    /// Makes all entries visible at once: durable, and newer than all earlier writes. After an
+    /// error, none is visible.
     pub fn finish(self) -> Result<Ingested, Error> {
         let closed = self.writer.tree.glance().closed.clone();
         closed.check()?;
@@ -178,7 +186,7 @@ impl Ingest {
 
     fn end_table(&mut self) -> Result<(), Error> {
         if let Some(builder) = self.builder.take() {
-            // There may be very many of them until they are committed.
+            // There may be very many tables until the commit.
             let built = BuiltTable { tail: None, ..builder.finish()? };
             self.built.push(built);
         }
@@ -210,9 +218,11 @@ fn begin_table(
         offload: false,
         cause: Cause::Flush,
     })?;
-    let layout = TableLayout::of(&committer.options_now(), last, last);
+    let options = committer.options_now();
+    let layout = TableLayout::of(&options, last, last);
     let layout = layout.with_histogram(room.decider.histogram_max(), ByteCount(size));
-    Ok(TableBuilder::new(writer, layout, &memory.jobs))
+    let builder = TableBuilder::new(writer, layout, &memory.jobs);
+    Ok(builder.with_spaces(SpaceLayouts::new(&options, last, last)))
 }
 
 fn builder_is_full(builder: &Option<TableBuilder>, size: ByteCount) -> bool {
@@ -220,16 +230,16 @@ fn builder_is_full(builder: &Option<TableBuilder>, size: ByteCount) -> bool {
 }
 
 impl Ingest {
-    /// Puts tables of an ingest into the tree, in the lead of the writes.
+    /// Adds the tables of an ingest to the tree, in the lead of the writes.
     fn put_in(&self, built: Vec<BuiltTable>, spaces: &[KeySpaceId]) -> Result<(), Error> {
         let hull = hull(&built);
-        // Most of what has to be flushed is flushed before anybody has to wait.
+        // Most memtables are flushed before other writers have to wait.
         if self.memory_overlaps(&hull) {
             self.writer.rotate_memtable()?;
             self.writer.room.wait_for_flushes()?;
         }
         self.writer.lane.leading(|log| {
-            // A key space that is dropped from here on hides what is put in.
+            // If a key space is dropped after this, that hides its new entries.
             let existing = self.writer.tree.view().spaces.clone();
             spaces.iter().try_for_each(|space| existing.check_write(*space))?;
             self.put_in_behind(log, built, &hull)
@@ -259,9 +269,9 @@ impl Ingest {
 
     fn commit_ingested(&self, log: &mut ActiveLog, built: Vec<BuiltTable>) -> Result<(), Error> {
         let global_sequence = log.next;
-        // Whatever becomes of the commit, the sequence is not given out again.
+        // Even if the commit fails, the sequence is not used again.
         log.next = global_sequence.next();
-        // A run of level 0 is as old as the sequence behind its last.
+        // The age of a run of level 0 is the sequence after its last one.
         let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
         let spans: Vec<Span> = built.iter().map(span_of).collect();
         let (places, admitted) = self.writer.intake.ingest_places(&spans, on_top)?;
@@ -278,6 +288,7 @@ impl Ingest {
             (record.first_sequence, record.last_sequence) = (global_sequence, global_sequence);
             record.global_sequence = Some(global_sequence);
             record.histogram = table.histogram.clone();
+            record.expiries = table.expiries.clone();
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
             let tail = table.tail.clone();
@@ -296,7 +307,7 @@ impl Ingest {
         Ok(())
     }
 
-    /// Whether anything in memory may be of a key in the range.
+    /// Whether a memtable may have a key of the range.
     fn memory_overlaps(&self, span: &Span) -> bool {
         let view = self.writer.tree.view();
         let start = key::internal_key(&span.start, Trailer::NEWEST);

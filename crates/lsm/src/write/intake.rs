@@ -1,11 +1,11 @@
 //! [`Intake`]: asks the decider (the compaction policy) where the tables of a flush or an ingest
 //! go, and keeps compactions away from data that goes below level 0.
 //!
-//! 1. The decider answers for the tree as it is now. An answer that breaks a rule, for example one
-//!    that the tree does not allow, is an error.
-//! 2. If anything is to go below level 0, the [`Board`] is asked to admit it. This
-//!    waits while an actor of compaction has the turn to choose. The board can refuse, for example
-//!    if a plan that is under way, or other new data, may change the same part of the tree.
+//! 1. The decider answers for the current tree. An answer that breaks a rule, for example one that
+//!    the tree does not allow, is an error.
+//! 2. If any of the data is to go below level 0, the [`Board`] must admit it. This waits while an
+//!    actor of compaction has the turn to choose. The board can refuse, for example if a plan in
+//!    flight, or other new data, may change the same part of the tree.
 //! 3. The answer is checked again, because the tree may have changed meanwhile.
 //! 4. If the data is admitted, no compaction begins until the returned [`Admitted`] is dropped. The
 //!    caller must keep it until its commit.
@@ -36,9 +36,9 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Routes of a memtable's flush, and what keeps compactions away until its commit. `on_top`:
-    /// the place on top of the tree. `has_space`: the space for the flush is set aside. Without
-    /// it, nothing goes below level 0: the flush may have to wait for a compaction.
+    /// Routes of a memtable's flush, with the guard that keeps compactions away until its commit.
+    /// `on_top`: the place on top of the tree. `has_space`: the space for the flush is reserved. If
+    /// it is not, all data goes to level 0, because the flush may have to wait for a compaction.
     pub(crate) fn flush_routes(
         &self,
         memtable: &Arc<Memtable>,
@@ -72,8 +72,8 @@ impl Intake {
         Ok((self.routes(routes, on_top), admitted))
     }
 
-    /// No table reaches from one route into another: whether anything in its run lies in between
-    /// was not checked.
+    /// Routes of tables that do not extend from one route into another. Whether their run has
+    /// tables in between was not checked.
     fn routes(&self, routes: Vec<FlushRoute>, on_top: Place) -> Vec<Route> {
         let mut start = None;
         let route = |route: FlushRoute| {
@@ -86,7 +86,7 @@ impl Intake {
         routes.into_iter().map(route).collect()
     }
 
-    /// Places of an ingest's tables, and what keeps compactions away until its commit.
+    /// Places of an ingest's tables, with the guard that keeps compactions away until its commit.
     pub(crate) fn ingest_places(
         &self,
         spans: &[Span],
@@ -116,8 +116,7 @@ impl Intake {
     }
 }
 
-/// From the first key of a memtable to behind its last, range tombstones included; `None` if it is
-/// empty.
+/// Range of a memtable's keys, including range tombstones; `None` if it is empty.
 fn span_of(memtable: &Arc<Memtable>) -> Option<Span> {
     let full_key = |cursor: &MemoryCursor| cursor.key().map(|key| key::split(key).0.to_vec());
     let mut cursor = MemoryCursor::new(Arc::clone(memtable));

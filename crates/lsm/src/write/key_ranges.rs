@@ -11,22 +11,22 @@ use crate::key::SPACE_BYTES;
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyRanges {
-    /// The first full key of each, and the first behind it.
+    /// The first full key of each, and the first after it.
     ranges: BTreeMap<Vec<u8>, Vec<u8>>,
     bytes: usize,
 }
 
 impl KeyRanges {
-    /// Memory of a range, besides the bytes of its two keys.
+    /// Memory of a range, without the bytes of its two keys.
     pub(crate) const RANGE_BYTES: usize = 96;
 
-    /// Adds the range of the keys from `start` up to, and without, `end`, which is of one key
-    /// space. A range of no keys is nothing.
+    /// Adds the keys from `start` up to, and without, `end`, all of one key space. An empty range
+    /// is ignored.
     pub(crate) fn insert(&mut self, mut start: Vec<u8>, mut end: Vec<u8>) {
         if start >= end {
             return;
         }
-        // The key behind a key space is the first of the next one.
+        // The first key after a key space belongs to the next one.
         let same_space = |one: &[u8], other: &[u8]| one[..SPACE_BYTES] == other[..SPACE_BYTES];
         if let Some((before, until)) = self.last_up_to(&start)
             && *until >= start
@@ -72,7 +72,7 @@ impl KeyRanges {
         last.is_some_and(|(_, until)| start < &until[..])
     }
 
-    /// The first full key of each range, and the first behind it, in order.
+    /// The first full key of each range, and the first after it, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.ranges.iter().map(|(start, end)| (&start[..], &end[..]))
     }
@@ -81,7 +81,7 @@ impl KeyRanges {
         self.ranges.is_empty()
     }
 
-    /// About the memory that they take.
+    /// Approximate memory of the ranges.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,17 +1,17 @@
 //! The write-ahead log: batches on their way into a memtable ([`ActiveLog`]), and back
 //! ([`replay`]). The layout is `docs/format/batch.md`.
 //!
-//! - A log is a string of batches. Frames and torn tails are the store's business: what is read of
-//!   a log is whole appends.
+//! - A log is a sequence of batches. The store handles frames and torn tails: a reader of a log
+//!   gets whole appends.
 //! - Appended bytes may be in the memory of the process until they are written out or synced.
 //! - A log that is *given up* has no writer any more: another log must begin before the next
 //!   append.
 //! - A replay checks that sequence numbers do not go back from batch to batch; they may have gaps.
 //!   It reports a damaged or incomplete batch as corruption, with its offset. It checks batches
-//!   that are in tables already, and passes over them.
+//!   that are in tables already, and skips them.
 //!
-//! One thread at a time has the active log: the leader of the writes. When a log begins or is
-//! deleted is decided elsewhere.
+//! One thread at a time has the active log: the leader of the writes. This module does not decide
+//! when a log begins or is deleted.
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};
@@ -24,48 +24,48 @@ use crate::Error;
 use crate::batch::{BATCH_BYTES_MAX, FrozenBatch, HEADER_BYTES, Predecessor};
 use crate::tree::LogRecord;
 
-/// How much of a log is read at once.
+/// Bytes of a log that are read at once.
 const REPLAY_BYTES: usize = 1 << 20;
 
-/// A larger batch is not copied behind the note of the log before, to be one append with it.
+/// Size from which a batch is not copied into one append with the note of the log before.
 const WITH_NOTE_MAX: usize = 64 << 10;
 
-/// Bytes that a sync adds to a log at most, but for rare cases: the head of a frame, and the rest
-/// of a block.
+/// The most bytes that a sync adds to a log, except in rare cases: the head of a frame, and the
+/// rest of a block.
 const PADDING: u64 = 4 << 10;
 
-/// The log that is being written, and what belongs to its memtable.
+/// The log that is being written, and state of its memtable.
 pub(crate) struct ActiveLog {
     /// `None`: the log was given up, and another one must begin before the next write.
     writer: Option<Box<dyn FileWriter>>,
     id: FileId,
-    /// Older entries of the log, if there are any, are in tables.
+    /// Sequence of its first entry that is not in tables.
     pub(crate) first: SeqNo,
     /// The sequence of the next entry.
     pub(crate) next: SeqNo,
-    /// Whether it lives off space that is kept for flushes, and takes deletes only.
+    /// Whether it uses space that is kept for flushes, and takes deletes only.
     pub(crate) urgent: bool,
-    /// How large the memtable may grow: there is space for the flush of that much.
+    /// Size up to which the memtable may grow: there is space for the flush of that size.
     pub(crate) admitted: usize,
-    /// Whether that space is of what is kept for deletes, and takes no puts.
+    /// Whether that space is part of the space kept for deletes, and takes no puts.
     pub(crate) for_deletes: bool,
-    /// The space for the memtable's flush, where it could be set aside.
+    /// Space for the memtable's flush, if it could be reserved.
     pub(crate) hold: Option<Reservation>,
-    /// Whether the next log has been asked for, or is done without.
+    /// Whether the next log has been requested, or none is to be preallocated.
     pub(crate) looked_ahead: bool,
-    /// How often it has been synced: about as many blocks are not full.
+    /// Number of its syncs: about as many blocks are not full.
     syncs: u64,
-    /// Whether anything appended may not be durable yet.
+    /// Whether appended bytes may not be durable yet.
     unsynced: bool,
     /// Note of the log before, for the first append.
     before: Option<Predecessor>,
-    /// Whether anything appended may still be in the memory of the process.
+    /// Whether appended bytes may still be in the memory of the process.
     gathered: bool,
-    /// Whether anything is on its way to the medium that nobody has waited for.
+    /// Whether bytes are in flight to the medium without a wait for them.
     unwaited: bool,
-    /// When what has gathered is to be written, where somebody has been told.
+    /// Time at which gathered bytes are to be written, once the actor has been told.
     pub(crate) due: Option<Time>,
-    /// How often something was written without a sync.
+    /// Number of writes without a sync.
     written: u64,
 }
 
@@ -93,8 +93,7 @@ impl ActiveLog {
         }
     }
 
-    /// A log, nothing of which has been written yet, that goes on where another one ended: `before`
-    /// is durable to its last byte.
+    /// An empty log that follows another one: `before` is durable to its last byte.
     pub(crate) fn following(
         writer: Box<dyn FileWriter>,
         next: SeqNo,
@@ -103,7 +102,7 @@ impl ActiveLog {
         Self { before, ..Self::new(writer, next, next) }
     }
 
-    /// The file.
+    /// Id of the file.
     pub(crate) fn id(&self) -> FileId {
         self.id
     }
@@ -118,28 +117,28 @@ impl ActiveLog {
         self.writer
     }
 
-    /// About how much of the medium it takes up to now, where writing something takes `unit`.
+    /// Approximate bytes of the medium that it takes so far, if a write takes at least `unit`.
     pub(crate) fn size(&self, unit: ByteCount) -> ByteCount {
         let bytes = self.writer.as_ref().map_or(0, |writer| writer.len());
         ByteCount(bytes + self.syncs * PADDING + self.written * unit.0)
     }
 
-    /// Whether anything was appended to the file, by this opening or by others.
+    /// Whether the file has bytes, from this opening or earlier ones.
     pub(crate) fn has_bytes(&self) -> bool {
         self.writer.as_ref().is_some_and(|writer| !writer.is_empty())
     }
 
-    /// The memory that its buffers take.
+    /// Memory of its buffers.
     pub(crate) fn memory(&self) -> usize {
         self.writer.as_ref().map_or(0, |writer| writer.memory())
     }
 
-    /// Whether anything is only in the memory of the process.
+    /// Whether bytes are only in the memory of the process.
     pub(crate) fn has_gathered(&self) -> bool {
         self.gathered
     }
 
-    /// Leaves the file to the job that deletes it.
+    /// Gives up the log: the job that deletes the file owns it now.
     pub(crate) fn give_up(&mut self) {
         self.writer = None;
         self.admitted = 0;
@@ -155,7 +154,7 @@ impl ActiveLog {
         (self.unsynced, self.gathered) = (true, true);
         match self.before {
             None => self.writer()?.append(bytes)?,
-            // First of all: a log that holds anything holds the note.
+            // The note goes first: a log with any bytes has the note.
             Some(before) if bytes.len() >= WITH_NOTE_MAX => {
                 let note = before.batch(self.first);
                 self.writer()?.append(&note)?;
@@ -171,14 +170,13 @@ impl ActiveLog {
         Ok(())
     }
 
-    /// Note that a log that goes on where this one ends may have of it; `None` for a log that was
-    /// given up.
+    /// Note of this log for the log that follows it; `None` if this log was given up.
     pub(crate) fn as_predecessor(&self) -> Option<Predecessor> {
         let size = self.writer.as_ref()?.len();
         Some(Predecessor { log: self.id, size })
     }
 
-    /// Hands what has gathered to the medium.
+    /// Writes the gathered bytes to the medium.
     pub(crate) fn write_out(&mut self) -> Result<(), Error> {
         if self.gathered || self.unwaited {
             self.writer()?.write_out()?;
@@ -189,7 +187,7 @@ impl ActiveLog {
         Ok(())
     }
 
-    /// Begins to hand what has gathered to the medium, and does not wait for it.
+    /// Begins to write the gathered bytes to the medium, and does not wait for it.
     pub(crate) fn begin_write_out(&mut self) -> Result<(), Error> {
         if self.gathered {
             self.writer()?.begin_write_out()?;
@@ -221,7 +219,7 @@ impl ActiveLog {
     }
 }
 
-/// Starts a log of about this size, where it is known; it counts once it is committed.
+/// Creates a log of about this size, if it is known. The log exists once it is committed.
 pub(crate) fn create(
     store: &dyn Store,
     rank: Rank,
@@ -241,19 +239,19 @@ pub(crate) fn create(
     Ok(store.create(&options)?)
 }
 
-/// Where a log is read from.
+/// Start of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplayFrom {
-    /// Nothing in the log may be older: what is belongs to a log before it.
+    /// The least sequence in the log; a log before it has the older ones.
     pub(crate) next: SeqNo,
-    /// Older entries are in tables already.
+    /// Sequence of the first entry that is not in tables.
     pub(crate) first: SeqNo,
 }
 
 /// Result of replaying a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplayedLog {
-    /// The sequence behind the last entry.
+    /// The sequence after the last entry.
     pub(crate) next: SeqNo,
     /// Its note of the log before it.
     pub(crate) before: Option<Predecessor>,
@@ -261,7 +259,7 @@ pub(crate) struct ReplayedLog {
     pub(crate) checksum: u32,
 }
 
-/// Reads a log, batch by batch; `take` gets those that are not in tables yet.
+/// Reads a log, batch by batch. `take` gets the batches that are not in tables yet.
 pub(crate) fn replay(
     file: &dyn FileReader,
     from: ReplayFrom,
@@ -283,7 +281,7 @@ pub(crate) fn replay(
                 let (expected, got) = (format!("a batch of {wanted} bytes"), left);
                 return Err(Error::corruption(region(), offset, expected, got));
             }
-            // Given back before there is more.
+            // Freed before the next chunk is read.
             drop(std::mem::take(&mut chunk));
             let size = left.min(wanted.max(REPLAY_BYTES) as u64) as usize;
             let mut bytes = IoBuf::zeroed(size);

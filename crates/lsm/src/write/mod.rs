@@ -3,29 +3,30 @@
 //! | question | answered in |
 //! |---|---|
 //! | how do writers queue, and how does one of them lead | `write_lane` |
-//! | what does a writer call | `writer` |
+//! | which calls does a writer make | `writer` |
 //! | how is a group of batches written | `group` |
 //! | when is a conditional write refused | `guard`, `changes`, `read_set`, `key_ranges` |
-//! | where does a group find room in memory and in the log | `room` |
+//! | how does a group get room in memory and in the log | `room` |
 //! | how is the log written and read again | `log` |
 //! | how is the next log made before it is needed | `preallocated_log` |
-//! | when is data written out that nobody has synced | `gathering` |
-//! | how does a memtable become tables, and what goes below level 0 at once | `flush`, `intake` |
+//! | when is data written out without a sync | `gathering` |
+//! | how does a memtable become tables, and which of them go below level 0 | `flush`, `intake` |
 //! | how does sorted input become tables without a log | `ingest` |
 //! | how do writes go on after a failure | `resume` |
 //!
 //! # The way of a batch
-//! 1. The writer puts its batch into the queue of the write lane. If nobody leads, the writer takes
-//!    the lead. Otherwise it waits until its batch is answered or the lead is free.
+//! 1. The writer puts its batch into the queue of the write lane. If no writer leads, the writer
+//!    takes the lead. Otherwise it waits until its batch is answered or the lead is free.
 //! 2. The leader takes batches from the front of the queue as one group. Its own batch may be in a
 //!    later group.
 //! 3. If batches of the group have guards, the leader checks these and refuses batches whose guard
-//!    does not hold. It may write the others in several parts; for each part, or for the group:
-//! 4. The leader makes room. It may sleep because the jobs are behind, wait for a flush, set space
-//!    aside, or begin a new memtable with a new log.
-//! 5. The leader gives each entry its sequence number and appends the group to the log, but for the
-//!    batches that go to no log.
-//! 6. If a batch of the group asks for it, the leader syncs the log or hands it to the medium.
+//!    does not hold. It may write the others in several parts. The next steps are for each part, or
+//!    for the group.
+//! 4. The leader makes room. It may sleep because the jobs are late, wait for a flush, reserve
+//!    space, or begin a new memtable with a new log.
+//! 5. The leader gives each entry its sequence number and appends the group to the log, except for
+//!    the batches that go to no log.
+//! 6. If a batch of the group asks for it, the leader syncs the log or writes it out to the medium.
 //! 7. The leader inserts the entries into the active memtable, and then makes the whole group
 //!    visible to readers.
 //! 8. The leader answers the group and gives the lead back.
@@ -44,8 +45,8 @@
 //! - The leader answers every batch of its group, also when it panics.
 //!
 //! # Threads
-//! Any thread writes. The lock of the lane's queue is held for a look or a change, but not while
-//! the log or the memtable is written: the lead is a role, and a leader may wait for the device.
+//! Any thread writes. The lock of the lane's queue is held for short accesses, and not while the
+//! log or the memtable is written: the lead is a role, and a leader may wait for the device.
 
 mod changes;
 mod flush;

@@ -1,27 +1,25 @@
-//! [`PreallocatedLogs`]: the next log, made before it is needed. Changing to a new log costs a
-//! metadata write and a flush of the device, which no put should wait for. BlueFS preallocates its
+//! [`PreallocatedLogs`]: creates the next log before it is needed. A change to a new log costs a
+//! metadata write and a flush of the device, for which no put should wait. BlueFS preallocates its
 //! logs for that reason (CMU-PDL-19-102, section 4, "Journaling").
 //!
 //! 1. When the memtable is half full, the leader of the writes asks for the next log, and an actor
 //!    (a background thread) creates it. If space is short, there is no preallocated log.
-//! 2. When the memtable is full, the leader syncs the old log and goes on in the next one
+//! 2. When the memtable is full, the leader syncs the old log and continues in the next one
 //!    ([`take`](PreallocatedLogs::take)), without a metadata write.
-//! 3. When the actor works the next time, it seals the old log, unless that has been deleted by the
-//!    flush of its memtable.
+//! 3. At its next task, the actor seals the old log, unless the flush of its memtable has deleted
+//!    it.
 //!
 //! # Rules
-//! - Nothing is written to a log before the logs before it are durable. So a power cut leaves no
-//!   later writes without earlier ones. The first append notes how long the old log is
-//!   (`predecessor`).
+//! - A log is written only after the logs before it are durable. So a power cut leaves no later
+//!   writes without earlier ones. The first append notes the length of the old log (`predecessor`).
 //! - Logs are written in the order of their ids. If a log begins without being preallocated, an
-//!   older preallocated log is *overtaken*: its space is given back, and the actor deletes it
-//!   later.
+//!   older preallocated log is *overtaken*: its space is freed, and the actor deletes it later.
 //!
 //! # Threads
-//! The actor makes, seals and deletes logs. The leader of the writes asks for a next log, takes it,
-//! overtakes it or calls it off. A flush lets go of the log that it has deleted. One lock, held
-//! over no call to the store. A lack of space is no error of the actor; any other error stops all
-//! writes.
+//! The actor creates, seals and deletes logs. The leader of the writes asks for a next log, takes
+//! it, overtakes it or cancels it. A flush drops the log that it has deleted. One lock, which no
+//! call to the store is made under. Lack of space is no error of the actor; any other error stops
+//! all writes.
 
 use std::sync::Arc;
 
@@ -35,10 +33,10 @@ use crate::lifecycle::{Lifecycle, PanicGuard, Waiter};
 use crate::space::Space;
 use crate::tree::{Committer, LogRecord, Tree};
 
-/// A log is preallocated while so many memtables could be written to the space that is free.
+/// Memtables for whose flush the free space must be enough, for a log to be preallocated.
 const FREE_MEMTABLES_MIN: u64 = 8;
 
-/// Logs beside the active one.
+/// Logs other than the active one.
 pub(crate) struct PreallocatedLogs {
     store: Arc<dyn Store>,
     tree: Arc<Tree>,
@@ -52,24 +50,25 @@ pub(crate) struct PreallocatedLogs {
 
 #[derive(Default)]
 struct Logs {
-    /// The actor has something to do.
+    /// Whether the actor has a task.
     due: bool,
-    /// The actor is at it.
+    /// Whether the actor is at work.
     busy: bool,
-    /// Nothing in the log to be made is older, and about how large it will be; `None`: none is to
-    /// be made.
+    /// The least sequence in the log to be created, and its approximate size; `None`: none is to be
+    /// created.
     wanted: Option<(SeqNo, ByteCount)>,
     next: Option<Box<dyn FileWriter>>,
-    /// The last log that began without being preallocated: logs made before are overtaken.
+    /// The last log that began without being preallocated: preallocated logs with lower ids are
+    /// overtaken.
     begun: FileId,
-    /// Finished, and not sealed; nothing in them is older than that.
+    /// Complete logs that are not sealed, each with the least sequence in it.
     left: Vec<(Box<dyn FileWriter>, SeqNo)>,
-    /// Empty, and not to be written.
+    /// Empty logs that must not be written.
     overtaken: Vec<FileId>,
 }
 
 impl PreallocatedLogs {
-    /// None yet.
+    /// No preallocated log yet.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         tree: Arc<Tree>,
@@ -82,14 +81,14 @@ impl PreallocatedLogs {
         Self { store, tree, committer, space, lifecycle, memtable_size, logs, changed }
     }
 
-    /// The actor.
+    /// Runs the actor until the engine closes.
     pub(crate) fn run(&self) {
         let _guard = PanicGuard { lifecycle: &self.lifecycle, job: "the next log" };
         while self.await_work() {
             let tended = self.tend();
             self.end_work();
             match tended {
-                // Without a preallocated log, writers make one when they need it.
+                // Without a preallocated log, the leader creates one when it needs it.
                 Err(error) if error.is_space() => {}
                 Err(error) => self.lifecycle.fail("the next log", error),
                 Ok(()) => {}
@@ -97,7 +96,7 @@ impl PreallocatedLogs {
         }
     }
 
-    /// Waits until the actor has something to do; `false` when the engine closes.
+    /// Waits for a task of the actor; `false` when the engine closes.
     fn await_work(&self) -> bool {
         let mut logs = self.logs.lock();
         loop {
@@ -112,13 +111,14 @@ impl PreallocatedLogs {
         }
     }
 
-    /// The actor has done what there was to do.
+    /// Notes that the actor has done its tasks.
     fn end_work(&self) {
         self.logs.lock().busy = false;
         self.changed.notify_all();
     }
 
-    /// A log begins that was not preallocated: one that was gives its space back.
+    /// Notes that a log begins that was not preallocated, and frees the space of an older
+    /// preallocated one.
     pub(crate) fn overtake(&self, begun: FileId) {
         let mut logs = self.logs.lock();
         (logs.begun, logs.wanted) = (begun, None);
@@ -127,9 +127,8 @@ impl PreallocatedLogs {
         self.discard(next);
     }
 
-    /// Gives back the space of the preallocated log, and of one that the actor is making: when this
-    /// returns, no log but the active one and those of memtables takes any. An error if writing has
-    /// stopped.
+    /// Frees the space of the preallocated log, and of one that the actor is creating. Then only
+    /// the active log and the memtables' logs take space. An error if writing has stopped.
     pub(crate) fn call_off(&self) -> Result<(), Error> {
         let mut logs = self.logs.lock();
         logs.wanted = None;
@@ -143,20 +142,20 @@ impl PreallocatedLogs {
         Ok(())
     }
 
-    /// Lets go of a log that is not going to be written, and has the actor delete it.
+    /// Drops a log that will not be written, and has the actor delete it.
     fn discard(&self, log: Option<Box<dyn FileWriter>>) {
         let Some(id) = log.as_ref().map(|log| log.id()) else { return };
         drop(log);
         self.call_actor(|logs| logs.overtaken.push(id));
     }
 
-    /// Wakes the actor, because of something it must look at.
+    /// Wakes the actor.
     pub(crate) fn wake(&self) {
         drop(self.logs.lock());
         self.changed.notify_all();
     }
 
-    /// Gives the actor something to do.
+    /// Gives the actor a task.
     fn call_actor(&self, task: impl FnOnce(&mut Logs)) {
         let mut logs = self.logs.lock();
         task(&mut logs);
@@ -165,20 +164,20 @@ impl PreallocatedLogs {
         self.changed.notify_all();
     }
 
-    /// Lets go of all logs, so that the next opening can write to them. The actor has ended.
+    /// Drops all logs, so that the next opening can write to them. The actor has ended.
     pub(crate) fn give_up(&self) {
         let logs = std::mem::take(&mut *self.logs.lock());
         drop(logs);
     }
 
-    /// Has the next log made once the memtable is half full.
+    /// Has the next log created once the memtable is half full.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
         let half = self.memtable_size.0 as usize / 2;
         if log.looked_ahead || log.is_given_up() || self.tree.glance().active.bytes() < half {
             return;
         }
         log.looked_ahead = true;
-        // It is half full, and a little more.
+        // The memtable is half full, and the next log gets some reserve.
         let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
         let enough = match self.store.log_space() {
             Some(log) => log.space.for_puts.0 >= 2 * size.0,
@@ -192,22 +191,22 @@ impl PreallocatedLogs {
         }
     }
 
-    /// Takes the preallocated log, if there is one, for the leader to go on in.
+    /// Takes the preallocated log, if there is one, for the leader.
     pub(crate) fn take(&self) -> Option<Box<dyn FileWriter>> {
         self.logs.lock().next.take()
     }
 
-    /// Takes a log back that the leader could not go on in.
+    /// Takes back a log in which the leader could not continue.
     pub(crate) fn give_back(&self, next: Option<Box<dyn FileWriter>>) {
         self.logs.lock().next = next;
     }
 
-    /// Has a finished log sealed. Nothing in it is older than `first`.
+    /// Has a complete log sealed. Its least sequence is `first`.
     pub(crate) fn leave(&self, old: Box<dyn FileWriter>, first: SeqNo) {
         self.logs.lock().left.push((old, first));
     }
 
-    /// Lets go of a log that has been deleted: what it took is free only then.
+    /// Drops a log that has been deleted: only then is its space free.
     pub(crate) fn forget(&self, log: FileId) {
         let left = {
             let mut logs = self.logs.lock();
@@ -216,7 +215,7 @@ impl PreallocatedLogs {
         drop(left);
     }
 
-    /// Seals logs that were left, deletes those that were overtaken, and makes the next one.
+    /// Seals complete logs, deletes overtaken ones, and creates the next one.
     fn tend(&self) -> Result<(), Error> {
         let wanted = {
             let mut logs = self.logs.lock();
@@ -236,7 +235,7 @@ impl PreallocatedLogs {
             let mut logs = self.logs.lock();
             (std::mem::take(&mut logs.left), std::mem::take(&mut logs.overtaken))
         };
-        // A flush deletes its memtable's log, and does so in this role.
+        // A flush deletes its memtable's log with the same turn.
         let turn = self.committer.take_turn();
         let mut transaction = Transaction::new();
         for (writer, first) in &left {

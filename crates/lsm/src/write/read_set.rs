@@ -1,5 +1,5 @@
 //! [`ReadSet`]: the keys and ranges of keys that a conditional write depends on. [`GroupWrites`]:
-//! the keys and ranges that batches of a group write, to be held against read sets.
+//! the keys and ranges that batches of a group write, to compare with read sets.
 //!
 //! Plain values, without locks or I/O.
 
@@ -14,18 +14,18 @@ use crate::batch::Batch;
 use crate::expiry;
 use crate::key::{self, Kind};
 
-/// The full keys, and the ranges of them, that were read.
+/// Full keys, and ranges of them, that were read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadSet {
     keys: BTreeSet<Vec<u8>>,
     key_bytes: usize,
     ranges: KeyRanges,
-    /// Of the values that were read, the one that expires first: when, and its full key.
+    /// The first expiry among the values that were read, and its full key.
     expires: Option<(Date, Vec<u8>)>,
 }
 
 impl ReadSet {
-    /// Memory of a key, besides its bytes.
+    /// Memory of a key, without its bytes.
     pub(crate) const KEY_BYTES: usize = 48;
 
     /// The set of one key.
@@ -35,7 +35,7 @@ impl ReadSet {
         reads
     }
 
-    /// Adds a key, whether something is under it or not.
+    /// Adds a key, whether it has a value or not.
     pub(crate) fn add_key(&mut self, full_key: Vec<u8>) {
         if self.ranges.contains(&full_key) {
             return;
@@ -46,7 +46,7 @@ impl ReadSet {
         }
     }
 
-    /// A value was read that is unseen from a date on; `None`: it stays.
+    /// Notes the expiry of a value that was read; `None`: it does not expire.
     pub(crate) fn note_expiry(&mut self, full_key: &[u8], expiry: Option<Date>) {
         let Some(expiry) = expiry else { return };
         if self.expires.as_ref().is_none_or(|(first, _)| expiry < *first) {
@@ -54,7 +54,7 @@ impl ReadSet {
         }
     }
 
-    /// The full key of a value that was read and has expired since, if there is one.
+    /// Full key of a value that was read and has expired since, if there is one.
     pub(crate) fn expired(&self) -> Option<&[u8]> {
         let (expiry, full_key) = self.expires.as_ref()?;
         expiry::has_expired(*expiry, runner::date()).then_some(&full_key[..])
@@ -75,13 +75,13 @@ impl ReadSet {
         self.ranges.iter()
     }
 
-    /// The key spaces that were read; each may come several times.
+    /// Key spaces that were read; each may come several times.
     pub(crate) fn spaces(&self) -> impl Iterator<Item = KeySpaceId> {
         let starts = self.ranges().map(|(start, _)| start);
         self.keys().chain(starts).map(key::space_of)
     }
 
-    /// About the memory that it takes.
+    /// Approximate memory of the set.
     pub(crate) fn bytes(&self) -> usize {
         let expires = self.expires.as_ref().map_or(0, |(_, full_key)| full_key.len());
         self.key_bytes + self.ranges.bytes() + expires
@@ -111,7 +111,7 @@ impl GroupWrites {
         }
     }
 
-    /// Whether any of the keys read is among the writes.
+    /// Whether a batch writes any of the keys read.
     pub(crate) fn meet(&self, reads: &ReadSet) -> bool {
         let written = |(start, end): (&[u8], &[u8])| {
             let bounds = (Bound::Included(start), Bound::Excluded(end));

@@ -1,16 +1,15 @@
-//! Resuming after a failure: [`resume`] lets writes and jobs go on that a failure has
-//! stopped.
+//! Resuming after a failure: [`resume`] restarts writes and jobs that a failure has stopped.
 //!
 //! 1. The call takes the lead of the writes, so that no write comes between.
-//! 2. It clears the failure, so that the jobs begin again with what they had not committed.
-//! 3. It gives up the log, because nobody knows how the log ends. All memtables are flushed,
+//! 2. It clears the failure, so that the jobs begin again with their uncommitted work.
+//! 3. It gives up the log, because the end of the log is unknown. All memtables are flushed,
 //!    including writes that were never synced.
-//! 4. It waits for that, and begins a new log.
+//! 4. It waits for the flushes, and begins a new log.
 //!
-//! If the engine has not failed, nothing happens. If step 4 fails for lack of space, the failure
-//! stays cleared, and the next write tries the step again. After another error of the store, writes
-//! are stopped again. The engine cannot be resumed if the failure was a panic, or after a commit
-//! that could not be shown to readers.
+//! If the engine has not failed, the call changes nothing. If step 4 fails for lack of space, the
+//! failure stays cleared, and the next write tries the step again. After another error of the
+//! store, writes are stopped again. The engine cannot be resumed if the failure was a panic, or
+//! after a commit that could not be shown to readers.
 //!
 //! Any thread may call, without a lock. Writers wait meanwhile.
 
@@ -19,7 +18,7 @@ use super::writer::Writer;
 use crate::Error;
 use crate::event::Event;
 
-/// Goes on after a failure, if there was one; everything written so far is durable then.
+/// Clears a failure, if there was one. Then all earlier writes are durable.
 pub(crate) fn resume(writer: &Writer) -> Result<(), Error> {
     writer.lane.leading(|log| match writer.lifecycle.take_failure_back()? {
         true => replace_log(writer, log),

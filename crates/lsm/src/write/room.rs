@@ -1,10 +1,9 @@
 //! [`Room`]: before a group is appended to the log, its leader (the writer that writes it for all)
-//! calls [`Room::make_room`]. The call slows the leader down, waits for a flush, sets
-//! space aside for the flush of the memtable, or changes to a new memtable and log, until the group
-//! may be written.
+//! calls [`Room::make_room`]. The call slows the leader down, waits for a flush, reserves space for
+//! the flush of the memtable, or changes to a new memtable and log, until the group may be written.
 //!
-//! - Space for the flush is set aside before the first group of a memtable. If space is short, it
-//!   is set aside for a smaller memtable, which is full earlier.
+//! - Space for the flush is reserved before the first group of a memtable. If space is short, it is
+//!   reserved for a smaller memtable, which is full earlier.
 //! - A group that finds the memtable full goes to a new one. It waits first if `memtables_max`
 //!   memtables wait for their flush already. Puts also wait while the system stops writers
 //!   ([`WriteRule::Stopped`](terrace_policy::WriteRule::Stopped)), unless space is short.
@@ -12,15 +11,15 @@
 //!   limit. A large group also waits for a flush if all memtables together would exceed their share
 //!   of memory.
 //! - If there is no space, the leader waits for background jobs to free some. A put fails if no job
-//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`]. Where an opening has flushed all
-//!   of the log and no entry came since, a new log takes its place, which frees the old one.
+//!   can, or if the jobs make no progress for [`SPACE_WAIT_MAX`]. If an opening has flushed the
+//!   whole log and no entry came since, a new log replaces it, which frees the old one.
 //! - Deletes may also take the space that is kept for flushes: otherwise a full store could not
-//!   give space back. If even that is used up, and no job can free more, deletes fail too.
+//!   free space. If even that is used up, and no job can free more, deletes fail too.
 //! - A log that finds no space is *given up*. Its memtable is flushed, and after that another log
 //!   begins, so that a power cut leaves no later writes without earlier ones.
 //!
 //! Threads: the leader of the writes, which holds no lock when it calls. Before it waits for jobs,
-//! it begins to hand the bytes gathered in the log to the medium, unless the log is given up.
+//! it begins to write the gathered bytes of the log to the medium, unless the log is given up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,25 +42,26 @@ use crate::options::EngineOptions;
 use crate::space::Space;
 use crate::tree::{Committer, LogRecord, Tree};
 
-/// Longest wait of a writer that finds no space for a job to free some.
+/// The longest wait for jobs without progress, of a writer that finds no space.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A writer that has waited for long enough and sees progress looks again after this.
+/// Pause between two checks of a writer whose longest wait is over while jobs make progress.
 const WAIT_MIN: Duration = Duration::from_millis(1);
 
-/// The smallest memtable that puts are let into: below, flushes would cost more than they write.
+/// The smallest memtable that takes puts: a smaller one would cost more for its flush than it
+/// holds.
 const ADMITTED_MIN: usize = 64 << 10;
-/// And at least this part of the store, a divisor, or half a memtable: each memtable may start a
-/// round of merges for space, and a round costs about as much however small the memtable is.
+/// Divisor of the store for the same, at most half a memtable. Each memtable may start a round of
+/// merges for space, which costs about the same for any size of memtable.
 const ADMITTED_PART: u64 = 128;
-/// The smallest that deletes are let into: the tables of that, in the worst case, fit into what any
-/// store keeps for a flush.
+/// The smallest memtable that takes deletes. Its tables fit, in the worst case, into the space that
+/// any store keeps for a flush.
 const DELETES_MIN: usize = 4 << 10;
 
-/// A group is large beside memtables from this part of one on: what it adds is reckoned before it
-/// is written.
+/// Divisor of a memtable for the size of a large group, whose effect on the memtable is checked
+/// before it is written.
 const LARGE_PART: usize = 8;
-/// And at least from so many bytes on, if the space for a memtable of full size was set aside.
+/// The least size of a large group, if the space for a full memtable was reserved.
 const LARGE_MIN: usize = 64 << 10;
 
 /// A group that is to be written.
@@ -69,14 +69,14 @@ const LARGE_MIN: usize = 64 << 10;
 struct Group {
     puts: bool,
     bytes: usize,
-    /// Least bytes that it will take in the memtable.
+    /// The least bytes that it takes in the memtable.
     memory: usize,
 }
 
 /// Next step of a leader.
 enum Next {
     Go,
-    /// Before a wait: hand over what has gathered in the log.
+    /// Write out the gathered bytes of the log, before a wait.
     WriteOut,
     SlowDown(Duration, WaitCause),
     Waited,
@@ -102,8 +102,8 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Waits until a group may be written of so many bytes, which will take at least `memory` in
-    /// the memtable. `puts`: whether it is more than deletes.
+    /// Waits until a group of `bytes` may be written, which takes at least `memory` in the
+    /// memtable. `puts`: whether it has more than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
@@ -146,7 +146,7 @@ impl Room {
         }
     }
 
-    /// Next step of the leader; where that is a wait, the wait is over when this returns.
+    /// Next step of the leader. If that is a wait, this returns after it.
     fn next_step(
         &self,
         log: &ActiveLog,
@@ -168,8 +168,7 @@ impl Room {
             }
         }
         let limit = if log.admitted > 0 { log.admitted.min(size) } else { size };
-        // A group that would make the memtable much larger than its limit gets a memtable of its
-        // own.
+        // A group that would make the memtable much larger than its limit gets its own memtable.
         let large = (size / LARGE_PART).max(LARGE_MIN);
         let is_large = memory >= if limit < size { limit / LARGE_PART } else { large };
         let full = filled >= limit || (is_large && filled > 0 && filled + memory > limit);
@@ -197,8 +196,8 @@ impl Room {
         Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
     }
 
-    /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
-    /// can. The next write to the log finds an error again.
+    /// Writes the gathered bytes of the log to the medium: its writer waits, and no other actor can
+    /// do it. The next write to the log finds an error again.
     fn write_out_before_wait(&self, log: &mut ActiveLog) {
         if let Err(error) = log.begin_write_out()
             && !error.is_space()
@@ -207,11 +206,11 @@ impl Room {
         }
     }
 
-    /// Sets space aside for the flush of the memtable, with at least `memory` bytes more in it.
+    /// Reserves space for the flush of the memtable, with at least `memory` more bytes in it.
     fn admit(&self, log: &mut ActiveLog, memory: usize, puts: bool) -> Result<(), Error> {
         if !self.memtables.lock().all_have_space() {
-            // Logs that an opening replayed: the space that was set aside for their flushes is
-            // nobody's now, and must become nobody else's.
+            // An opening replayed these logs. The space that was reserved for their flushes has no
+            // owner now, and must not go to another one.
             self.write_out_before_wait(log);
             self.wait_for_flushes()?;
         }
@@ -219,7 +218,7 @@ impl Room {
         let least = least.max(self.tree.glance().active.bytes() + memory);
         let most = (self.options.memtable_size.0 as usize).max(least);
         let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
-        // A job may change the tree, and free what is lacking, during the tries.
+        // During the tries, a job may change the tree, and free the missing space.
         let before = (self.tree.changes(), self.store.space().free);
         let mut refused = None;
         for &rank in ranks {
@@ -247,37 +246,37 @@ impl Room {
         self.win_space(log, before, refused)
     }
 
-    /// The smallest memtable that puts are let into.
+    /// The smallest memtable that takes puts.
     fn admitted_min(&self) -> usize {
         let part = self.store.space().capacity.0 / ADMITTED_PART;
         let half = self.options.memtable_size.0 / 2;
         ADMITTED_MIN.max(part.min(half) as usize)
     }
 
-    /// Waits for jobs to change something; an error where none finds space.
+    /// Waits for a change by jobs; an error if none finds space.
     fn await_jobs(&self, mut immutable: FlushQueueGuard<'_>) -> Result<(), Error> {
         let Some(error) = self.out_of_space() else {
             immutable.wait();
             return Ok(());
         };
-        // A flush that has its space gives back that of its log, and a compaction tries again.
+        // A flush that has its space frees its log, and a compaction tries again.
         let held = immutable.next_has_space();
         let mut tree = self.tree.changes();
         drop(immutable);
         if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
     }
 
-    /// The error for lack of space, as long as no compaction is under way or to be tried that may
-    /// free some.
+    /// The error for lack of space, if no compaction that may free some is in flight or to be
+    /// tried.
     fn out_of_space(&self) -> Option<Error> {
         let error = self.space.lack()?;
         let in_vain = self.space.lack_in_vain(self.tree.changes()).is_some();
         (in_vain && !self.board.is_compacting()).then_some(error)
     }
 
-    /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
-    /// refusal when they find none. `before`: the change of the tree, and the free space, before
-    /// space was refused.
+    /// Lets the jobs fetch the space that deletes have made, including the newest ones; an error if
+    /// they find none. `before`: the change of the tree, and the free space, before space was
+    /// refused.
     fn win_space(
         &self,
         log: &mut ActiveLog,
@@ -285,17 +284,17 @@ impl Room {
         refused: Error,
     ) -> Result<(), Error> {
         if self.tree.glance().active.is_empty() && log.has_bytes() {
-            // An opening has flushed all of the log that it goes on with.
+            // An opening has flushed the whole log that it continues.
             return self.rotate(log, false);
         }
         self.rotate_if_filled(log)?;
         self.notifier.no_space(&refused);
-        // A job keeps the tables that it has merged until it ends, behind its change of the tree.
+        // A job keeps the tables that it has merged until it ends, after its change of the tree.
         let has_come = self.wait_for_space(&mut tree) || self.store.space().free > free;
         if has_come { Ok(()) } else { Err(refused) }
     }
 
-    /// Sets space aside for the flush of a memtable of a size between these.
+    /// Reserves space for the flush of a memtable of a size between these.
     fn reserve_flush(
         &self,
         rank: Rank,
@@ -310,7 +309,7 @@ impl Room {
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => {
-                    // A wait in vain is not repeated for each smaller size.
+                    // A wait without success is not repeated for each smaller size.
                     let in_vain = runner::now().since(start) >= SPACE_WAIT_MAX;
                     size = if in_vain { least } else { (size / 2).max(least) };
                 }
@@ -319,8 +318,8 @@ impl Room {
         }
     }
 
-    /// Waits for space that a job frees: until one has changed the tree since `tree`; `false` when
-    /// none does.
+    /// Waits for a job to free space: until the tree has changed since `tree`; `false` if it does
+    /// not.
     pub(crate) fn wait_for_space(&self, tree: &mut u64) -> bool {
         self.counters.waits.during(WaitCause::FlushSpace, || self.wait_for_change(tree))
     }
@@ -337,8 +336,8 @@ impl Room {
         if self.tree.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
     }
 
-    /// Changes to a new memtable and log; the old memtable waits for its flush. If a step of that
-    /// finds no space, the old log is given up.
+    /// Changes to a new memtable and log; the old memtable waits for its flush. If a step finds no
+    /// space, the old log is given up.
     fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         if log.is_given_up() {
             return self.begin_again(log, urgent);
@@ -352,9 +351,9 @@ impl Room {
         }
     }
 
-    /// Changes to the log that was made ahead. If there is none, the old log is sealed and the new
-    /// one created by one transaction, the new one right behind the old. After an error the old log
-    /// may be finished, and no new one is left.
+    /// Changes to the preallocated log. If there is none, one transaction seals the old log and
+    /// creates the new one, directly after the old one. After an error, the old log may be
+    /// complete, and there is no new one.
     fn change_log(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         let empty = self.tree.glance().active.is_empty();
         if !urgent && !empty && self.switch_log(log)? {
@@ -377,7 +376,7 @@ impl Room {
         Ok(())
     }
 
-    /// Goes on in the preallocated log; `false` if there is none.
+    /// Continues in the preallocated log; `false` if there is none.
     fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
         let Some(next) = self.ahead.take() else { return Ok(false) };
         debug_assert!(log.id() < next.id(), "a log that was overtaken");
@@ -401,7 +400,7 @@ impl Room {
         self.hand_over_memtable(log);
     }
 
-    /// Makes everything durable that was written before, but for batches without a log.
+    /// Makes all earlier writes durable, except batches without a log.
     pub(crate) fn make_durable(&self, log: &mut ActiveLog) -> Result<(), Error> {
         if log.is_given_up() {
             return self.wait_for_flushes();
@@ -410,8 +409,8 @@ impl Room {
         self.written_or_flushed(log, synced)
     }
 
-    /// Takes the result of a write of the log. What the log has no space for is durable as soon as
-    /// it is in tables: the log is given up, and its memtable flushed.
+    /// Takes the result of a write of the log. If the log has no space, its bytes become durable in
+    /// tables: the log is given up, and its memtable flushed.
     pub(crate) fn written_or_flushed(
         &self,
         log: &mut ActiveLog,
@@ -426,8 +425,8 @@ impl Room {
         }
     }
 
-    /// Begins a log after one was given up, once everything before is in tables. All logs are gone
-    /// then: the preallocated one gives its space back, too.
+    /// Begins a log after one was given up, once all earlier entries are in tables. Then all logs
+    /// are gone: the preallocated one frees its space, too.
     pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         self.wait_for_flushes()?;
         self.ahead.call_off()?;
@@ -443,7 +442,7 @@ impl Room {
         Ok(())
     }
 
-    /// Waits until no memtable waits any more, as long as there is progress.
+    /// Waits until no memtable waits for its flush, as long as there is progress.
     pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
         let (mut last, mut since) = (usize::MAX, runner::now());
         let mut wait = self.counters.waits.clock();
@@ -466,7 +465,7 @@ impl Room {
         Ok(())
     }
 
-    /// Draws the consequence of an error of the log.
+    /// Notes an error of the log: lack of space for the jobs, any other as a failure.
     pub(crate) fn note(&self, error: Error) {
         match error {
             Error::Closed | Error::Stopped { .. } => {}

@@ -30,7 +30,7 @@ fn delete(number: u32) -> Batch {
     batch
 }
 
-/// Whether readers see a value under the key, in memory.
+/// Whether readers see a value of the key, in memory.
 fn is_seen(rig: &Rig, number: u32) -> bool {
     let key = key::seek_key(KeySpaceId::DEFAULT, &number.to_be_bytes(), rig.tree.visible());
     let view = rig.tree.view();

@@ -2,22 +2,23 @@
 //! leads: it writes a group of them for all of their writers.
 //!
 //! 1. A writer queues its batch.
-//! 2. The leader takes batches from the front of the queue as one group, and hands log and group to
-//!    `write_group`. Its own batch may be in a later group.
-//! 3. It answers the batches of the group, the failed ones by their errors.
+//! 2. The leader takes batches from the front of the queue as one group, and passes log and group
+//!    to `write_group`. Its own batch may be in a later group.
+//! 3. It answers the batches of the group; the failed ones get their errors.
 //!
-//! Other work during which nothing may be written takes the log, too ([`WriteLane::leading`]), such
-//! as the commit of an ingest.
+//! Other work that allows no writes takes the log, too ([`WriteLane::leading`]), such as the commit
+//! of an ingest.
 //!
 //! - A leader must not queue a batch or take the lead a second time: it would wait for itself.
 //! - If a leader panics, its group fails, the engine stops, and the log is not written again: its
 //!   end is not known. No writer waits for a leader that is gone.
 //!
-//! How a group is written is not known here, nor what a log is: `L` is any value that one leader at
-//! a time has. The lane has one lock, for the queue, held for a look or a change.
+//! The lane does not know how a group is written, or what a log is: `L` is any value that one
+//! leader at a time has. The lane has one lock, for the queue, held for short accesses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::MemoryLease;
@@ -31,8 +32,8 @@ use crate::canary::{self, Rule};
 use crate::lifecycle::Lifecycle;
 use crate::{Durability, Error};
 
-/// A group takes no further batch once it has this many bytes: the first of the group waits for
-/// the last.
+/// Bytes after which a group takes no further batch: the first batch of the group waits for the
+/// last.
 const GROUP_BYTES_MAX: usize = 1 << 20;
 
 /// A batch that waits to be written.
@@ -41,7 +42,7 @@ pub(crate) struct Pending {
     pub(crate) ticket: u64,
     pub(crate) batch: Batch,
     pub(crate) durability: Durability,
-    /// Errand to do beside the write.
+    /// Errand in addition to the write.
     pub(crate) errand: Errand,
     /// Condition of the write, until the leader has checked it.
     pub(crate) guard: Option<Box<Guard>>,
@@ -63,7 +64,7 @@ pub(crate) enum Errand {
     None,
     /// The memtable is to be flushed.
     Rotate,
-    /// Bytes gathered in the log are handed to the medium.
+    /// Write out the gathered bytes of the log.
     HandOver,
 }
 
@@ -91,7 +92,7 @@ pub(crate) struct Answer {
 
 pub(crate) struct Queue<L = ActiveLog> {
     pending: VecDeque<Pending>,
-    /// The ticket that the next batch gets; batches are taken in the order of their tickets.
+    /// Ticket of the next batch; batches are taken in the order of their tickets.
     next: u64,
     /// Tickets below this are answered.
     answered: u64,
@@ -102,7 +103,7 @@ pub(crate) struct Queue<L = ActiveLog> {
     is_open: bool,
     /// Whether a leader has panicked.
     is_lost: bool,
-    /// Whether the engine closes: only its own last errands are queued.
+    /// Whether the engine closes: then only its own last errands are queued.
     closing: bool,
     log: PhantomData<fn() -> L>,
 }
@@ -140,13 +141,13 @@ impl<L> WriteLane<L> {
         self.queue().closing = true;
     }
 
-    /// The queue, to add a batch to it or to look whether a writer leads.
+    /// The queue, to add a batch or to check whether a writer leads.
     pub(crate) fn queue(&self) -> QueueGuard<'_, Queue<L>> {
         self.commits.lock()
     }
 
-    /// Queues a batch, and returns once it is answered. Where the writer leads, `write_group`
-    /// writes a group, and returns the tickets that failed.
+    /// Queues a batch, and returns once it is answered. If the writer leads, `write_group` writes a
+    /// group, and returns the tickets that failed.
     pub(crate) fn write<'a>(
         &'a self,
         mut queue: QueueGuard<'a, Queue<L>>,
@@ -154,21 +155,61 @@ impl<L> WriteLane<L> {
         waits: &WaitCounts,
         write_group: impl Fn(&mut L, Vec<Pending>) -> Vec<(u64, Error)>,
     ) -> Answer {
-        let (mut led, mut led_others) = (false, false);
         let ticket = queue.push(unqueued);
+        let answer = |queue: &mut Queue<L>| queue.answer_to(ticket);
+        self.until_answered(queue, ticket..ticket + 1, waits, answer, write_group)
+    }
+
+    /// Queues batches next to each other, and returns once all are answered. The answers are in the
+    /// order of the batches; the result of the call says nothing.
+    pub(crate) fn write_each<'a>(
+        &'a self,
+        mut queue: QueueGuard<'a, Queue<L>>,
+        unqueued: Vec<Unqueued>,
+        waits: &WaitCounts,
+        write_group: impl Fn(&mut L, Vec<Pending>) -> Vec<(u64, Error)>,
+    ) -> (Vec<Result<(), Error>>, Answer) {
+        let (first, count) = (queue.next, unqueued.len());
+        unqueued.into_iter().for_each(|unqueued| _ = queue.push(unqueued));
+        let own = first..queue.next;
+        let mut answers = Vec::with_capacity(count);
+        let answer = |queue: &mut Queue<L>| {
+            while answers.len() < count {
+                answers.push(queue.answer_to(first + answers.len() as u64)?);
+            }
+            Some(Ok(()))
+        };
+        let all = self.until_answered(queue, own, waits, answer, write_group);
+        if let Err(lost) = &all.result {
+            answers.resize_with(count, || Err(lost.clone()));
+        }
+        (answers, all)
+    }
+
+    /// Returns once `answer` gives an answer to the writer's `own` tickets, and leads as long as it
+    /// gives none and no other writer leads.
+    fn until_answered<'a>(
+        &'a self,
+        queue: QueueGuard<'a, Queue<L>>,
+        own: Range<u64>,
+        waits: &WaitCounts,
+        answer: impl FnMut(&mut Queue<L>) -> Option<Result<(), Error>>,
+        write_group: impl Fn(&mut L, Vec<Pending>) -> Vec<(u64, Error)>,
+    ) -> Answer {
+        let (mut led, mut led_others) = (false, false);
         let result = self.commits.commit(
             queue,
             (waits, WaitCause::Queue),
-            |queue| queue.answer_to(ticket),
+            answer,
             |queue, _| {
                 led = true;
                 queue.take_group()
             },
             |lead, group| {
-                led_others |= group.len() > 1;
+                led_others |= group.len() as u64 > own.end - own.start;
                 let mut failed = self.watched(|| write_group(lead.writer(), group));
                 if canary::is_broken(Rule::FollowersShareTheError) {
-                    failed.retain(|(failed, _)| *failed == ticket);
+                    failed.retain(|(failed, _)| own.contains(failed));
                 }
                 lead.end_with(|queue| queue.answer(failed));
             },
@@ -176,8 +217,8 @@ impl<L> WriteLane<L> {
         Answer { result, led, led_others }
     }
 
-    /// Waits until no writer leads, and carries out `work` in the lead: nothing is written
-    /// meanwhile but by `work`.
+    /// Waits until no writer leads, and carries out `work` in the lead. Meanwhile only `work` may
+    /// write.
     pub(crate) fn leading<T>(
         &self,
         work: impl FnOnce(&mut L) -> Result<T, Error>,
@@ -185,15 +226,16 @@ impl<L> WriteLane<L> {
         self.commits.leading(Queue::check_open, |log| self.watched(|| work(log)))?
     }
 
-    /// Like [`leading`](Self::leading), but does nothing where that would have to wait, or where
-    /// there is no log.
+    /// Like [`leading`](Self::leading), but does nothing if it would have to wait, or if there is
+    /// no log.
     pub(crate) fn leading_at_once(&self, work: impl FnOnce(&mut L)) {
         self.commits.leading_at_once(|log| self.watched(|| work(log)));
     }
 
-    /// Waits until no writer leads, and closes the lane: all further writes find the engine closed.
+    /// Waits until no writer leads, and closes the lane: all further writes get the error that the
+    /// engine is closed.
     pub(crate) fn close(&self) {
-        // Where the log is lost, that stays the answer.
+        // If the log is lost, later writes still get that error.
         self.commits.close(self.queue(), |queue| queue.is_open &= queue.is_lost);
     }
 
@@ -206,7 +248,7 @@ impl<L> WriteLane<L> {
     }
 }
 
-/// Stops the engine when it is dropped, by a panic.
+/// Stops the engine if it is dropped by a panic.
 struct StopsEngine<'a>(&'a Lifecycle);
 
 impl Drop for StopsEngine<'_> {
@@ -233,12 +275,12 @@ impl<L> CommitQueue for Queue<L> {
 }
 
 impl<L> Queue<L> {
-    /// Whether batches of clients are queued still.
+    /// An error if batches of clients are refused.
     pub(crate) fn check_clients(&self) -> Result<(), Error> {
         if self.closing { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Adds a batch behind all others; returns its ticket.
+    /// Adds a batch at the end of the queue; returns its ticket.
     fn push(&mut self, unqueued: Unqueued) -> u64 {
         let Unqueued { batch, durability, errand, guard, memory: _memory } = unqueued;
         let ticket = self.next;
@@ -268,7 +310,7 @@ impl<L> Queue<L> {
     fn take_group(&mut self) -> Vec<Pending> {
         let (mut group, mut bytes) = (Vec::new(), 0);
         let size = |pending: &Pending| pending.batch.byte_size().0 as usize;
-        // A group is copied to be one append, and a large batch is not to be copied for others.
+        // A group is copied into one append; a large batch should not be copied for others.
         let fits = |next: &Pending, bytes| bytes == 0 || bytes + size(next) <= 2 * GROUP_BYTES_MAX;
         while let Some(next) = self.pending.pop_front_if(|next| fits(next, bytes)) {
             bytes += size(&next);
@@ -281,8 +323,8 @@ impl<L> Queue<L> {
         group
     }
 
-    /// Answers the tickets of the group that was taken: those of `failed` by their errors, the
-    /// others by success.
+    /// Answers the tickets of the group that was taken: those of `failed` with their errors, the
+    /// others with success.
     fn answer(&mut self, failed: impl IntoIterator<Item = (u64, Error)>) {
         debug_assert!(self.answered <= self.taken, "batches are answered in order");
         self.failed.extend(failed);

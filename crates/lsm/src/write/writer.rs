@@ -1,10 +1,10 @@
 //! [`Writer`]: the owner of writes. Writers queue their batches in the [lane](super::write_lane),
 //! and the leader among them writes a [group](super::group).
 //!
-//! - A batch whose range deletes would take more memory than all memtables may is refused.
+//! - A batch is refused if its range deletes would take more memory than all memtables may.
 //! - Before the first range delete of a store is queued, a commit records in the store that it has
-//!   range deletes. The same goes for the first entry that expires, and for the first operand: then
-//!   the store remembers the name of its merge operator, too.
+//!   range deletes. The same holds for the first entry that expires, and for the first operand:
+//!   then the store also remembers the name of its merge operator.
 //! - A batch with a [guard](super::guard) is only written if the guard holds.
 //!
 //! Threads: any thread writes, and holds no lock: a write may wait for the device, for jobs and for
@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrace_env::runner;
 use terrace_env::sync::QueueGuard;
 use terrace_env::wait::{WaitLedger, Waits};
 
@@ -59,7 +60,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes a batch; it is as durable as it is to be, and visible when this returns.
+    /// Writes a batch. When this returns, it has its durability, and is visible.
     pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         self.write_with(batch, durability, None)
     }
@@ -81,11 +82,54 @@ impl Writer {
         durability: Durability,
         guard: Option<Box<Guard>>,
     ) -> Result<(), Error> {
+        let Some(batch) = self.prepare(batch, durability)? else { return Ok(()) };
+        let queue = self.lane.queue();
+        let unqueued = self.admit(&queue, batch, durability, guard)?;
+        self.wait_in_queue(queue, unqueued)
+    }
+
+    /// Writes batches as if as many threads each wrote one, and queued them in this order. Each is
+    /// applied as a whole, has an answer of its own, and its own durability.
+    pub(crate) fn write_each(&self, writes: Vec<(Batch, Durability)>) -> Vec<Result<(), Error>> {
+        let prepare = |(batch, durability)| {
+            let batch = self.prepare(batch, durability)?;
+            Ok(batch.map(|batch| (batch, durability)))
+        };
+        let prepared: Vec<Result<_, Error>> = writes.into_iter().map(prepare).collect();
+        let (mut unqueued, queue) = (Vec::with_capacity(prepared.len()), self.lane.queue());
+        // `None`: the answer comes from the lane.
+        let mut answers: Vec<Option<Result<(), Error>>> = Vec::with_capacity(prepared.len());
+        for prepared in prepared {
+            let admitted = prepared.and_then(|prepared| {
+                let Some((batch, durability)) = prepared else { return Ok(None) };
+                self.admit(&queue, batch, durability, None).map(Some)
+            });
+            let admitted = admitted.map(|admitted| admitted.map(|batch| unqueued.push(batch)));
+            answers.push(admitted.map_or_else(
+                |error| Some(Err(error)),
+                |queued| if queued.is_some() { None } else { Some(Ok(())) },
+            ));
+        }
+        let (ledger, waits) = (WaitLedger::open(), &self.counters.waits);
+        let write_group = |log: &mut ActiveLog, group| self.groups.write(log, group);
+        let (written, Answer { led, .. }) =
+            self.lane.write_each(queue, unqueued, waits, write_group);
+        if let Some((time, waits)) = ledger.close() {
+            self.note_waits(time, waits, led);
+        }
+        let mut written = written.into_iter();
+        let next = |answer: Option<_>| answer.or_else(|| written.next());
+        answers.into_iter().map(next).map(|answer| answer.expect("one for each batch")).collect()
+    }
+
+    /// Checks a batch, and announces its features; `None` if there is nothing to write.
+    fn prepare(&self, batch: Batch, durability: Durability) -> Result<Option<Batch>, Error> {
         self.tree.check_open()?;
         batch.defect()?;
         if self.read_only {
             return Err(Error::ReadOnly("a write"));
         }
+        let batch = self.with_default_expiry(batch)?;
         if batch.has_ranges() {
             self.memory.check_ranges(MemoryRanges::least_of(&batch))?;
             self.announce(FEATURE_RANGE_DELETES)?;
@@ -96,30 +140,55 @@ impl Writer {
         if batch.has_operands() {
             self.announce_operator()?;
         }
-        if batch.is_empty() && durability <= Durability::Gathered {
-            return Ok(());
-        }
-        let queue = self.lane.queue();
+        let is_done = batch.is_empty() && durability <= Durability::Gathered;
+        Ok((!is_done).then_some(batch))
+    }
+
+    /// A batch for the locked queue. The check of its key spaces holds for this lock: a batch that
+    /// is queued before a key space is dropped is written before.
+    fn admit(
+        &self,
+        queue: &Queue,
+        batch: Batch,
+        durability: Durability,
+        guard: Option<Box<Guard>>,
+    ) -> Result<Unqueued, Error> {
         queue.check_clients()?;
-        // Checked in the queue: what is queued before a key space is dropped is written before.
         self.tree.check_spaces(&batch)?;
-        let memory = self.memory.batch(batch.byte_size());
-        let errand = Errand::None;
-        self.wait_in_queue(queue, Unqueued { batch, durability, errand, guard, memory })
+        let (memory, errand) = (self.memory.batch(batch.byte_size()), Errand::None);
+        Ok(Unqueued { batch, durability, errand, guard, memory })
+    }
+
+    /// The batch, where a put without an expiry has that of its key space, if the key space gives
+    /// its entries a time to live.
+    fn with_default_expiry(&self, batch: Batch) -> Result<Batch, Error> {
+        let view = self.tree.glance();
+        let options = view.spaces.options();
+        if options.is_empty() {
+            return Ok(batch);
+        }
+        let ttl = |space| options.of(space).ttl_of_puts();
+        if !batch.spaces().any(|space| ttl(space).is_some()) {
+            return Ok(batch);
+        }
+        let now = runner::date();
+        let batch = batch.with_default_expiry(|space| ttl(space).map(|ttl| now + ttl));
+        batch.defect()?;
+        Ok(batch)
     }
 
     /// Makes everything that is queued durable, with or without a log, for an engine that queues
     /// no more for clients.
     pub(crate) fn sync_last(&self) -> Result<(), Error> {
         self.lane.refuse_clients();
-        // Afterwards all entries are in the memtables.
+        // Then all entries are in the memtables.
         self.run_errand(Durability::Synced, Errand::None)?;
         if self.tree.has_unlogged() { self.flush_all() } else { Ok(()) }
     }
 
-    /// Flushes everything that is in memory now, and waits for it: not for entries that others
-    /// write meanwhile. An error if flushes fail for lack of space twice meanwhile and space is
-    /// still short, or if the engine stops or closes.
+    /// Flushes all current memtables, and waits for it; not for entries that others write
+    /// meanwhile. An error if flushes fail for lack of space twice meanwhile and space is still
+    /// short, or if the engine stops or closes.
     pub(crate) fn flush_all(&self) -> Result<(), Error> {
         let errors = self.space.flush_errors();
         self.rotate_memtable()?;
@@ -145,13 +214,13 @@ impl Writer {
         self.wait_in_queue(self.lane.queue(), unqueued)
     }
 
-    /// Hands the bytes gathered in the log to the medium.
+    /// Writes out the gathered bytes of the log.
     pub(crate) fn hand_over_log(&self) -> Result<(), Error> {
         self.run_errand(Durability::Gathered, Errand::HandOver)
     }
 
-    /// Writes the gathered bytes of the log, when the engine has no other user any more, and waits
-    /// for it.
+    /// Writes out the gathered bytes of the log, when the engine has no other user any more, and
+    /// waits for it.
     pub(crate) fn write_out_last(&self) {
         self.lane.leading_at_once(|log| {
             if let Err(error) = log.write_out() {
@@ -160,7 +229,7 @@ impl Writer {
         });
     }
 
-    /// Lets go of all logs: later writes get the error that the engine is closed.
+    /// Drops all logs: later writes get the error that the engine is closed.
     pub(crate) fn end_logs(&self) {
         self.lane.close();
         self.ahead.give_up();
@@ -185,7 +254,7 @@ impl Writer {
         self.committer.commit_record(|record| record.merge_operator = Some(name.into()))
     }
 
-    /// Hands the active memtable over to the flush, if there is anything in it.
+    /// Leaves the active memtable to the flush, if it has entries.
     pub(crate) fn rotate_memtable(&self) -> Result<(), Error> {
         self.run_errand(Durability::Gathered, Errand::Rotate)
     }
@@ -203,7 +272,7 @@ impl Writer {
         let write_group = |log: &mut ActiveLog, group| self.groups.write(log, group);
         let Answer { result, led, led_others } =
             self.lane.write(queue, unqueued, waits, write_group);
-        // An errand to hand the log over is no client's write, unless it leads others.
+        // An errand to write out the log is no client's write, unless it leads others.
         let counts = errand != Errand::HandOver || led_others;
         if let Some((time, waits)) = ledger.close().filter(|_| counts) {
             self.note_waits(time, waits, led);
@@ -211,10 +280,10 @@ impl Writer {
         result
     }
 
-    /// A write has waited, and `led` its group or others.
+    /// Notes the waits of a write; `led` says whether it led a group, its own or another.
     fn note_waits(&self, time: Duration, waits: Waits, led: bool) {
         self.counters.longest_write.meet(time, &waits);
-        // Followers wait for their leader, and are told of with it.
+        // Followers wait for their leader, and are reported with it.
         if led && time >= Event::STALL_MIN {
             self.listeners.tell(|| Event::Stalled { time, waits });
         }

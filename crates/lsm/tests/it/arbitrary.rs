@@ -1,6 +1,6 @@
 //! [`Arbitrary`]: a decider that draws plans, routes of flushes and places of ingests, and chooses
-//! what is legal. Where no draw is, it chooses nothing. A choice follows from the tree and the
-//! state of the decider alone. A manual compaction is not drawn: it merges everything into one run.
+//! legal ones. If no draw is legal, it chooses nothing. A choice follows only from the tree and the
+//! state of the decider. A manual compaction is not drawn: it merges everything into one run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,15 +14,15 @@ use terrace_policy::{
 
 const LEVELS: u8 = 5;
 
-/// Picks by chance what is legal. Its state is a number that grows with each choice, so that the
+/// A decider of random legal plans. Its state is a number that grows with each choice, so that the
 /// same tree and state give the same choice.
 #[derive(Debug)]
 pub(crate) struct Arbitrary {
-    /// How many plans may be under way at once.
+    /// The most plans in flight.
     jobs: usize,
-    /// How many were chosen beside others.
+    /// Number of plans that were chosen in addition to others.
     pub(crate) beside: AtomicU64,
-    /// How many ranges of flushes were to go below level 0.
+    /// Number of flushed ranges that were to go below level 0.
     pub(crate) below: AtomicU64,
 }
 
@@ -35,9 +35,9 @@ impl Arbitrary {
 /// Source of a drawn proposal.
 struct Draw<'a> {
     tree: &'a TreeView,
-    /// From the newest to the oldest.
+    /// Newest first.
     runs: Vec<(Place, Segments<'a>)>,
-    /// Where anything begins or ends.
+    /// Begins and ends of all segments.
     keys: Vec<Key>,
     random: Random,
 }

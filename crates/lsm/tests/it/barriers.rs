@@ -1,6 +1,6 @@
-//! Tests of barriers: tables that stay between two routes of one run, and which no output of a
-//! merge reaches over. With this rule broken, the merge fails before its commit. The tables of a
-//! flush end where its routes end.
+//! Tests of barriers: tables that stay between two routes of one run; no output of a merge may
+//! extend over one. With this rule broken, the merge fails before its commit. The tables of a flush
+//! end where its routes end.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ fn puts(engine: &Engine, model: &mut Model, keys: Range<u32>) {
     }
 }
 
-/// One route for all that a flush has.
+/// One route for all of a flush.
 fn all_to(to: Option<Place>) -> Vec<FlushRoute> {
     FlushRoute::all_to(to)
 }
 
-/// Routes to level 2, but for the range in which its table stays.
+/// Routes to level 2, except for the range whose table stays.
 fn around_what_stays() -> Vec<Route> {
     let cut = Cut::at(ByteCount::mib(8));
     let route = |end: Option<u32>, level: u8, stream: u16| Route {
@@ -111,12 +111,9 @@ fn a_merge_whose_table_would_reach_over_another_ends_before_its_commit() {
         }
         let error = engine.wait_idle().unwrap_err().to_string();
         set(None);
-        assert!(
-            error.contains("the tree, level 2") && error.contains("to begin behind"),
-            "{error}"
-        );
+        assert!(error.contains("the tree, level 2") && error.contains("to begin after"), "{error}");
         drop(engine);
-        // Nothing of it is in the store, and the merge is made anew.
+        // None of its output is in the store, and the merge is repeated.
         let engine = open();
         engine.wait_idle().unwrap();
         assert_eq!(starts(&decider.tables(to(2))), of_keys(&[0, 100, 200]));
@@ -125,8 +122,8 @@ fn a_merge_whose_table_would_reach_over_another_ends_before_its_commit() {
     });
 }
 
-/// A merge that runs out of space behind the last entry in front of a table that stays. Behind that
-/// table there is a range tombstone, and then an entry at which the merge ends.
+/// A merge that runs out of space after the last entry before a table that stays. After that table
+/// there is a range tombstone, and then an entry at which the merge ends.
 #[test]
 fn range_tombstones_behind_what_stays_go_into_a_table_of_their_own() {
     let mut ended_early = 0;
@@ -137,7 +134,7 @@ fn range_tombstones_behind_what_stays_go_into_a_table_of_their_own() {
             let options = EngineOptions { memtable_size: ByteCount::mib(1), ..options() };
             let shared = Arc::clone(&decider) as Arc<dyn Compaction>;
             let engine = Engine::open(Arc::new(store), shared, options).unwrap();
-            // What the range tombstone hides, and no merge takes.
+            // Entries that the range tombstone hides, and that no merge takes.
             *decider.flush.lock() = all_to(Some(to(3)));
             puts(&engine, &mut model, 150..290);
             engine.flush().unwrap();
@@ -161,7 +158,7 @@ fn range_tombstones_behind_what_stays_go_into_a_table_of_their_own() {
                 return;
             }
             model.write(last);
-            // Where the space is not enough for that, the merge is not made.
+            // If the space is not enough for that, the merge is not made.
             let merged = engine.flush().and_then(|()| engine.wait_idle()).is_ok();
             if merged && engine.stats().compaction_steps_ended_early > 0 {
                 ended_early += 1;
@@ -184,7 +181,7 @@ fn tables_of_a_flush_end_at_the_ends_of_its_routes() {
             *decider.flush.lock() = all_to(Some(to(2)));
             puts(&engine, &mut model, 100..200);
             engine.flush().unwrap();
-            // Two routes lead to the run of that table, and what lies between them has no key.
+            // Two routes lead to the run of that table, and no key lies between them.
             let route = |end: Option<u32>, to: Option<Place>, stream: u16| FlushRoute {
                 end: end.map(full_key),
                 to,

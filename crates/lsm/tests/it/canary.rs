@@ -1,6 +1,6 @@
 //! Rules broken on purpose: a suite must notice each of those here within a given number of seeds.
-//! Of the other rules of [`terrace_lsm::canary`], one is broken in `barriers`, and the rest in the
-//! tests of the `lab` crate.
+//! Of the other rules of [`terrace_lsm::canary`], one is broken in `barriers`, and the remaining
+//! ones in the tests of the `lab` crate.
 //!
 //! A rule is broken for the calling thread alone. This suffices, because the suites named here run
 //! in simulations, whose actors share one thread. Five of the rules need debug assertions: the

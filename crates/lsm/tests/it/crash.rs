@@ -1,10 +1,10 @@
 //! Power cuts at random moments: under clients and jobs, during recovery, and between the parts in
 //! which a large log is read.
 //!
-//! A crash of the in-memory store gives a copy as the cut leaves it; the engine over the old store
-//! comes to its end there, and another one is opened over the copy. With clients under way, each
-//! client's newest write that is found is whole, is not older than the last one that it synced, and
-//! had begun. In the other tests everything is synced before, and all of it is found.
+//! A crash of the in-memory store gives a copy, in the state after the cut. The engine over the old
+//! store is ended, and another one is opened over the copy. With clients at work, each client's
+//! newest write that is found is whole, is not older than its last synced one, and had begun. In
+//! the other tests everything is synced before, and all of it is found.
 
 use std::sync::Arc;
 use std::time::Duration;

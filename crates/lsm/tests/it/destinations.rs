@@ -1,6 +1,6 @@
-//! Merges whose routes alternate between destinations: the tables of a destination go on over the
-//! routes of others. Other tests are of what ends a table all the same: a lack of memory, another
-//! stream of its run, tables that stay, cuts, grandparents, and a budget that is used up.
+//! Merges whose routes alternate between destinations: the tables of a destination continue across
+//! the routes of others. Other tests are of the reasons to end a table early: a lack of memory,
+//! another stream of its run, tables that stay, cuts, grandparents, and a budget that is used up.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ fn bands(count: u32, band: u32, cut: &Cut, destinations: &[(Place, u16)]) -> Vec
     (0..count).map(route).collect()
 }
 
-/// Writes a value of zeros, but for the last eighth of the keys. Compressed, a table has nearly all
-/// its bytes there: a subcompaction's share of the bytes says little of its share of the values,
-/// and so the budgets of most are too small.
+/// Writes a value of zeros, except for the last eighth of the keys. A compressed table has nearly
+/// all its bytes there: a subcompaction's share of the bytes says little about its share of the
+/// values, so the budgets of most are too small.
 fn uneven(random: &mut Random, number: u32, keys: u32, size: usize) -> Change {
     let mut change = put(random, number, size);
     if let Change::Key((.., Some(value))) = &mut change
@@ -39,7 +39,7 @@ fn uneven(random: &mut Random, number: u32, keys: u32, size: usize) -> Change {
     change
 }
 
-/// All keys below a number, in as many runs as are merged at once.
+/// Writes all keys below a number, in the number of runs that are merged at once.
 fn fill(engine: &Engine, model: &mut Model, keys: u32) {
     let mut random = Random::seeded(1);
     for run in 0..RUNS as u32 {
@@ -174,7 +174,7 @@ fn cuts_and_grandparents_between_two_routes_of_a_destination_count() {
             let engine = open(&decider, options());
             let snapshot = ranges.then(|| {
                 write(&engine, &mut model, vec![Change::Range(SPACE, key(5), Some(key(7)))]);
-                // All of the tombstone stays, and lies behind the last table's keys.
+                // All of the tombstone stays, and lies after the last table's keys.
                 let end = BANDS * BAND;
                 write(
                     &engine,
@@ -210,7 +210,7 @@ fn range_tombstones_go_where_their_keys_go() {
         let engine = open(&decider, options());
         fill(&engine, &mut model, BANDS * BAND);
         let before = (engine.snapshot(), model.now.clone());
-        // Across many bands, within one, over the end of one, and behind all.
+        // Across many bands, within one, over the end of one, and after all.
         let half = BANDS / 2 * BAND;
         for (start, end) in [(3, half), (half + 5, half + 9), (half + 35, half + 45), (1590, 9999)]
         {
@@ -219,7 +219,7 @@ fn range_tombstones_go_where_their_keys_go() {
             engine.flush().unwrap();
         }
         engine.wait_idle().unwrap();
-        // With the snapshot, everything stays, and is cut as before.
+        // With the snapshot, everything stays, and has the same cuts.
         for level in [1, 2] {
             check_sizes(&decider.tables(to(level)), &format!("level {level}"));
         }
@@ -281,7 +281,7 @@ fn a_budget_that_is_used_up_ends_the_tables_of_all_destinations() {
     });
 }
 
-/// Routes by chance, which come back to the same few destinations.
+/// Random routes, which return to the same few destinations.
 fn routes_by_chance(random: &mut Random, keys: u32) -> Vec<Route> {
     let places: Vec<(Place, u16)> = (0..random.random_range(1..6))
         .map(|_| (to(random.random_range(1..5)), random.random_range(16..18)))
@@ -316,7 +316,7 @@ fn routes_by_chance(random: &mut Random, keys: u32) -> Vec<Route> {
     ends.map(route).collect()
 }
 
-/// Whether something was done, or there was no space for it.
+/// Whether the call succeeded, or found no space.
 fn is_done(result: Result<(), Error>) -> bool {
     match result {
         Ok(()) => true,

@@ -1,13 +1,13 @@
-//! The same seed gives the same history: the runner's digest of all that the actors did, the
-//! metrics and the virtual time, over random operations with one, two and four compactions at once.
-//! Another seed or another number of compactions gives another history.
+//! The same seed gives the same history: the runner's digest of the actors' steps, the metrics and
+//! the virtual time, over random operations with one, two and four compactions at once. Another
+//! seed or another number of compactions gives another history.
 
 use terrace_env::runner;
 
 use crate::model;
 use crate::operations::Run;
 
-/// A digest of all that happened, and the metrics at the end.
+/// A digest of all steps, and the metrics at the end.
 fn history(seed: u64, jobs: usize) -> (Option<u64>, String) {
     runner::simulate(seed, || {
         let mut run = Run::under(seed, vec![model::decider_of(jobs)]);

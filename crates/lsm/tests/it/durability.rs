@@ -1,4 +1,4 @@
-//! Tests of each durability when the process ends: written and synced writes are there at once,
+//! Tests of each durability when the process ends: written and synced writes survive at once,
 //! gathered ones when their time is over, when the engine is dropped or closed, or before a writer
 //! waits for room. A write is never lost without all newer ones. (Power cuts are in `crash`; writes
 //! that go to no log are in `unlogged`.)
@@ -48,7 +48,7 @@ fn what_is_written_is_there_when_the_process_ends() {
             let store = MemoryStore::new();
             let engine = opened(&store, Duration::from_millis(100));
             for number in 0..WRITES {
-                // Writes that others only gather are written along.
+                // Gathered writes of others are written with them.
                 let own = if number % 2 == 1 { durability } else { Durability::Gathered };
                 assert!(put(&engine, number, own));
                 let written = number as usize + number as usize % 2;
@@ -90,7 +90,7 @@ fn nothing_is_written_and_nobody_wakes_while_nothing_has_gathered() {
             assert!(put(&engine, 0, Durability::Gathered));
             runner::sleep(Duration::from_millis(5));
             let (operations, history) = (store.operations(), runner::history());
-            // Nobody but this actor runs: the history of a sleep is that of one step.
+            // Only this actor runs: the history of a sleep is that of one step.
             for _ in 0..3 {
                 runner::sleep(idle);
             }
@@ -134,7 +134,8 @@ fn a_zero_gather_time_writes_each() {
     });
 }
 
-/// Flushes are so slow that the writer waits for them, with what it has gathered before.
+/// Flushes are so slow that the writer waits for them; it has written out the gathered bytes
+/// before.
 #[test]
 fn a_writer_that_waits_has_written_out_before() {
     runner::simulate(1, || {
@@ -160,7 +161,7 @@ fn a_writer_that_waits_has_written_out_before() {
             if now != last {
                 (last, since) = (now, runner::now());
             }
-            // Shorter delays are the throttle's: what has gathered keeps its time over these.
+            // Shorter delays come from the throttle: gathered bytes keep their time over these.
             if runner::now().since(since) > Duration::from_millis(1100) && now < 2000 {
                 waits += 1;
                 assert!(least_found(&store) >= now as usize, "a wait after {now} writes");

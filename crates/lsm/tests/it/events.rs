@@ -1,6 +1,6 @@
-//! Tests of the notices to listeners: begin and end of every flush and compaction, a failure and
-//! its end, and a write that took [`Event::STALL_MIN`] or longer, with what it waited for. Each is
-//! told once, and the metrics agree.
+//! Tests of the events for listeners: begin and end of every flush and compaction, a failure and
+//! its end, and a write that took [`Event::STALL_MIN`] or longer, with its waits. Each comes once,
+//! and the metrics agree.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,7 +117,7 @@ fn a_write_that_waits_for_a_second_is_told_with_what_it_waited_for() {
             .collect();
         assert!(stalls > 0 && told.len() as u64 == stalls, "{stalls} stalls: {told:?}");
         for (time, waits) in &told {
-            // The rest is what the processor did.
+            // The rest is the processor's time.
             let rest = *time - waits.time();
             assert!(*time >= Event::STALL_MIN && rest < Duration::from_millis(1), "{waits:?}");
         }

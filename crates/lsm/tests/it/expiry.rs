@@ -1,5 +1,5 @@
-//! Entries that expire: unseen from their date on in every read, gone with the next merge, refused
-//! by no reader of a store from before. Dates are those of the simulation.
+//! Entries that expire: unseen from their date on in every read, and dropped by the next merge; old
+//! stores stay readable. Dates are those of the simulation.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Operations of the store that fail, once or from some operation on. An operation that fails under
-//! a write or a job stops all writes, and reads go on; `resume` makes the engine go on if the store
-//! works again, unless a commit could not be shown to readers; a read that fails under a reader is
-//! told to the reader and stops nothing. Whatever failed, the next opening finds a prefix of the
-//! batches, with all that were synced. (Lack of space is in `full`.)
+//! Operations of the store that fail, once or from some operation on. A failure under a write or a
+//! job stops all writes, and reads go on; `resume` makes the engine go on if the store works again,
+//! unless a commit could not be shown to readers. A failure under a reader is an error for the
+//! reader, and stops nothing. After any failure, the next opening finds a prefix of the batches,
+//! with all that were synced. (Lack of space is in `full`.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,13 +29,13 @@ fn write(number: u64) -> Vec<Write> {
     ]
 }
 
-/// Writes until something fails or `count` batches are written.
+/// Writes until a batch fails or `count` batches are written.
 fn write_until_failure(engine: &Engine, model: &mut Model, count: u64) -> Option<Error> {
     for number in 0..count {
         let synced = number % 5 == 0;
         let durability = if synced { Durability::Synced } else { Durability::Gathered };
         let result = engine.write(batch(&write(number)), durability);
-        // Refused or not, it may be found after a power cut.
+        // Even if it was refused, it may be found after a power cut.
         model.write(write(number));
         if let Err(error) = result {
             return Some(error);
@@ -47,7 +47,7 @@ fn write_until_failure(engine: &Engine, model: &mut Model, count: u64) -> Option
     engine.wait_idle().err()
 }
 
-/// Whether the failure was met.
+/// Whether the failure occurred.
 fn survive(seed: u64, nth: u64, failure: Failure) -> bool {
     let store = MemoryStore::new();
     store.fail_at(nth, failure);
@@ -84,7 +84,7 @@ fn a_failure_stops_writes_and_loses_nothing() {
     assert!(failures * 3 >= count - 1, "only {failures} of {count} runs met a failure");
 }
 
-/// Goes on after the failure; whether it was met.
+/// Goes on after the failure; returns whether it occurred.
 fn go_on(seed: u64, nth: u64, failure: Failure) -> bool {
     let store = MemoryStore::new();
     store.fail_at(nth, failure);
@@ -103,7 +103,7 @@ fn go_on(seed: u64, nth: u64, failure: Failure) -> bool {
     }
     engine.resume().unwrap_or_else(|again| panic!("{again} after {error}"));
     assert!(engine.stats().failure.is_none());
-    // Whatever became of the write that failed, it is all or nothing from here on.
+    // The write that failed has taken effect as a whole, or not at all.
     model.recovered(contents(&engine));
     let mut random = Random::seeded(seed);
     for mode in [CrashMode::DropUnsynced, CrashMode::KeepUnsynced] {
@@ -169,7 +169,7 @@ fn a_failed_read_is_told_and_stops_nothing() {
     });
 }
 
-/// A store in which the next table that is opened cannot be, once told.
+/// A store in which the next opening of a table fails, once armed.
 struct FailsOpens {
     store: MemoryStore,
     told: AtomicBool,
@@ -213,7 +213,7 @@ fn a_committed_change_that_cannot_be_shown_stops_the_engine_until_the_next_openi
     });
 }
 
-/// A store that fails to create a log, or has no space for a commit that only deletes, once told.
+/// A store that fails to create a log, or has no space for a commit that only deletes, once armed.
 struct Failing {
     store: MemoryStore,
     create: AtomicBool,
@@ -247,7 +247,7 @@ impl Layer for Failing {
     }
 }
 
-/// A store in which the next sync of a log fails with an error, once there is one.
+/// A store in which the next sync of a log fails with an error, once one is set.
 struct Unsynced {
     store: MemoryStore,
     error: Arc<Mutex<Option<StoreError>>>,
@@ -296,8 +296,8 @@ impl FileWriter for UnsyncedLog {
     }
 }
 
-/// The sync of the old log fails when the engine changes to the log that was made ahead, for lack
-/// of space or for another reason. Neither log stays.
+/// The sync of the old log fails when the engine changes to the preallocated log, for lack of space
+/// or for another reason. Neither log stays.
 pub(crate) fn a_switch_of_logs_fails(seed: u64) {
     let broken = || StoreError::io("sync", std::io::Error::other("an injected failure"));
     for error in [no_space(Rank::Log), broken()] {
@@ -353,7 +353,7 @@ fn an_overtaken_log_is_deleted_though_the_next_one_could_not_be_made() {
         let layer = Arc::new(Failing { store: store.clone(), create, delete });
         let (decider, options) = (model::decider(), model::options());
         let engine = Engine::open(Arc::clone(&layer) as _, decider, options).unwrap();
-        // More than half a memtable, and time for the next log to be made.
+        // More than half a memtable, and time for the creation of the next log.
         let put = |number: u64| {
             let write = vec![(KeySpaceId(0), number.to_be_bytes().to_vec(), Some(vec![1; 4000]))];
             let written = engine.write(batch(&write), Durability::Synced);

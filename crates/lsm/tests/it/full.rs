@@ -27,7 +27,7 @@ fn key(number: u32) -> Vec<u8> {
     number.to_be_bytes().to_vec()
 }
 
-/// Puts new keys until the store is full; returns how many.
+/// Puts new keys until the store is full; returns their number.
 fn fill(engine: &Engine, expected: &mut Contents, next: &mut u32) -> u32 {
     let mut random = Random::seeded(u64::from(*next));
     for count in 0..10_000 {
@@ -65,7 +65,7 @@ fn a_full_store_is_filled_emptied_and_filled_again() {
                     expected.remove(&(space, key));
                 }
                 assert_eq!(contents(&engine), expected);
-                // The space comes back without anybody asking.
+                // The space is freed without a request.
                 runner::sleep(Duration::from_secs(5));
             }
             assert!(filled.iter().all(|&count| count > 300), "seed {seed}: {filled:?}");
@@ -74,8 +74,8 @@ fn a_full_store_is_filled_emptied_and_filled_again() {
     }
 }
 
-/// Somebody else takes the space that a merge of all runs would need: it is refused, and the tree
-/// stays as it is until covered tables go, which needs no space.
+/// Another user takes the space that a merge of all runs would need: it is refused, and the tree
+/// stays as it is until covered tables are dropped, which needs no space.
 #[test]
 fn a_full_store_drops_what_a_range_delete_covers_once_the_snapshot_ends_that_kept_it() {
     runner::simulate(1, || {
@@ -110,7 +110,7 @@ fn a_full_store_drops_what_a_range_delete_covers_once_the_snapshot_ends_that_kep
     });
 }
 
-/// Merges that were refused before a client asked for a compaction do not count against it.
+/// Merges that were refused before a client's request do not count against the request.
 #[test]
 fn a_manual_compaction_is_tried_again_however_often_others_found_no_space() {
     runner::simulate(1, || {
@@ -134,7 +134,7 @@ fn a_manual_compaction_is_tried_again_however_often_others_found_no_space() {
         let engine = Arc::new(engine);
         let client = Arc::clone(&engine);
         let asked = runner::spawn("client", move || client.compact_all());
-        // Long enough for a try or two.
+        // Enough time for a try or two.
         runner::sleep(Duration::from_millis(700));
         drop(taken);
         asked.join().expect("a compaction once there is space");
@@ -143,8 +143,8 @@ fn a_manual_compaction_is_tried_again_however_often_others_found_no_space() {
     });
 }
 
-/// Puts and deletes its own keys for a while; returns what must be there, and how often it was
-/// refused.
+/// Puts and deletes its own keys for a while; returns their expected contents, and the number of
+/// refusals.
 fn come_and_go(engine: &Engine, client: u8, random: &mut Random) -> (Contents, u32) {
     let (mut held, mut refused) = (Contents::new(), 0);
     for _ in 0..1500 {
@@ -219,7 +219,7 @@ fn overwriting_goes_on_in_a_store_that_is_nearly_full() {
     });
 }
 
-/// A store that refuses to commit new logs, as often as it is told to, because its journal has no
+/// A store that refuses to commit new logs, a given number of times, because its journal has no
 /// space.
 struct RefusesLogs {
     store: MemoryStore,
@@ -275,10 +275,10 @@ fn a_log_that_cannot_be_committed_for_lack_of_space_is_begun_again() {
                 }
                 written
             };
-            // No next log is made ahead for so little.
+            // The writes are too few for a preallocated log.
             put(1).unwrap();
             layer.refusals.store(refusals, Ordering::Relaxed);
-            // The log is rotated, and begun again by the first writers that come.
+            // The log is given up, and the next writers begin a new one.
             let rotated = engine.flush();
             assert_eq!(rotated.is_ok(), refusals == 1, "{rotated:?}");
             for _ in 2..refusals {
@@ -303,7 +303,7 @@ struct RefusesTables {
     compactions: Tries,
 }
 
-/// Whether tries are refused, and how many were.
+/// Whether tries are refused, and the number of refusals.
 #[derive(Default)]
 struct Tries {
     refusing: AtomicBool,
@@ -324,14 +324,14 @@ impl Layer for RefusesTables {
         if !tries.refusing.load(Ordering::Relaxed) {
             return self.store.create(options);
         }
-        // A try takes a while, or an endless row of them would never let the clock go on.
+        // A try takes some time: otherwise an endless row of them would stop the clock.
         runner::sleep(Duration::from_millis(1));
         tries.refused.fetch_add(1, Ordering::Relaxed);
         Err(no_space(options.rank))
     }
 }
 
-/// A store with space for so many more tables of flushes.
+/// A store with space for a number of further tables of flushes.
 struct FewTables {
     store: MemoryStore,
     left: AtomicU64,
@@ -360,8 +360,8 @@ impl Layer for FewTables {
     }
 }
 
-/// An opening finds logs of several times the memory budget, and no space for a flush: for none,
-/// or not for all of what it reads.
+/// An opening finds logs of several times the memory budget, and no space for a flush: for none, or
+/// not for all of the entries that it reads.
 pub(crate) fn no_room_at_an_opening(seed: u64) {
     for tables in [0, 1, 3] {
         runner::simulate(seed, || {
@@ -389,7 +389,7 @@ pub(crate) fn no_room_at_an_opening(seed: u64) {
             assert!(full.refused.load(Ordering::Relaxed) > 0, "no flush was refused");
             assert_eq!(contents(&engine), model.now);
             drop(engine);
-            // The same once more, from what the first opening has left.
+            // The same again, after the first opening.
             let full = FewTables::of(store.clone(), 0);
             let engine = Engine::open(Arc::clone(&full) as _, decider(), small.clone()).unwrap();
             assert_eq!(contents(&engine), model.now);
@@ -409,8 +409,8 @@ fn no_room_for_a_flush_at_an_opening_leaves_a_store_that_opens() {
     no_room_at_an_opening(1);
 }
 
-/// Lets a flush and a compaction find no space for a while. Neither may be tried more than about
-/// twice a second.
+/// A flush and a compaction find no space for a while. Neither may be tried more than about twice a
+/// second.
 pub(crate) fn lack_of_space(seed: u64) {
     runner::simulate(seed, || {
         let layer = Arc::new(RefusesTables::default());

@@ -19,7 +19,7 @@ const KEYS: u32 = 300;
 /// Keys over each grandparent.
 const OVER_ONE: u32 = 10;
 
-/// Merges the only run of level 0 into level 1, with this cut.
+/// A decider that merges the only run of level 0 into level 1, with this cut.
 #[derive(Debug)]
 struct CutSo(Cut);
 
@@ -48,7 +48,8 @@ impl Compaction for CutSo {
     }
 }
 
-/// The number of tables that a merge writes which may overlap so many grandparents of 1 byte.
+/// Number of tables that a merge writes, each of which may overlap `overlap_max` grandparents of 1
+/// byte.
 fn tables(overlap_max: u64, carry_overlap: bool) -> u64 {
     // The full key of a key in the first key space begins with the id of that space.
     let full_key = |number: u32| -> Key { [[0; 4], number.to_be_bytes()].concat().into() };

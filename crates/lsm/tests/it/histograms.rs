@@ -1,4 +1,4 @@
-//! Histograms: a decider that asks for them sees where the bytes of a table lie, also after the
+//! Histograms: a decider that asks for them sees the places of a table's bytes, also after the
 //! store was opened again. Other deciders' tables have none.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::model::batch;
 
 const SPACE: KeySpaceId = KeySpaceId(0);
 
-/// Compacts nothing, and keeps the tables that it was shown last.
+/// A decider that compacts nothing, and keeps the last tables that it saw.
 #[derive(Debug)]
 struct Onlooker {
     histogram_max: ByteCount,
@@ -44,7 +44,7 @@ impl Compaction for Onlooker {
     }
 }
 
-/// The tables of a store, as a decider sees them that asks for so large histograms.
+/// The tables of a store, for a decider that asks for histograms of this size.
 fn shown(store: &MemoryStore, histogram_max: ByteCount, write: bool) -> Vec<SegmentView> {
     let onlooker = Arc::new(Onlooker { histogram_max, seen: Mutex::default() });
     let options = EngineOptions {

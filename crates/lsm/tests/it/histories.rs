@@ -41,13 +41,13 @@ fn list(value: Option<&[u8]>) -> List {
     numbers.map(|number| u64::from_le_bytes(*number.first_chunk().unwrap())).collect()
 }
 
-/// A transaction that was committed, or that may have been.
+/// A transaction that was or may have been committed.
 #[derive(Clone, Debug)]
 struct Done {
     number: u64,
     reads: Lists,
     appends: BTreeSet<u8>,
-    /// When it began and when it had ended, by a clock that all clients share.
+    /// Times of its begin and end, by a clock that all clients share.
     time: Range<u64>,
     /// Whether its commit has returned, and is durable.
     acked: bool,
@@ -67,7 +67,7 @@ impl World {
         Arc::new(Self { engine, clock, history: Mutex::default(), conflicts })
     }
 
-    /// Checks all that has been done.
+    /// Checks all transactions so far.
     fn check(&self) {
         let lists = lists(&self.engine);
         check(&self.history.lock(), &lists).unwrap();
@@ -154,8 +154,8 @@ fn is_acyclic(edges: &BTreeMap<u64, BTreeSet<u64>>) -> bool {
     taken == before.len()
 }
 
-/// Checks the transactions that have left these lists. Of those that were not acknowledged, and of
-/// those that only read, it takes what is in the lists, or fits them.
+/// Checks the transactions against these lists. Of transactions that were not acknowledged, and of
+/// those that only read, it takes the ones that are in the lists, or that fit them.
 fn check(history: &BTreeMap<u64, Done>, lists: &Lists) -> Result<(), String> {
     let none = List::new();
     let list = |key: &u8| lists.get(key).unwrap_or(&none);
@@ -185,7 +185,7 @@ fn check(history: &BTreeMap<u64, Done>, lists: &Lists) -> Result<(), String> {
         }
         let is_prefix = |(key, read): (&u8, &List)| list(key).starts_with(read);
         if done.appends.is_empty() && !done.reads.iter().all(is_prefix) {
-            // It has read what a power cut took back.
+            // It has read writes that a power cut took back.
             continue;
         }
         there.push(done);
@@ -275,8 +275,8 @@ fn a_power_cut_leaves_a_serializable_history_with_all_that_was_acknowledged() {
     assert!(cut_off > 100 && left > 1000, "{cut_off} cut off, {left} left");
 }
 
-/// Increments by compare and swap: the value is the number of those that have succeeded, and each
-/// value was written by one.
+/// Increments by compare and swap: the value is the number of successful ones, and each value was
+/// written by one of them.
 fn count(engine: &Engine, increments: u64) -> u64 {
     let (mut swapped, mut expected) = (0, None::<u64>);
     while swapped < increments {
@@ -344,7 +344,7 @@ fn the_check_finds_what_is_not_serializable() {
         check(&history, &lists.iter().map(|(key, list)| (*key, list.to_vec())).collect())
     };
     let one = done(1, &[(0, &[]), (1, &[])], &[0]);
-    // Each has read what the other writes, and neither has seen the other.
+    // Each has read a list that the other writes, and neither has seen the other.
     let skewed = done(2, &[(0, &[]), (1, &[])], &[1]);
     let lists: [(u8, &[u64]); 2] = [(0, &[1]), (1, &[2])];
     assert!(checked(vec![one.clone(), skewed], &lists).unwrap_err().contains("a cycle"));

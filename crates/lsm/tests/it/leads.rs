@@ -1,6 +1,6 @@
 //! Leaders that panic in a sync of the log: the other batches of the leader's group get an error,
-//! later writers are refused, and nobody waits for ever. Reads go on, the engine cannot be resumed,
-//! and the next opening finds all acknowledged writes. In simulations and on real threads.
+//! later writers are refused, and no writer waits for ever. Reads go on, the engine cannot be
+//! resumed, and the next opening finds all acknowledged writes. In simulations and on real threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -160,7 +160,7 @@ pub(crate) fn a_leader_of_others_panics(seed: u64) {
         };
         held.store(true, Ordering::Relaxed);
         let first = writer(0);
-        // It comes to its sync, and stays there until the others have queued.
+        // It begins its sync, and stays there until the others have queued.
         runner::sleep(Duration::from_secs(1));
         let group: Vec<_> = (1..4).map(writer).collect();
         runner::sleep(Duration::from_secs(1));
@@ -171,7 +171,7 @@ pub(crate) fn a_leader_of_others_panics(seed: u64) {
         for writer in group {
             match writer.join() {
                 Err(_) => met.0 += 1,
-                // Writers that come after the panic are told of a log that has stopped instead.
+                // Writers after the panic get the error of a stopped log instead.
                 Ok(Err(Error::Panicked)) => met.1 += 1,
                 Ok(other) => panic!("a batch of a leader that panicked: {other:?}"),
             }
@@ -183,7 +183,7 @@ pub(crate) fn a_leader_of_others_panics(seed: u64) {
         }
         drop(engine.close());
         drop(engine);
-        // One append: there as a whole or not at all.
+        // One append: found as a whole or not at all.
         let engine = open(&store);
         let there = (1..4).filter(|key| engine.get(SPACE, &[*key]).expect("a read").is_some());
         assert!([0, 3].contains(&there.count()), "a part of a group");

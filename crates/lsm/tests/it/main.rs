@@ -2,21 +2,21 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | what must an engine hold, and with what options is it opened here | `model` |
+//! | which contents must an engine have, and which options do these tests use | `model` |
 //! | does it agree with an ordered map under random operations | `operations`, `walks`, `plans` |
 //! | does it do so under real threads | `threads` |
 //! | and in every order of threads | `schedules`, `moments` |
-//! | what do conditional writes and transactions promise | `transactions`, `histories` |
-//! | what survives a power cut, or the end of the process | `crash`, `unlogged`, `durability` |
-//! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
-//! | what happens when a leader panics | `leads` |
+//! | which guarantees do conditional writes and transactions give | `transactions`, `histories` |
+//! | which writes survive a power cut, or a killed process | `crash`, `unlogged`, `durability` |
+//! | how do failures, a full store and damage affect the engine | `faults`, `full`, `salvage` |
+//! | how do writers end when a leader panics | `leads` |
 //! | is a range empty, and how large is it | `range_facts` |
-//! | what do readers of a queue pay, and what do they see | `queues` |
+//! | which entries do readers of a queue pass and see | `queues` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
-//! | what does a decider see of a table's bytes | `histograms` |
-//! | which decider chooses what is legal by chance | `arbitrary` |
-//! | and the rest | `scenarios` |
+//! | which histograms of a table's bytes does a decider see | `histograms` |
+//! | which decider chooses legal plans at random | `arbitrary` |
+//! | other behaviours, one to a test | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
 //! Nearly all of them run in simulations: one actor at a time on a virtual clock, with everything
@@ -24,10 +24,8 @@
 //! `unlogged`, run on real threads. Tests that try many seeds take them from
 //! [`terrace_env::test_seeds`]: `TERRACE_TEST_SEED=N` repeats seed N alone.
 //!
-//! Ingests, but for those of `moments`, and checkpoints are not here, but in the tests of the
-//! crates `lab` and `terrace`.
-//!
-//! `canary`, `moments` and `schedules` are built with debug assertions only.
+//! Ingests (except those of `moments`) and checkpoints are tested in the crates `lab` and
+//! `terrace`.  `canary`, `moments` and `schedules` are built with debug assertions only.
 
 mod arbitrary;
 mod barriers;

@@ -1,5 +1,5 @@
 //! One memory budget: a store whose indexes and filters alone exceed it is read and scanned within
-//! it. Writing and compaction keep within it, too, but for what the store holds for the tables that
+//! it. Writing and compaction keep within it, too, except for the store's buffers for tables that
 //! are being written.
 
 use std::collections::BTreeMap;
@@ -250,7 +250,7 @@ fn open_scans_are_counted_and_twenty_thousand_of_them_stay_within_the_budget() {
             let memory = engine.stats().memory;
             assert!(memory.scans >= 300 * scans.len() as u64, "{memory:?}");
             assert!(memory.peak <= memory.budget, "{memory:?}");
-            // Each goes on where it stands, whatever it gave back.
+            // Each goes on where it stands, after it has freed memory.
             for (number, mut scan) in scans.into_iter().enumerate() {
                 let (key, value) = scan.next().unwrap().unwrap();
                 let expected = number as u32 + 1;

@@ -1,6 +1,6 @@
-//! Merges in subcompactions: what they write is committed, however wrong the subcompactions'
-//! expected sizes were. A subcompaction that comes to more than was expected ends early and hands
-//! its rest on. Only a merge that fails throws tables away, and their bytes are counted.
+//! Merges in subcompactions: their outputs are committed, even if the subcompactions' expected
+//! sizes were wrong. A subcompaction that needs more than expected ends early, and the next one
+//! takes its remainder. Only a merge that fails throws tables away, and their bytes are counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,9 +76,9 @@ fn engine(store: &MemoryStore, workers: usize) -> Engine {
     Engine::open(Arc::new(store.clone()), Arc::new(AllAtOnce), options).unwrap()
 }
 
-/// Runs whose values are zeros up to `zeros` keys, and random from there on. A table of one has
-/// nearly all of its bytes in what is random, and so a share of the bytes says little of the share
-/// of the values.
+/// Runs whose values are zeros up to `zeros` keys, and random from there on. Nearly all bytes of a
+/// table are in the random values, so a share of the bytes says little about the share of the
+/// values.
 fn fill(engine: &Engine, zeros: u32) -> Contents {
     let (mut random, mut model) = (Random::seeded(1), BTreeMap::new());
     for run in 0..RUNS {

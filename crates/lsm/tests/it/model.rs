@@ -1,10 +1,10 @@
-//! The model: what an engine must hold, as plain ordered maps, and every state it may come back
-//! with after a power cut; and the options, deciders and stores that most tests share.
+//! The model: the expected contents of an engine, as plain ordered maps, and every state that it
+//! may have after a power cut; and the options, deciders and stores that most tests share.
 //!
-//! After a cut an engine may hold what any prefix of the written batches leaves, if the prefix has
-//! all batches that were synced. The user of a [`Model`] tells it of each batch that may have been
-//! written, in order, refused ones included, and of each sync. Writes that go to no log do not fit
-//! the model: a cut may take them from between others.
+//! After a cut an engine may hold the result of any prefix of the written batches that has all
+//! synced batches. The user of a [`Model`] tells it of each batch that may have been written, in
+//! order, refused ones included, and of each sync. Writes that go to no log do not fit the model: a
+//! cut may take them from between others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ pub(crate) type Write = (KeySpaceId, Vec<u8>, Option<Vec<u8>>);
 /// One entry of a batch.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Of one key.
+    /// A write of one key.
     Key(Write),
-    /// A delete of a range: its key space, its first key, and the first behind it, or `None` for
-    /// all the rest.
+    /// A delete of a range: its key space, its first key, and the first after it, or `None` for all
+    /// later keys.
     Range(KeySpaceId, Vec<u8>, Option<Vec<u8>>),
     /// An operand, which is appended to the value.
     Merge(KeySpaceId, Vec<u8>, Vec<u8>),
@@ -42,8 +42,8 @@ impl From<Write> for Change {
 
 /// Begin of a value that expires, before its expiry.
 const EXPIRES: &[u8] = b"expires!";
-/// The days of expiries: dates lie at their beginnings, and the date of a run in the middle, so
-/// that no date passes while an operation runs.
+/// Length of a day. Expiries are at the beginning of a day, and the date of a run is in the middle,
+/// so that no date passes during an operation.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A value that expires at the beginning of a day: an earlier one, or up to three days from now.
@@ -66,23 +66,23 @@ pub(crate) fn next_day() {
     runner::set_date(runner::date() + DAY);
 }
 
-/// When a value expires: this is part of it here, so that plain maps know.
+/// The expiry of a value, which is part of the value here, so that plain maps have it.
 pub(crate) fn expiry_of(value: &[u8]) -> Option<Date> {
     let millis = value.strip_prefix(EXPIRES)?.first_chunk::<8>()?;
     Some(Date(u64::from_le_bytes(*millis)))
 }
 
-/// Begin of an operand. No other value has it inside.
+/// Begin of an operand. No other value contains it.
 const OPERAND: &[u8] = b"+operand ";
 
-/// An operand by chance.
+/// A random operand.
 pub(crate) fn operand(random: &mut Random) -> Vec<u8> {
     let mut operand = [OPERAND, &random.random_range(0..1000_u32).to_le_bytes()].concat();
     operand.resize(OPERAND.len() + 4 + random.random_range(0..30), b'o');
     operand
 }
 
-/// Takes out expired entries: of a value with operands, all but these.
+/// Removes expired entries; of a value with operands, all but these.
 pub(crate) fn expire(contents: &mut Contents) {
     contents.retain(|_, value| {
         if expiry_of(value).is_none_or(|expiry| runner::date() < expiry) {
@@ -100,7 +100,7 @@ pub(crate) type Contents = BTreeMap<(KeySpaceId, Vec<u8>), Vec<u8>>;
 /// Expected contents of an engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
-    /// Contents now.
+    /// Current contents.
     pub(crate) now: Contents,
     /// Contents that survive any power cut, before the writes in `unsynced`.
     durable: Contents,
@@ -128,7 +128,7 @@ fn apply(contents: &mut Contents, changes: &[Change]) {
 }
 
 impl Model {
-    /// A batch was written.
+    /// Notes a batch that was written.
     pub(crate) fn write<W: Into<Change>>(&mut self, writes: Vec<W>) {
         let changes: Vec<Change> = writes.into_iter().map(Into::into).collect();
         apply(&mut self.now, &changes);
@@ -136,13 +136,13 @@ impl Model {
         self.expire();
     }
 
-    /// Takes out the entries that have expired by now.
+    /// Removes the entries that have expired by now.
     pub(crate) fn expire(&mut self) {
         expire(&mut self.now);
         expire(&mut self.durable);
     }
 
-    /// A key space was dropped, which no power cut takes back.
+    /// Notes the drop of a key space, which no power cut takes back.
     pub(crate) fn dropped(&mut self, space: KeySpaceId) {
         self.now.retain(|(of, _), _| *of != space);
         self.durable.retain(|(of, _), _| *of != space);
@@ -155,7 +155,7 @@ impl Model {
         }
     }
 
-    /// Everything written so far is durable.
+    /// Notes that all earlier writes are durable.
     pub(crate) fn synced(&mut self) {
         for writes in self.unsynced.drain(..) {
             apply(&mut self.durable, &writes);
@@ -164,8 +164,8 @@ impl Model {
         assert_eq!(self.durable, self.now);
     }
 
-    /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
-    /// goes on from there.
+    /// Checks that `found` is the result of a prefix of the writes with all durable ones, and goes
+    /// on from there.
     pub(crate) fn recovered(&mut self, found: Contents) {
         self.expire();
         let mut state = self.durable.clone();
@@ -178,7 +178,7 @@ impl Model {
             expire(&mut state);
             kept += 1;
         }
-        // Changes that came back stay: they are in a log that was found, or in a table.
+        // Recovered changes stay: they are in a log that was found, or in a table.
         *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
     }
 
@@ -217,10 +217,10 @@ pub(crate) fn batch<W: Clone + Into<Change>>(writes: &[W]) -> Batch {
     batch
 }
 
-/// All that an engine holds, by scans.
+/// All entries of an engine, by scans.
 pub(crate) fn contents(engine: &Engine) -> Contents {
     let mut contents = Contents::new();
-    for (space, _) in engine.key_spaces() {
+    for terrace_lsm::KeySpaceEntry { id: space, .. } in engine.key_spaces() {
         for entry in engine.scan(space, &Bounds::all()).expect("a scan") {
             let (key, value) = entry.expect("an entry");
             contents.insert((space, key.to_vec()), value.to_vec());
@@ -253,7 +253,7 @@ pub(crate) fn decider() -> Arc<Leveled> {
     decider_of(1)
 }
 
-/// The same, with so many compactions at once.
+/// The same, with at most `jobs` compactions in flight.
 pub(crate) fn decider_of(jobs: usize) -> Arc<Leveled> {
     Arc::new(Leveled::new(LeveledOptions { jobs, ..leveled() }))
 }
@@ -277,7 +277,7 @@ pub(crate) fn open(store: &MemoryStore) -> Engine {
     try_open(store).expect("an engine")
 }
 
-/// An engine with so many compactions at once.
+/// An engine with at most `jobs` compactions in flight.
 pub(crate) fn open_with(store: &MemoryStore, jobs: usize) -> Engine {
     open_under(store, decider_of(jobs))
 }
@@ -297,7 +297,7 @@ pub(crate) fn slow_store(seed: u64) -> MemoryStore {
     slowed(MemoryStore::new(), seed)
 }
 
-/// A store that takes its time again: one that a crash has left does not.
+/// Sets the times of a store, which the copy after a crash does not have.
 pub(crate) fn slowed(store: MemoryStore, seed: u64) -> MemoryStore {
     let micros = Duration::from_micros;
     let latency =

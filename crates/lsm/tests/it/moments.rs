@@ -1,11 +1,11 @@
-//! Explored schedules of reads beside ingests: what one read sees is of one moment, also where an
-//! ingest and a put come between its looks at the tree and at the sequence. Built with debug
-//! assertions only.
+//! Explored schedules of reads concurrent with ingests: one read sees one moment, even if an ingest
+//! and a put come between its accesses to the tree and to the sequence. Built only with debug
+//! assertions.
 //!
 //! One writer ingests its next number under one key, and then puts the same number under another.
 //! The first key is never in memory, so an ingest changes no memtable, and the put goes to the
 //! memtable from before. So a read that shows a number under the second key must show it, or the
-//! next one, under the first. Every kind of read of several keys is held to that.
+//! next one, under the first. This is checked for every kind of read of several keys.
 //!
 //! No power is cut and nothing fails here.
 //!
@@ -26,10 +26,10 @@ const INGESTED: &[u8] = b"ingested";
 const PUT: &[u8] = b"put";
 const ROUNDS: u64 = 20;
 
-/// A read of both keys: of one moment, but for `Gets`.
+/// A read of both keys, at one moment except for `Gets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
-    /// First of the key that is put, then of the one that is ingested.
+    /// Reads the key that is put first, then the one that is ingested.
     Gets,
     MultiGet,
     Scan,

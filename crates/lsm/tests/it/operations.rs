@@ -4,8 +4,8 @@
 //! openings. One client; the jobs run at the same time. Keys are few, so that most of them are
 //! overwritten often.
 //!
-//! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
-//! to no log and ingests are not among the operations.
+//! Other suites use [`Run`], with their own deciders and numbers of jobs. Writes that go to no log
+//! and ingests are not among the operations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::walks::{Held, Walk, check_both_ends};
 
 const KEYS: u64 = 150;
 
-/// Keys that are prefixes of each other, and the empty key, are among them.
+/// Some keys are prefixes of each other, and one is empty.
 fn key_of(number: u64) -> Vec<u8> {
     format!("{number:b}").repeat((number % 3) as usize).into_bytes()
 }
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) merging: f64,
     spaces: Vec<KeySpaceId>,
     snapshots: Vec<(Snapshot, Contents)>,
-    /// Cursors that live on while everything changes.
+    /// Cursors that stay open during all operations.
     walks: Vec<Walk>,
     deciders: Vec<Arc<dyn Compaction>>,
 }
@@ -50,7 +50,7 @@ impl Run {
         Self::under(seed, vec![model::decider()])
     }
 
-    /// A run under one of these deciders at a time, another one after each start.
+    /// A run under one of these deciders at a time; each start takes another one.
     pub(crate) fn under(seed: u64, deciders: Vec<Arc<dyn Compaction>>) -> Self {
         let store = model::slow_store(seed);
         let engine = open_under(&store, Arc::clone(&deciders[0]));
@@ -95,7 +95,7 @@ impl Run {
         match self.random.random_range(0..20) {
             0 => Change::Range(space, key, None),
             1..6 => Change::Range(space, key, Some(self.key().1)),
-            // Mostly a few keys: what is never deleted is compacted, too.
+            // Mostly a few keys: so keys that are never deleted are compacted, too.
             _ => {
                 let mut end = key.clone();
                 end.truncate(self.random.random_range(0..=key.len()));
@@ -137,7 +137,7 @@ impl Run {
         }
     }
 
-    /// A compare and swap, mostly with the value that is there.
+    /// A compare and swap, mostly with the current value.
     fn swap_one(&mut self) {
         let (space, key, new) = self.write();
         let there = self.model.now.get(&(space, key.clone())).cloned();
@@ -164,7 +164,7 @@ impl Run {
         }
     }
 
-    /// A transaction, with no other write beside it.
+    /// A transaction without concurrent writes.
     fn transact(&mut self) {
         let (transaction, mut changes) = (self.engine.transaction().unwrap(), Vec::new());
         let mut own = self.model.clone();
@@ -215,7 +215,7 @@ impl Run {
         assert_eq!(found.as_deref(), expected.map(|value| &value[..]));
     }
 
-    /// A range by chance, and what it holds in `contents`.
+    /// A random range, and its entries in `contents`.
     fn range(&mut self, contents: Option<&Contents>) -> (KeySpaceId, Bounds, Held) {
         let (space, key) = self.key();
         let (_, other) = self.key();
@@ -294,16 +294,16 @@ impl Run {
         self.snapshots.push((self.engine.snapshot(), self.model.now.clone()));
     }
 
-    /// Drops a key space other than the default one; a new one of the same name takes its place.
+    /// Drops a key space other than the default one, and creates a new one of the same name.
     fn drop_space(&mut self) {
         let at = self.random.random_range(1..self.spaces.len());
         let space = self.spaces[at];
         let spaces = self.engine.key_spaces();
-        let (_, name) = spaces.iter().find(|(id, _)| *id == space).expect("a key space");
+        let name = &spaces.iter().find(|entry| entry.id == space).expect("a key space").name;
         assert!(self.engine.drop_key_space(name).unwrap());
         assert!(!self.engine.drop_key_space(name).unwrap());
         self.model.dropped(space);
-        // Its drop is durable, and with it everything before.
+        // The drop is durable, with all earlier writes.
         self.model.synced();
         for (snapshot, then) in &mut self.snapshots {
             assert!(snapshot.get(space, b"").is_err());
@@ -332,14 +332,15 @@ impl Run {
             _ => CrashMode::TearUnsynced,
         };
         let store = self.store.crash(mode, &mut self.random);
-        // The old engine lives on in a store of its own and comes to its end there.
+        // The old engine keeps its own store and ends there.
         self.deciders.rotate_left(1);
         self.engine = open_under(&store, Arc::clone(&self.deciders[0]));
         self.store = store;
         self.model.recovered(contents(&self.engine));
     }
 
-    /// Another day, on which some values have expired. Walks from before may show them or not.
+    /// Goes on to another day, on which some values have expired. Earlier walks may show them or
+    /// not.
     fn next_day(&mut self) {
         if runner::is_simulated() {
             model::next_day();
@@ -381,7 +382,7 @@ impl Run {
         }
     }
 
-    /// Writes every key there is, so that every entry from before has one above it to merge with.
+    /// Writes every key, so that every older entry has a newer one to merge with.
     fn write_every_key(&mut self) {
         let keys = self.spaces.iter().flat_map(|&space| (0..KEYS).map(move |n| (space, key_of(n))));
         let writes: BTreeMap<_, _> = keys.map(|place| (place, b"new".to_vec())).collect();
@@ -405,14 +406,14 @@ fn random_operations_agree_with_an_ordered_map() {
                 run.step();
             }
             run.check();
-            // Entries that only snapshots kept go with the next merge of their range.
+            // The next merge of their range drops entries that only snapshots kept.
             run.snapshots.clear();
             run.walks.clear();
             run.write_every_key();
             run.engine.compact_all().unwrap();
             run.check();
             let levels = run.engine.stats().levels;
-            // A range tombstone that a table brings down without a merge is no entry of a key.
+            // A range tombstone that a table takes down without a merge is no entry of a key.
             let entries = levels.iter().map(|level| level.entries - level.range_tombstones);
             let entries: u64 = entries.sum();
             assert_eq!(entries, run.model.now.len() as u64, "{levels:?}");

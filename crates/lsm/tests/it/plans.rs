@@ -1,7 +1,7 @@
 //! Plans of any shape, under the operations of `operations`: those of every system's decider, and
-//! of [`Arbitrary`], which picks legal plans, routes of flushes and places at random, one at a time
-//! or several side by side. Whatever is legal changes no key's value. A store goes on when its
-//! decider is replaced by another one. A plan that is illegal is refused and stops the engine.
+//! of [`Arbitrary`], which chooses legal plans, routes of flushes and places at random, one at a
+//! time or several at once. Legal plans change no key's value. A store goes on when its decider is
+//! replaced by another one. A plan that is illegal is refused and stops the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::arbitrary::{Arbitrary, choice};
 use crate::model::{self, batch, contents};
 use crate::operations::Run;
 
-/// Arbitrary legal plans under random operations; returns how many were chosen beside others.
+/// Arbitrary legal plans under random operations; returns the number of additional plans.
 pub(crate) fn arbitrary(seed: u64, jobs: usize) -> u64 {
     let decider = Arbitrary::new(jobs);
     runner::simulate(seed, || {
@@ -73,10 +73,10 @@ fn an_option_keeps_a_decider_from_having_several_plans_under_way() {
 }
 
 const TABLE: ByteCount = ByteCount::kib(6);
-/// How many tables a zone has, as deciders are told.
+/// Number of tables in a zone, for deciders.
 const TABLES: u64 = 8;
 
-/// Tables in zones in the order in which they were made, those of a zone that is written besides.
+/// Tables in zones in the order of their creation, and those of a zone that is being written.
 #[derive(Debug)]
 struct InOrder;
 
@@ -95,7 +95,7 @@ impl ZonesSource for InOrder {
     }
 }
 
-/// The decider of each row, with small levels, and its name; `jobs` plans at once, where it can.
+/// The decider of each row, with small levels, and its name; `jobs` plans at once, if it can.
 fn rows(jobs: u16) -> Vec<(&'static str, Arc<dyn Compaction>)> {
     rows_under(jobs, LoadRule::Off)
 }
@@ -159,7 +159,7 @@ fn agrees_with_an_ordered_map(deciders: Vec<(&'static str, Arc<dyn Compaction>)>
                 run.engine.compact_all().unwrap();
                 run.check();
                 let runs: u64 = run.engine.stats().levels.iter().map(|level| level.runs).sum();
-                // By levels, what meets nothing may stay where it is.
+                // In a tree by levels, tables without overlap may stay in place.
                 let is_whole = name == "tiered" || name == "smrdb";
                 assert!(runs <= 1 || !is_whole, "{name}: {runs} runs are left");
                 run.engine.verify().unwrap();
@@ -175,7 +175,7 @@ fn a_store_goes_on_under_another_decider_and_comes_back() {
             let mut random = Random::seeded(seed);
             let mut rows = rows(1);
             rows.sort_by_cached_key(|_| random.next_u64());
-            // Between two rows, trees that no row would make.
+            // Between two rows: trees that no row would make.
             let of_rows = rows.into_iter().flat_map(|(_, row)| [Arbitrary::new(1) as _, row]);
             let deciders: Vec<Arc<dyn Compaction>> = of_rows.collect();
             let mut run = Run::under(seed, deciders);
@@ -189,7 +189,7 @@ fn a_store_goes_on_under_another_decider_and_comes_back() {
     }
 }
 
-/// Wants the newest run below the oldest.
+/// A decider that wants the newest run below the oldest.
 #[derive(Debug)]
 struct Overtaking;
 
@@ -232,7 +232,7 @@ fn an_illegal_plan_is_refused_and_stops_the_engine_before_it_does_harm() {
     });
 }
 
-/// Puts the first flush into the last level, and merges the next two into level 1.
+/// A decider that sends the first flush into the last level, and merges the next two into level 1.
 #[derive(Debug)]
 struct TwoOverOne;
 

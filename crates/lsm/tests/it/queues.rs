@@ -1,7 +1,7 @@
-//! Queues: the first or the last entry is read and deleted again and again, while tombstones gather
-//! in memtables and tables. The cost is counted in entries that scans pass without showing them, so
-//! that it depends on no clock. Further tests hold readers that skip empty ranges against a map,
-//! while keys are put into the ranges again.
+//! Queues: the first or the last entry is read and deleted again and again, while tombstones
+//! accumulate in memtables and tables. The cost is counted in entries that scans pass without
+//! showing them, so that it depends on no clock. Further tests compare readers that skip empty
+//! ranges with a map, while keys are put into the ranges again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,8 +14,8 @@ use terrace_lsm::{Batch, Bounds, Durability, Engine, KeySpaceId, Scan, Snapshot}
 use crate::model::open;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
-/// The most entries that a pop may pass on average: those since the last range was remembered, on
-/// each side of a question, and joins of ranges.
+/// The most entries that a pop may pass on average: those since the last remembered range, those on
+/// each side of a lookup, and joins of ranges.
 const PASSED_MAX: u64 = 32;
 
 fn key(number: u64) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn fill(engine: &Engine, space: KeySpaceId, keys: impl Iterator<Item = Vec<u8>>)
     keys.for_each(|key| put(engine, space, &key));
 }
 
-/// Takes the entry at an end of a range off; its key.
+/// Removes the entry at an end of a range; returns its key.
 fn pop(engine: &Engine, space: KeySpaceId, bounds: &Bounds, last: bool) -> Option<Vec<u8>> {
     let mut scan = engine.scan(space, bounds).unwrap();
     let (key, _) = if last { scan.next_back() } else { scan.next() }?.unwrap();
@@ -79,7 +79,7 @@ fn a_pop_costs_the_same_however_many_entries_were_popped_before() {
                     }
                 }
             });
-            // An empty queue is asked as cheaply.
+            // A lookup in an empty queue is as cheap.
             assert_cheap(&engine, 100, || {
                 for _ in 0..100 {
                     assert_eq!(pop(&engine, SPACE, &Bounds::all(), last), None);
@@ -122,7 +122,7 @@ fn several_queues_in_a_store_are_each_as_cheap_as_one() {
 #[test]
 fn a_queue_that_is_filled_while_it_is_emptied_stays_cheap() {
     const ROUNDS: u64 = 4000;
-    // Numbers that grow, and slots of a ring that are used again.
+    // Ascending numbers, and slots of a ring that are used again.
     for slots in [u64::MAX, 500] {
         runner::simulate(1, || {
             let engine = open(&MemoryStore::new());
@@ -341,15 +341,15 @@ mod schedules {
 
     use super::*;
 
-    /// A producer, and consumers that ask for the first entry, in any order of threads: a scan
-    /// finds each entry that was put before it began.
+    /// A producer, and consumers that read the first entry, in any order of threads: a scan finds
+    /// each entry that was put before it began.
     #[test]
     fn no_order_of_threads_hides_an_entry_in_a_range_that_readers_find_empty() {
         const COUNT: u64 = 60;
         for seed in test_seeds(40) {
             SimulationOptions::seeded(seed).explore().run(move || {
                 let engine = Arc::new(open(&MemoryStore::new()));
-                // A stretch that readers will remember, with places in it for what is put.
+                // A stretch that readers will remember, with gaps for later puts.
                 fill(&engine, SPACE, (0..COUNT * 2).map(key));
                 (0..COUNT * 2).for_each(|number| delete(&engine, SPACE, &key(number)));
                 let acked = Arc::new(AtomicU64::new(0));

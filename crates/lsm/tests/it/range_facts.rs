@@ -1,5 +1,5 @@
-//! Whether a range is empty, without a read where that is possible, and about how large it is.
-//! Random operations hold the first against the model (`operations`).
+//! Whether a range is empty, if possible without a read, and its approximate size. Random
+//! operations compare the first with the model (`operations`).
 
 use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, runner};
@@ -41,7 +41,7 @@ fn a_prefix_is_found_or_missed_without_a_read_where_metadata_can_tell() {
         assert!(is_empty(&engine, "9"), "behind all tables");
         assert!(is_empty(&engine, "000"), "before all tables");
         assert_eq!(store.operations(), before, "no call of the store");
-        // Between the keys of one table, and under deletes, it takes a look.
+        // Between the keys of one table, and under deletes, it needs a read.
         assert!(is_empty(&engine, "003/"));
         assert!(!is_empty(&engine, "002/250"));
         let mut batch = Batch::new();

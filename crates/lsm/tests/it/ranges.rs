@@ -1,7 +1,7 @@
-//! Range deletes, one behaviour at a time: tables that are covered go without being read, snapshots
-//! keep what they see, the order within a batch counts, scans leap over what is hidden, and range
-//! tombstones alone are written to tables and found again. (`operations` has range deletes among
-//! random others.)
+//! Range deletes, one behaviour at a time: covered tables are dropped without a read, snapshots
+//! keep the entries that they see, the order within a batch counts, scans skip hidden entries, and
+//! tables of only range tombstones are written and found again. (`operations` has range deletes
+//! among random others.)
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn count(engine: &Engine) -> usize {
     engine.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap).count()
 }
 
-/// Ingests keys that a range delete covers which is in memory, and not in tables.
+/// Ingests keys under a range delete that is in memory, and not in tables.
 pub(crate) fn ingest_under_a_range_delete(seed: u64) {
     runner::simulate(seed, || {
         let store = MemoryStore::new();
@@ -112,7 +112,7 @@ fn what_a_range_delete_covers_goes_without_being_read() {
         delete_range(&engine, ..);
         engine.flush().unwrap();
         engine.wait_idle().unwrap();
-        // The tombstones went as well: there is nothing left that they hide.
+        // The tombstones were dropped as well, because they hide nothing any more.
         assert_eq!(in_tables(&engine.stats()), (0, 0));
         engine.verify().unwrap();
     });
@@ -124,7 +124,7 @@ fn range_tombstones_are_counted_among_entries_and_apart() {
         let engine = open(&MemoryStore::new());
         put(&engine, 0..20);
         engine.flush().unwrap();
-        // Nothing is dropped while it sees what is deleted.
+        // Nothing is dropped while it sees the deleted entries.
         let snapshot = engine.snapshot();
         delete_range(&engine, key(5)..key(10));
         let mut batch = Batch::new();
@@ -194,7 +194,7 @@ fn a_scan_leaps_over_what_is_hidden() {
     runner::simulate(1, || {
         let engine = loaded(8000);
         delete_range(&engine, key(5)..key(7995));
-        // In memory the tombstone hides what lies in tables, in both directions.
+        // In memory the tombstone hides entries of tables, in both directions.
         let blocks = |rev: bool| {
             let before = engine.store().io().read(Cause::Read).0;
             let mut scan = engine.scan(SPACE, &Bounds::all()).unwrap();

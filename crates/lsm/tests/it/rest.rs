@@ -1,6 +1,6 @@
-//! Compaction while nobody writes, with the option `compact_at_rest`: it begins when no write has
-//! come for long enough, or at once if somebody waits until the engine is idle. Writers that come
-//! meanwhile lose no write, and no table that was written is thrown away.
+//! Compaction while writers are idle, with the option `compact_at_rest`: it begins when no write
+//! has come for long enough, or at once if a client waits until the engine is idle. Concurrent
+//! writers lose no write, and no table that was written is thrown away.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn open_at_rest(store: &MemoryStore) -> Engine {
     Engine::open(store, model::decider(), at_rest()).expect("an engine")
 }
 
-/// Writes as much as `count` memtables hold, and returns what is in level 0 then.
+/// Writes `count` memtables full, and returns the bytes in level 0 then.
 fn write_memtables(engine: &Engine, count: u64, model: &mut Model) -> u64 {
     for memtable in 0..count {
         for number in 0..40_u64 {

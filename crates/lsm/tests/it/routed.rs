@@ -1,6 +1,6 @@
-//! A decider of one plan, for tests of where tables go and end: once level 0 has [`RUNS`] runs, it
-//! merges all that there is along routes that the test names, but for tables that the test lets
-//! stay. It sends flushes where the test wants them.
+//! A decider of one plan, for tests of the places and the ends of tables: once level 0 has [`RUNS`]
+//! runs, it merges everything along the test's routes, except for tables that the test lets stay.
+//! It sends flushes to the test's place.
 
 use std::sync::Arc;
 
@@ -33,13 +33,13 @@ pub(crate) fn to(level: u8) -> Place {
     Place { level, run: RunId(1) }
 }
 
-/// Merges all that there is once level 0 has enough runs, and sends it along these routes.
+/// A decider that merges everything along these routes, once level 0 has enough runs.
 #[derive(Debug)]
 pub(crate) struct Routed {
     pub(crate) routes: Mutex<Vec<Route>>,
-    /// Tables below level 0 with keys in this range stay where they are.
+    /// Range of keys whose tables below level 0 stay in place.
     pub(crate) stays: Mutex<Option<Span>>,
-    /// Where flushes go.
+    /// Routes of flushes.
     pub(crate) flush: Mutex<Vec<FlushRoute>>,
     /// The tree when nothing was due.
     last: Mutex<TreeView>,

@@ -1,8 +1,7 @@
-//! Reads from damaged tables, against an ordered map. A salvage is made over and over while one bit
-//! of one table is read wrongly, each time at another random place: every entry that is found is
-//! the newest of its key, and every key that is missing lies in a range that is listed as left out.
-//! A verification notices damage of tables that are open, and does not read blocks that count no
-//! more.
+//! Reads from damaged tables, against an ordered map. A salvage is repeated while one bit of one
+//! table is read wrongly, each time at another random place: every entry that is found is the
+//! newest of its key, and every key that is missing lies in a range that is listed as left out. A
+//! verification finds damage of open tables, and does not read blocks outside of all segments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -128,7 +127,8 @@ fn a_verification_leaves_out_blocks_that_count_no_more() {
         let tables = store.list().into_iter().filter(|file| file.kind == FileKind::Table);
         let first = tables.min_by_key(|table| table.id).unwrap();
         let block = |number: u64| first.size * number / 100 + (5 << 10);
-        // Its first 50 blocks count, and only a look into the next one tells that it does not.
+        // Its first 50 blocks are in the segment; only a look into the next one tells that it is
+        // not.
         for number in [51, 52, 90] {
             let engine = open(first.id, block(number));
             let verified = engine.verify().unwrap_or_else(|error| panic!("{number}: {error}"));
@@ -141,7 +141,7 @@ fn a_verification_leaves_out_blocks_that_count_no_more() {
 
 type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Writes keys over and over, so that older runs have older versions; what there is at last.
+/// Writes keys again and again, so that older runs have older versions; returns the final contents.
 fn fill(engine: &Engine, random: &mut Random) -> Held {
     let mut held = Held::new();
     for number in 0..1500u32 {
@@ -171,7 +171,8 @@ fn fill(engine: &Engine, random: &mut Random) -> Held {
     held
 }
 
-/// Reads what it can; how many keys were left out, or `None` if nothing was.
+/// Reads all undamaged entries; returns the number of keys that were left out, or `None` if none
+/// was.
 fn check(engine: &Engine, held: &Held) -> Option<usize> {
     let salvage = engine.salvage(SPACE, &Bounds::all()).unwrap();
     let left_out = salvage.left_out().to_vec();
@@ -225,7 +226,7 @@ fn damage(seed: u64, block_size: ByteCount, count: usize) {
                 assert!(missing < held.len(), "everything was left out");
             }
         }
-        // The others were in filters, in padding, or out of what counts of a table.
+        // The others were in filters, in padding, or in parts outside of the segments of a table.
         assert!(listed > count / 2 && some > count / 2, "{listed} of {count}, {some} small");
     });
 }

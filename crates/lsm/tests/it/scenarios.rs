@@ -1,6 +1,6 @@
-//! Behaviours that need no suite of their own, one to a test: what scans and snapshots see, key
-//! spaces, close and reopening, read-only opening, the longest key, trivial moves, groups of
-//! writers, verification, and stores that are refused or found corrupt.
+//! Behaviours without a suite, one to a test: entries seen by scans and snapshots, key spaces,
+//! close and reopening, read-only opening, the longest key, trivial moves, groups of writers,
+//! verification, and stores that are refused or found corrupt.
 
 use std::sync::Arc;
 

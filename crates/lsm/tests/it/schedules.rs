@@ -1,17 +1,17 @@
-//! Explored schedules: writers and readers in any order that threads could take, while memtables
-//! are flushed and tables compacted under them. Chance, from the seed, decides which actor goes on
-//! wherever a thread could be interrupted with an effect. Built with debug assertions only.
+//! Explored schedules: writers and readers in any order of threads, while memtables are flushed and
+//! tables compacted. Wherever a thread could be interrupted with an effect, the seed decides which
+//! actor goes on. Built only with debug assertions.
 //!
-//! Each batch of a writer puts the writer's next number under all its keys, or deletes one of them,
-//! so that what a reader sees says by itself which batches it has seen. Each writer has keys of its
-//! own. The rules:
+//! Each batch of a writer puts the writer's next number under all its keys, or deletes one of them:
+//! so the values that a reader sees name the batches that it has seen. Each writer has its own
+//! keys. The rules:
 //! 1. A batch is seen whole or not at all.
-//! 2. What was acknowledged before a read began is seen by it, and what has not begun when it has
-//!    ended is not.
-//! 3. What a reader sees never goes back.
-//! 4. Sequences are published in order and without gaps: a snapshot of sequence n sees just as many
-//!    batches as have entries up to n.
-//! 5. A snapshot sees the same whenever it is asked.
+//! 2. A read sees every batch that was acknowledged before the read began, and none that has not
+//!    begun when the read has ended.
+//! 3. A reader never sees an older state than before.
+//! 4. Sequences are published in order and without gaps: a snapshot of sequence n sees exactly the
+//!    batches that have entries up to n.
+//! 5. A snapshot always sees the same.
 //!
 //! No power is cut and nothing fails here.
 //!
@@ -36,7 +36,7 @@ const READERS: u64 = 2;
 const KEYS: u8 = 3;
 const BATCHES: u64 = 40;
 
-/// Knowledge of the writers: numbers that were acknowledged, and that have begun.
+/// State of the writers: numbers that were acknowledged, and that have begun.
 #[derive(Default)]
 struct Known {
     acked: [AtomicU64; WRITERS],
@@ -83,8 +83,7 @@ fn write(engine: &Engine, known: &Known, writer: usize, random: &mut Random) {
     }
 }
 
-/// Number of the newest batch that one look at a writer's keys shows. All were taken of the same
-/// moment.
+/// Number of the newest batch in one read of a writer's keys, all of one moment.
 fn judge(writer: usize, found: &[Option<u64>]) -> u64 {
     let newest = found[0].unwrap_or_default();
     for (at, found) in found.iter().enumerate() {
@@ -119,7 +118,7 @@ fn by_gets(snapshot: &Snapshot) -> Seen {
     })
 }
 
-/// One key of each writer, each at a moment of its own.
+/// Reads of one key of each writer, each at its own moment.
 fn by_single_gets(engine: &Engine) -> Seen {
     std::array::from_fn(|writer| {
         let found = engine.get(SPACE, &key(writer, 0)).expect("a get");
@@ -127,8 +126,8 @@ fn by_single_gets(engine: &Engine) -> Seen {
     })
 }
 
-/// Holds what a read saw against what was known before and after it, and against what the reader
-/// saw before.
+/// Compares the result of a read with the known state before and after it, and with the reader's
+/// earlier result.
 fn hold_against(seen: Seen, known: &Known, acked: Seen, last: &mut Seen) {
     let begun = load(&known.begun);
     for writer in 0..WRITERS {
@@ -161,12 +160,12 @@ fn read(engine: &Arc<Engine>, known: &Known, base: u64, random: &mut Random) {
                 }
             }
         }
-        // Time goes on, or nothing under way would ever end.
+        // Time must go on, or no operation in flight would end.
         runner::yield_now();
     }
 }
 
-/// One schedule. Returns how many flushes and compactions were under way meanwhile.
+/// One schedule. Returns the numbers of concurrent flushes and compactions.
 pub(crate) fn explore(seed: u64) -> (u64, u64) {
     SimulationOptions::seeded(seed).explore().run(|| {
         let mut random = Random::seeded(seed);

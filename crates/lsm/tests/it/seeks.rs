@@ -1,6 +1,6 @@
-//! Merges for point reads: a table that reads search in vain, as often as its decider allows, goes
-//! a level down, also while nobody writes. Reads that find their key in the first table that they
-//! search, or that filters guide past it, merge nothing.
+//! Merges for point reads: a table with the number of misses that its decider allows goes a level
+//! down, even without writes. Reads that find their key in the first table that they search, or
+//! that filters guide past it, cause no merge.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use terrace_policy::{ByteCount, Leveled, LeveledOptions};
 
 use crate::model::{self, Model, batch, contents};
 
-/// Bytes of a table for each vain search.
+/// Bytes of a table per miss.
 const COST: ByteCount = ByteCount(64);
 
 fn engine(seek_cost: ByteCount, filter_bits: u8) -> Engine {
@@ -52,7 +52,7 @@ fn runs_of_level_0(engine: &Engine) -> u64 {
     engine.stats().levels[0].runs
 }
 
-/// Reads a key so often, from both sides of the interface, and waits for what that has merged.
+/// Reads a key `times` times, in both ways, and waits for the merges.
 fn read(engine: &Engine, key: u64, times: u64) {
     let key = key.to_be_bytes();
     for turn in 0..times {
@@ -83,10 +83,10 @@ fn a_table_that_reads_search_in_vain_goes_down_once_it_was_as_many_as_are_allowe
         let stats = engine.stats();
         assert_eq!(stats.levels[0].runs, 0, "{stats:?}");
         assert_eq!(contents(&engine), model.now);
-        // Each search was counted where it was.
+        // Each search was counted in its level.
         assert_eq!(stats.tables_searched_by_level, [10 * allowed + allowed, allowed]);
         assert_eq!(stats.tables_searched, 12 * allowed);
-        // Nothing lies over anything now.
+        // No tables overlap now.
         let compactions = stats.compactions + stats.trivial_moves;
         read(&engine, 30, 10 * allowed);
         let stats = engine.stats();
@@ -101,7 +101,7 @@ fn scans_and_cursors_count_together_by_the_bytes_that_they_come_by() {
             let engine = engine(COST, 0);
             let model = even_below_odd(&engine);
             let allowed = engine.stats().levels[0].bytes / COST.0;
-            // So many bytes stand for a vain search; a key space is four bytes of a key.
+            // Bytes that count as a miss; a key space is four bytes of a key.
             let (sample, of_all) = (64 * COST.0, 60 * (4 + 8 + 100));
             let scans = allowed * sample / of_all;
             let scan = || match is_cursor {

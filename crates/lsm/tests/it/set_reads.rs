@@ -1,5 +1,4 @@
-//! Merges that read sets: tables that lie one behind the other are read by one request, and what
-//! they hold is the same.
+//! Merges that read sets: adjacent tables are read by one request, and the result is the same.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,12 +19,12 @@ use crate::model::{self, Contents, batch};
 struct Notes {
     /// The parts of each.
     parts: Vec<usize>,
-    /// One in so many fails; 0: none.
+    /// One in this number fails; 0: none.
     fails: u64,
     asked: u64,
 }
 
-/// A store in which each table lies behind the one that was created before it.
+/// A store in which each table lies directly after the one that was created before it.
 struct InOrder(MemoryStore, Arc<Mutex<Notes>>);
 
 impl Layer for InOrder {

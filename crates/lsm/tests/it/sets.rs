@@ -1,5 +1,5 @@
 //! Sets: the tables of a merge that asks for one are written in one placement group, and remember
-//! their set for as long as they live.
+//! their set until they are deleted.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use terrace_policy::{Leveled, LeveledOptions, SetView};
 
 use crate::model::{self, batch};
 
-/// A group, by its number.
+/// A group with its number.
 struct Number(usize);
 
 impl GroupSpace for Number {
@@ -29,10 +29,10 @@ impl GroupSpace for Number {
     }
 }
 
-/// Calls that a store has got.
+/// Calls of a store.
 #[derive(Default)]
 struct Asked {
-    /// The sizes of the groups, in the order in which they began.
+    /// Sizes of the groups, in the order of their begin.
     groups: Vec<ByteCount>,
     /// The level of each table, and the group in which it was created.
     tables: BTreeMap<FileId, (Option<u8>, Option<usize>)>,
@@ -71,7 +71,7 @@ impl Layer for Noting {
 fn open(store: Arc<dyn Store>, sets: bool) -> Engine {
     let decider = Leveled::new(LeveledOptions { sets, ..model::leveled() });
     let compression = LevelCompression { upper: Compression::None, last: Compression::None };
-    // With several workers, a set is written by one all the same.
+    // With several workers, one writes a set nevertheless.
     let tables = TableOptions { compression: Some(compression), ..model::options().tables };
     let options = EngineOptions { tables, workers: 3, ..model::options() };
     Engine::open(store, Arc::new(decider), options).unwrap()
@@ -88,7 +88,7 @@ fn load(engine: &Engine, random: &mut Random, puts: u32) {
     engine.wait_idle().unwrap();
 }
 
-/// The set and the level of each table, as annotations have them.
+/// The set and the level of each table, by annotations.
 fn sets(store: &MemoryStore) -> BTreeMap<FileId, (Option<SetView>, u8)> {
     let tables = store.list().into_iter().filter(|file| file.kind == FileKind::Table);
     let of = tables.map(|file| match Role::of(file.id, file.kind, &file.annotation) {
@@ -134,7 +134,7 @@ fn tables_of_a_set_are_created_in_one_group_and_remember_it() {
         );
         drop(asked);
 
-        // An opening, and moves and merges beside, leave each set as it was.
+        // An opening, and other moves and merges, leave each set as it was.
         let engine = open(Arc::new(store.clone()), false);
         engine.wait_idle().unwrap();
         assert_eq!(sets(&store).keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());

@@ -1,12 +1,14 @@
-//! Key spaces that come and go: a dropped one is gone at once for new reads and writes, for
-//! snapshots as well, and its tables go soon; scans that were open before go on. Its id is not used
-//! again. A drop that a failure and a power cut end early has happened or not, and the next opening
-//! takes it to its end.
+//! Key spaces that are created and dropped: a dropped one is gone at once for new reads and writes,
+//! for snapshots as well, and its tables are dropped soon; open scans go on. Its id is not used
+//! again. A drop that a failure and a power cut interrupt has happened or not, and the next opening
+//! completes it.
+
+use std::time::Duration;
 
 use terrace_env::random::Random;
 use terrace_env::runner;
 use terrace_env::store::{CrashMode, Failure, MemoryStore};
-use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId, KeySpaceOptions};
 
 use crate::model::{self, batch, contents, open, try_open};
 
@@ -112,8 +114,8 @@ fn an_ingest_learns_with_its_next_key_that_its_key_space_was_dropped() {
     });
 }
 
-/// With these names a page lists nine key spaces, and the store's own annotation as many besides
-/// the default one.
+/// A name with which a page lists nine key spaces, and the store's own annotation nine and the
+/// default one.
 fn long_name(number: u64) -> String {
     format!("{number:0200}")
 }
@@ -126,6 +128,45 @@ fn change(engine: &Engine, number: u64, spaces: u64) -> Result<(), Error> {
         1 => engine.drop_key_space(&long_name(3)).map(|_| ()),
         _ => engine.drop_key_space(&long_name(spaces - 1)).map(|_| ()),
     }
+}
+
+#[test]
+fn a_change_of_options_that_is_cut_short_has_happened_or_not() {
+    let (mut kept, mut changed) = (0, 0);
+    for nth in 0..48 {
+        runner::simulate(nth, || {
+            // In the store's annotation, or in a page.
+            let number = [0, 38][nth as usize / 2 % 2];
+            let store = model::slow_store(nth);
+            let engine = open(&store);
+            let before = KeySpaceOptions::default().filter_bits(7);
+            let spaces: Vec<KeySpaceId> = (0..40)
+                .map(|number| engine.create_key_space_with(&long_name(number), before).unwrap())
+                .collect();
+            let hour = KeySpaceOptions::default().ttl(Duration::from_secs(3600));
+            store.fail_at(store.operations() + nth / 16, Failure::Sticky);
+            let result = engine.set_key_space_options(spaces[number], hour);
+            let mode = [CrashMode::DropUnsynced, CrashMode::KeepUnsynced][nth as usize % 2];
+            let survivor = store.crash(mode, &mut Random::seeded(nth));
+            let engine = try_open(&survivor).unwrap();
+            let found = engine.key_space_options(spaces[number]);
+            if found == before {
+                assert!(result.is_err());
+                kept += 1;
+            } else {
+                assert_eq!(found, hour.or(before));
+                changed += 1;
+            }
+            for (other, space) in spaces.iter().enumerate().filter(|(other, _)| *other != number) {
+                assert_eq!(engine.key_space_options(*space), before, "{other}");
+            }
+            engine.set_key_space_options(spaces[number], hour).unwrap();
+            drop(engine);
+            let engine = try_open(&survivor).unwrap();
+            assert_eq!(engine.key_space_options(spaces[number]), hour.or(before));
+        });
+    }
+    assert!(kept > 5 && changed > 5, "{kept} kept, {changed} changed");
 }
 
 #[test]
@@ -154,14 +195,14 @@ fn a_change_of_a_list_in_pages_that_is_cut_short_has_happened_or_not() {
                 changed += 1;
             }
             let after = engine.key_spaces();
-            let is_new = |id: KeySpaceId| before.iter().all(|(other, _)| *other != id);
-            let made = after.iter().filter(|(id, _)| is_new(*id)).count();
+            let is_new = |id: KeySpaceId| before.iter().all(|other| other.id != id);
+            let made = after.iter().filter(|made| is_new(made.id)).count();
             let gone = before.len() + made - after.len();
             assert_eq!((made, gone), if nth % 3 == 0 { (1, 0) } else { (0, 1) });
-            // No id comes back, and the list can be filled and emptied.
+            // No id is used again, and the list can be filled and emptied.
             let next = engine.create_key_space("next").unwrap();
-            assert!(before.iter().chain(&after).all(|(id, _)| *id < next));
-            for (_, name) in engine.key_spaces().into_iter().skip(1) {
+            assert!(before.iter().chain(&after).all(|space| space.id < next));
+            for terrace_lsm::KeySpaceEntry { name, .. } in engine.key_spaces().into_iter().skip(1) {
                 assert!(engine.drop_key_space(&name).unwrap());
             }
             drop(engine);

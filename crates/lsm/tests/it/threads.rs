@@ -1,7 +1,7 @@
-//! Real threads: what the simulation, with one actor at a time, cannot show. One writer overwrites
-//! all keys by one batch after the other; readers never see a key go back, a batch in part, or less
-//! than was acknowledged before they began. The outcome depends on the machine's timing and cannot
-//! be repeated from a seed; for that, see `schedules`.
+//! Real threads: effects that the simulation, with one actor at a time, cannot show. One writer
+//! overwrites all keys by one batch after the other; readers never see an older state than before,
+//! a part of a batch, or a state older than the acknowledged one at their begin. The outcome
+//! depends on the machine's timing and cannot be repeated from a seed; `schedules` can.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -35,7 +35,7 @@ fn range(start: &str, end: &str) -> Bounds {
     Bounds::from(start.as_bytes()..end.as_bytes())
 }
 
-/// Another write than those of the transaction, which changes what is under "k".
+/// Another write than those of the transaction, which changes the value of "k".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Other {
     Put,
@@ -76,7 +76,7 @@ fn write_other(engine: &Engine, other: Other) {
     engine.write(batch, GATHERED).unwrap();
 }
 
-/// Where the other write is when the transaction commits.
+/// Place of the other write when the transaction commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Memory,
@@ -94,7 +94,7 @@ fn settle(engine: &Engine, place: Place) {
     }
 }
 
-/// Commits after another write, having read by `read`.
+/// Commits after another write and a read by `read`.
 fn commit_after(
     other: Other,
     place: Place,
@@ -159,7 +159,7 @@ fn what_was_not_read_is_no_conflict() {
     let reads: [fn(&Transaction); 5] = [
         |transaction| drop(get(transaction, "a")),
         |transaction| assert_eq!(transaction.scan(SPACE, &range("a", "j")).unwrap().count(), 1),
-        // A scan as far as it has come.
+        // A scan up to its current key.
         |transaction| drop(transaction.scan(SPACE, &Bounds::all()).unwrap().next()),
         |transaction| drop(transaction.scan(SPACE, &Bounds::all()).unwrap().next_back()),
         // Its own write, and reads of the snapshot itself.
@@ -299,8 +299,8 @@ fn a_compare_and_swap_writes_if_the_value_is_as_expected() {
     });
 }
 
-/// Of transactions that have read one key and write it, which wait for the log together, one is
-/// written. Those with keys of their own are all written, in fewer groups than there are of them.
+/// Of transactions that have read one key and write it, and that wait for the log together, one is
+/// written. Those with other keys are all written, in fewer groups than transactions.
 pub(crate) fn rivals(seed: u64) {
     runner::simulate(seed, || {
         let engine = Arc::new(open(&model::slow_store(seed)));
@@ -311,7 +311,7 @@ pub(crate) fn rivals(seed: u64) {
                     let engine = Arc::clone(&engine);
                     runner::spawn("client", move || {
                         let transaction = engine.transaction().unwrap();
-                        // Those with keys of their own come first: one of them leads.
+                        // Those with other keys come first: one of them leads.
                         let (own, shared) = ([number], number >= 4);
                         let key: &[u8] = if shared { b"shared" } else { &own };
                         let found = transaction.get(SPACE, key, ReadOptions::default()).unwrap();
@@ -341,7 +341,7 @@ fn of_rivals_in_one_group_one_is_written() {
     test_seeds(10).for_each(rivals);
 }
 
-/// A transaction beside a model of what it sees.
+/// A transaction, and a model of its reads.
 struct Beside {
     transaction: Transaction,
     sees: Contents,
@@ -390,7 +390,8 @@ impl Beside {
                 None => (low, high) = (end.clone(), end.clone()),
             }
         }
-        // A range that was read holds keys of its own writes, too: they may conflict, no more.
+        // A range that was read also contains keys of its own writes: they may conflict, but need
+        // not.
         let ranges = [start.clone()..low.clone(), high.max(low)..end];
         let keys =
             (0..20).map(|n| vec![b'a' + n]).filter(|key| ranges.iter().any(|r| r.contains(key)));
@@ -428,7 +429,7 @@ impl Beside {
         }
     }
 
-    /// Commits, holds the outcome against the model, and applies it to the model.
+    /// Commits, compares the outcome with the model, and applies it to the model.
     fn commit(self, now: &mut Contents, touched: &BTreeSet<Vec<u8>>) -> bool {
         let place = |key: &Vec<u8>| (SPACE, key.clone());
         let changed =

@@ -1,9 +1,10 @@
 //! Writes that go to no log: a power cut takes back those of memtables that were not flushed, each
-//! as a whole, and takes of the writes that go to the log only the newest that were not synced. A
+//! as a whole. Of the writes that go to the log, it takes only the newest that were not synced. A
 //! flush, a sync, a close or the drop of the engine makes them durable, with all writes before
 //! them.
 //!
-//! In the random lives one client writes, in order, so that what is found tells what was lost.
+//! In the random lives one client writes, in order, so that the found writes tell which ones were
+//! lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,15 +25,15 @@ const SPACE: KeySpaceId = KeySpaceId(0);
 struct Known {
     /// Whether each write that was begun goes to the log.
     logged: BTreeMap<u64, bool>,
-    /// All up to this one must be there.
+    /// All writes up to this one must be found.
     durable: u64,
-    /// All up to this one that go to the log must be there.
+    /// All logged writes up to this one must be found.
     synced: u64,
     /// The newest sequence when a write had returned.
     sequences: BTreeMap<u64, SeqNo>,
 }
 
-/// Every write puts its number under three keys of its own and one that all have in common.
+/// Puts a write's number under three keys of its own and a common one.
 fn write(engine: &Engine, number: u64, durability: Durability) -> Result<(), terrace_lsm::Error> {
     let mut batch = Batch::new();
     let value = number.to_be_bytes().repeat(20);
@@ -93,9 +94,9 @@ fn found_numbers(found: &Contents) -> Result<BTreeSet<u64>, String> {
     Ok(numbers)
 }
 
-/// Checks the writes that were found: all up to some write, which were flushed; and behind that the
-/// first of those that go to the log, and no others. Returns how many that go to no log are lost
-/// while a newer write is there.
+/// Checks the writes that were found: all up to some write, which were flushed; and after it the
+/// first of those that go to the log, and no others. Returns the number of unlogged writes that are
+/// lost while a newer write is there.
 fn judge(before: &BTreeSet<u64>, known: &Known, found: &BTreeSet<u64>) -> Result<usize, String> {
     let lost = |what: &str, number: &u64| Err(format!("{what}: write {number} is lost"));
     if let Some(number) = before.iter().find(|number| !found.contains(number)) {

@@ -2,7 +2,7 @@
 //! or a route falls between two versions of a key, and none that is still seen is dropped.
 //!
 //! Tables are cut smaller than the versions of one key are together, and some keys are prefixes of
-//! others, so that almost every cut comes to stand amid a key's versions. Even seeds run under
+//! others, so that almost every cut would fall between a key's versions. Even seeds run under
 //! leveled compaction, odd ones under random legal plans. No power is cut here.
 
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ fn check(held: &Held) {
     assert_eq!(forward, backward, "a scan from the end at {at}");
 }
 
-/// Writes, takes snapshots, lets jobs run, and looks at what the snapshots see.
+/// Writes, takes snapshots, lets jobs run, and checks the snapshots.
 pub(crate) fn many_versions(seed: u64) -> u64 {
     runner::simulate(seed, || {
         let mut random = Random::seeded(seed);

@@ -1,7 +1,7 @@
-//! Walks in both directions: a cursor and a scan against an ordered map. [`Walk`] moves a cursor by
-//! chance and checks where it stands; [`check_both_ends`] takes a scan from both ends until they
-//! meet. `operations` uses both while everything changes; the tests here are single behaviours. The
-//! map is what the range held when the cursor or the scan was made: later writes are not seen.
+//! Walks in both directions: a cursor and a scan against an ordered map. [`Walk`] moves a cursor at
+//! random and checks its position; [`check_both_ends`] takes a scan from both ends until they meet.
+//! `operations` uses both during all other operations; the tests here are single behaviours. The
+//! map has the range when the cursor or the scan was made: later writes are not seen.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -16,7 +16,7 @@ use crate::model::{Write, batch, open};
 /// Contents of a range.
 pub(crate) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A cursor, and where it must stand in what it must see.
+/// A cursor, with its expected position and the entries that it must see.
 pub(crate) struct Walk {
     cursor: Cursor,
     held: Held,
@@ -29,7 +29,7 @@ impl Walk {
         Self { cursor, held, at: None }
     }
 
-    /// Moves once, by chance; `sought` is a key to seek.
+    /// Moves once, at random; `sought` is a key to seek.
     pub(crate) fn step(&mut self, random: &mut Random, sought: &[u8]) {
         let first = || self.held.iter().next();
         let last = || self.held.iter().next_back();
@@ -60,7 +60,7 @@ impl Walk {
     }
 }
 
-/// Takes a scan's entries from both ends, by chance, until they meet.
+/// Takes a scan's entries from both ends, at random, until they meet.
 pub(crate) fn check_both_ends(mut scan: Scan, held: &Held, random: &mut Random) {
     let mut expected = held.iter();
     let from_the_front = random.random_range(0.0..1.0);
@@ -129,7 +129,7 @@ fn a_cursor_keeps_to_its_bounds_and_its_key_space() {
             let found = cursor.seek_back(&[99]).unwrap();
             assert_eq!((found, found.then(|| cursor.key()[0])), (flushed, flushed.then_some(19)));
             assert!(!cursor.seek_back(&[9]).unwrap());
-            // Nowhere lies between the last key and the first.
+            // From no key, a step leads to the last key or the first.
             assert_eq!(cursor.prev().unwrap(), flushed);
             assert!(!cursor.next().unwrap());
             assert_eq!(cursor.next().unwrap(), flushed);

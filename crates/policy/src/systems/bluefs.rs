@@ -43,6 +43,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "writes more than `tiered`: every level is rewritten",
     live_max: 70,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::LEVEL0_APART]],

@@ -50,6 +50,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "holds less: zones wait for their window",
     live_max: 55,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: System::row(Row::Geardb, (0, 25)),
     parameters: &[
         gear_parameters::ALL,

@@ -27,6 +27,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "copies less than `leveldb-greedy`, and still copies",
     live_max: 55,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LevelSeparated),

@@ -19,6 +19,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "as `leveldb-greedy`",
     live_max: 55,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: leveldb::row(Row::LeveldbCostBenefit),
     parameters: &[leveldb::PARAMETERS, &[parameters::ALL_CANDIDATES, parameters::ZONE_AGE]],
     placement: |_| Arc::new(LogStructured),

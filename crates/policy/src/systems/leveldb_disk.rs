@@ -25,6 +25,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "merges rewrite level by level, as LevelDB's do",
     live_max: 55,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: leveldb::on_disk(Row::LeveldbDisk),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT]],
     placement: leveldb::fitted,

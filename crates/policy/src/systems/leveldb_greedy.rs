@@ -32,6 +32,7 @@ pub(super) const PARTS: RowParts = RowParts {
             full",
     live_max: 55,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: leveldb::row(Row::LeveldbGreedy),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(LogStructured),

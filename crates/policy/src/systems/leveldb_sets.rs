@@ -28,6 +28,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "free space breaks into pieces between sets",
     live_max: 55,
     tables_together: TABLES_OF_A_SET,
+    io_size: RowParts::IO_SIZE,
     own: own(),
     parameters: &[leveldb::PARAMETERS, &[parameters::FIT, parameters::SET_READS]],
     placement: leveldb::fitted,

@@ -37,6 +37,7 @@ pub(super) const PARTS: RowParts = RowParts {
     // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
     live_max: 60,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: System::row(Row::Lifetime, (0, 25)),
     parameters: &[&[
         parameters::EXTRA_TABLES,

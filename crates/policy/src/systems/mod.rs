@@ -6,6 +6,7 @@
 //! | one for each system | its algorithm in words, and its parts in one constant, `PARTS` |
 //! | `leveldb` | the parts of LevelDB that most systems have |
 //! | `parameter`, `parameters` | a parameter; those that systems have, with their ranges |
+//! | `parameters_of_all` | those of all systems |
 //! | `gear_parameters` | those of gear compaction alone |
 //! | `parts` | the parts of a row |
 //! | `row` | [`Row`]: the rows by name |
@@ -30,6 +31,7 @@ mod leveldb_sets;
 mod lifetime;
 mod parameter;
 mod parameters;
+mod parameters_of_all;
 mod parts;
 mod row;
 mod sealdb;

@@ -1,14 +1,14 @@
 //! The parameters that systems have, each with its range and the reason for the range.
 //!
 //! The field of [`System`](super::System) that a parameter sets tells its effect. The row of a
-//! system, one file for each in this folder, says which parameters the system has, in addition to
-//! those of all systems: `first_keys`, `load` and `rewrite_max`. Those of gear compaction alone are
+//! system, one file for each in this folder, says which parameters the system has. Those of all
+//! systems are in [`parameters_of_all`](super::parameters_of_all), those of gear compaction alone
 //! in [`gear_parameters`](super::gear_parameters).
 
 use terrace_env::{ByteCount, Limit};
 
 use super::parameter::{Kind, Parameter};
-use crate::{Fit, LoadRule, Throttle, Victim, ZoneAge};
+use crate::{Fit, Throttle, Victim, ZoneAge};
 
 /// See [`System::aligned_from`](super::System::aligned_from).
 pub(super) const ALIGNED_FROM: Parameter = Parameter {
@@ -268,17 +268,6 @@ pub(super) const LEVELS: Parameter = Parameter {
     get: |system| Some(system.levels.into()),
 };
 
-/// See [`System::load`](super::System::load).
-pub(super) const LOAD: Parameter = Parameter {
-    limit: Limit { option: "load", least: 0, most: 3, reason: "it is one of four words" },
-    meaning: "When compactions run: `off`, when they are due; `aware`, once they pay; `eager`, \
-              while there is anything to merge, for comparisons; `idle`, when they are due, and \
-              once writers rest while there is anything to merge",
-    kind: Kind::Word(&["off", "aware", "eager", "idle"]),
-    set: |system, value| system.load = LoadRule::ALL[value as usize],
-    get: |system| LoadRule::ALL.iter().position(|rule| *rule == system.load).map(|at| at as u64),
-};
-
 /// See [`System::moves_together`](super::System::moves_together).
 pub(super) const MOVES_TOGETHER: Parameter = Parameter {
     limit: Limit {
@@ -320,21 +309,6 @@ pub(super) const REST_MAX: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.rest_max = value as u8,
     get: |system| Some(system.rest_max.into()),
-};
-
-/// See [`System::rewrite_max`](super::System::rewrite_max).
-pub(super) const REWRITE_MAX: Parameter = Parameter {
-    limit: Limit {
-        option: "rewrite_max",
-        least: 1,
-        most: 100,
-        reason: "below, the upper levels would hold more than the last one, and above, nothing is \
-                 held back",
-    },
-    meaning: "Older bytes that a compaction rewrites at most for each newer byte; for `load=aware`",
-    kind: Kind::Number,
-    set: |system, value| system.rewrite_max = value as u16,
-    get: |system| Some(system.rewrite_max.into()),
 };
 
 /// See [`System::seek_cost`](super::System::seek_cost).
@@ -430,17 +404,6 @@ pub(super) const TZONE: Parameter = Parameter {
     get: |system| Some(system.tzone.into()),
 };
 
-/// See [`System::first_keys`](super::System::first_keys).
-pub(super) const FIRST_KEYS: Parameter = Parameter {
-    limit: switch("first_keys"),
-    meaning: "Whether the indexes of new tables have the first key of each data block, so that a \
-              scan reads a block of a run only when its first key is the next of all runs; where \
-              the store does not remember the option",
-    kind: Kind::Switch,
-    set: |system, value| system.first_keys = value > 0,
-    get: |system| Some(system.first_keys.into()),
-};
-
 /// See [`System::fit`](super::System::fit).
 pub(super) const FIT: Parameter = Parameter {
     limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
@@ -491,6 +454,6 @@ pub(super) const ZONE_AGE: Parameter = Parameter {
 };
 
 /// The range of a switch.
-const fn switch(option: &'static str) -> Limit<u64> {
+pub(super) const fn switch(option: &'static str) -> Limit<u64> {
     Limit { option, least: 0, most: 1, reason: "it is a switch" }
 }

@@ -15,15 +15,12 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::parameter::Parameter;
-use super::parameters::{FIRST_KEYS, LOAD, REWRITE_MAX};
+use super::parameters_of_all;
 use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
 /// Makes the compaction decider; the last argument tells a decider where tables lie.
 type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
-
-/// The parameters that every row has.
-const OF_ALL_ROWS: &[Parameter] = &[FIRST_KEYS, LOAD, REWRITE_MAX];
 
 /// Tables of a set, at least on average. With tables of 4 MiB a merge writes 5.5 to 6.3 of them
 /// (`sealdb/fig10`); some sets lose a part before the rest.
@@ -45,6 +42,7 @@ pub(super) const TABLES_OF_A_SET: u64 = 4;
 ///     costs: "no parameter changes its levels",
 ///     live_max: 50,
 ///     tables_together: 1,
+///     io_size: RowParts::IO_SIZE,
 ///     own: System { row: Row::Custom(&PARTS), ..System::of(Row::Bluefs) },
 ///     parameters: &[],
 ///     placement: |_| Arc::new(LogStructured),
@@ -70,6 +68,9 @@ pub struct RowParts {
     /// How many tables lie one after the other on a device without zones, on average and at least,
     /// when data has been overwritten for long: those that come free together.
     pub tables_together: u64,
+    /// Size of the requests of flushes and compactions, where memory suffices
+    /// ([`System::io_size`]).
+    pub io_size: ByteCount,
     /// The system with the parameters that are the row's own.
     pub own: System,
     /// The parameters that it has in addition to those of all rows, in lists. Others are neither
@@ -87,10 +88,13 @@ pub struct RowParts {
 }
 
 impl RowParts {
+    /// The usual [`io_size`](field@Self::io_size).
+    pub const IO_SIZE: ByteCount = ByteCount::mib(2);
+
     /// The parameters that the row has, by name in alphabetical order.
     pub(super) fn parameters(&self) -> Vec<&'static Parameter> {
         let of_row = self.parameters.iter().copied().flatten();
-        let mut parameters: Vec<_> = of_row.chain(OF_ALL_ROWS).collect();
+        let mut parameters: Vec<_> = of_row.chain(parameters_of_all::ALL).collect();
         parameters.sort_by_key(|parameter| parameter.name());
         parameters
     }

@@ -43,6 +43,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "guards and pieces between sets take space",
     live_max: 55,
     tables_together: TABLES_OF_A_SET,
+    io_size: RowParts::IO_SIZE,
     own: own(),
     parameters: &[
         leveldb::PARAMETERS,

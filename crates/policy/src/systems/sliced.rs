@@ -29,9 +29,10 @@ pub(super) const PARTS: RowParts = RowParts {
     name: "sliced",
     summary: "tiers over one last level, into which they go in slices, by a sweep",
     suits: "many writes that must not wait long, few scans",
-    costs: "reads search most runs; slower than `tiered` in random loads at equal space",
+    costs: "reads search most runs; more space than `tiered` by default",
     live_max: 70,
     tables_together: 1,
+    io_size: ByteCount::mib(4),
     own: own(),
     parameters: &[&[
         parameters::FREE_MIN,

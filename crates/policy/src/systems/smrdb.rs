@@ -37,6 +37,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "merges are long; reads search bands that overlap",
     live_max: 45,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     // The collector works when it must.
     own: System { throttle: Some(Throttle::Leveldb), ..System::row(Row::Smrdb, (0, 25)) },
     parameters: &[&[

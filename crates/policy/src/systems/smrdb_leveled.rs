@@ -40,6 +40,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "merges rewrite level by level",
     live_max: 60,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: own(),
     parameters: &[leveldb::PARAMETERS],
     placement: |_| Arc::new(WholeZones::default()),

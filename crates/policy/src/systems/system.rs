@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, OutOfRange};
 
-use super::{ParameterText, Row, StoreShape, leveldb, text};
+use super::{ParameterText, Row, RowParts, StoreShape, leveldb, text};
 use crate::{
     Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, LoadAware, LoadRule, MOVES_TOGETHER,
     Placement, Reclaim, Throttle, Victim, ZoneAge, ZonesSource,
@@ -17,6 +17,9 @@ use crate::{
 /// The least number of tables of a requested size that a store must have room for: one that is
 /// rewritten, those that it meets, and their outputs. Tables of the rows' own sizes are smaller.
 const TABLES_IN_STORE_MIN: u64 = 8;
+
+/// Requests that are larger than usual are at most this part of the memory budget.
+const IO_SIZE_PART: u64 = 160;
 
 /// A system: a row of choices, and their parameters.
 ///
@@ -188,6 +191,10 @@ pub struct System {
     /// remembers nothing about it. On: a scan reads a block of a run only when its first key is the
     /// next of all runs; indexes take half as much memory again.
     pub first_keys: bool,
+    /// Least size of a data block in the last level, unless its key space has a block size of its
+    /// own; 0: as in the levels above. Larger: the indexes of the last level, which are most of all
+    /// indexes, take less memory, and a point read transfers more. Range: 0 to 1 MiB.
+    pub last_block_size: ByteCount,
 }
 
 impl Default for System {
@@ -245,6 +252,7 @@ impl System {
             load: LoadRule::Off,
             rewrite_max: 10,
             first_keys: false,
+            last_block_size: ByteCount(0),
         }
     }
 
@@ -369,6 +377,15 @@ impl System {
     pub fn table_size(&self, store: &StoreShape) -> ByteCount {
         let fitted = (self.row.parts().table_size)(self, store);
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
+    }
+
+    /// Size of the requests of flushes and compactions in a store with this memory budget: the
+    /// row's, but no more than a 160th of the budget where that is more than usual. Each table that
+    /// is written takes two and a half times as much.
+    #[must_use]
+    pub fn io_size(&self, memory: ByteCount) -> ByteCount {
+        let most = ByteCount(memory.0 / IO_SIZE_PART).max(RowParts::IO_SIZE);
+        self.row.parts().io_size.min(most)
     }
 
     /// The cost of a search without success: the parameter, or the row's value; see [`seek_cost`].

@@ -16,7 +16,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::parameter::Parameter;
-use super::parameters::{LEVEL0_SLOW, LEVEL0_STOP, REWRITE_MAX};
+use super::parameters::{LEVEL0_SLOW, LEVEL0_STOP};
+use super::parameters_of_all::REWRITE_MAX;
 use super::{Row, System};
 use crate::{LoadRule, Throttle};
 
@@ -349,7 +350,7 @@ mod tests {
         assert!(error("geardb:variant=on").contains(names), "{}", error("geardb:variant=on"));
         // A parameter that only another system has.
         let parameters =
-            "one of along_max, first_keys, free_min, gain_min, jobs, load, rewrite_max, ";
+            "one of along_max, first_keys, free_min, gain_min, jobs, last_block_size, load, ";
         assert!(error("tiered:factor=4").contains(parameters), "{}", error("tiered:factor=4"));
     }
 }

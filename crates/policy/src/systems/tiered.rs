@@ -27,6 +27,7 @@ pub(super) const PARTS: RowParts = RowParts {
     costs: "reads search more runs; a put can wait for a merge of the last level",
     live_max: 70,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: System::row(Row::Tiered, (0, 25)),
     parameters: &[&[
         parameters::ALONG_MAX,

@@ -2,8 +2,8 @@
 //!
 //! - The last [`EVENTS_MAX`] events are kept, whether a client is connected or not: they are rare.
 //! - Latencies are measured only while a client is connected that has asked for a snapshot, of one
-//!   call of each kind in [`ONE_IN`]. Otherwise a call costs the look at one number. They are those
-//!   of the last [`PERIOD`] to twice that.
+//!   call of each kind in [`ONE_IN`]. Otherwise a call costs one load of a number. The latencies
+//!   are those of the last one to two [`PERIOD`]s.
 //!
 //! Any thread. The locks are held for some instructions.
 
@@ -27,10 +27,10 @@ const ONE_IN: u64 = 16;
 /// Length of a period of measurement.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// The longest latency that is told apart, in nanoseconds: a quarter of an hour.
+/// The largest latency that is recorded exactly, in nanoseconds: a quarter of an hour.
 const NANOS_MAX: u64 = 900_000_000_000;
 
-/// Calls of which latencies are told.
+/// Calls whose latencies are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Get,
@@ -49,7 +49,7 @@ pub struct LiveEvent {
     pub event: Happening,
 }
 
-/// An [`Event`], as it is sent to other processes.
+/// An [`Event`], in the form for other processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Happening {
@@ -62,14 +62,14 @@ pub enum Happening {
     Ended {
         /// The job.
         job: Job,
-        /// The tables that it wrote; `None` if it came to nothing.
+        /// Bytes of its tables; `None` if it had no result.
         written: Option<ByteCount>,
-        /// Nanoseconds that it took.
+        /// Duration in nanoseconds.
         took: u64,
     },
     /// A group of writes had to wait for long.
     Stalled {
-        /// Nanoseconds that it took.
+        /// Duration in nanoseconds.
         took: u64,
         /// Its waits, by cause.
         waits: Waits,
@@ -83,9 +83,9 @@ pub enum Happening {
     Resumed,
     /// Puts will soon be refused.
     NearlyFull {
-        /// About the bytes that stay.
+        /// Approximate live bytes.
         live: ByteCount,
-        /// About the bytes that puts can still bring.
+        /// Approximate bytes that puts can still write.
         room: ByteCount,
     },
     /// An event that this version does not know.
@@ -111,9 +111,9 @@ pub struct Latency {
 /// Latencies of the last ten to twenty seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// Of point reads.
+    /// Latencies of point reads.
     pub gets: Latency,
-    /// Of writes, each put, delete and batch one.
+    /// Latencies of writes; each put, delete and batch is one.
     pub writes: Latency,
 }
 
@@ -121,9 +121,9 @@ pub struct Latencies {
 pub(crate) struct Activity {
     opened: Time,
     events: Mutex<Events>,
-    /// Clients that look.
+    /// Number of connected clients.
     watchers: AtomicUsize,
-    /// Calls of each kind, while a client looks.
+    /// Calls of each kind while a client is connected.
     calls: [AtomicU64; 2],
     latencies: Mutex<Option<Periods>>,
 }
@@ -184,12 +184,12 @@ impl Activity {
         }
     }
 
-    /// Nanoseconds since the store was opened.
+    /// Time since the store was opened, in nanoseconds.
     pub(crate) fn age(&self) -> u64 {
         nanos(runner::now().since(self.opened))
     }
 
-    /// A client looks from now on.
+    /// Notes that a client has connected.
     pub(crate) fn watch(&self) {
         let mut latencies = self.latencies.lock();
         if self.watchers.fetch_add(1, Ordering::Relaxed) == 0 {
@@ -197,7 +197,7 @@ impl Activity {
         }
     }
 
-    /// A client has gone.
+    /// Notes that a client has gone.
     pub(crate) fn unwatch(&self) {
         let mut latencies = self.latencies.lock();
         if self.watchers.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -205,14 +205,14 @@ impl Activity {
         }
     }
 
-    /// The begin of a call, if it is one that is measured.
+    /// Begin of a call, if it is to be measured.
     pub(crate) fn begin(&self, call: Call) -> Option<Time> {
         let is_measured = self.watchers.load(Ordering::Relaxed) > 0
             && self.calls[call as usize].fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_IN);
         is_measured.then(runner::now)
     }
 
-    /// The end of a call that is measured.
+    /// Notes the end of a measured call.
     pub(crate) fn end(&self, call: Call, begun: Time) {
         let took = nanos(runner::now().since(begun));
         if let Some(periods) = &mut *self.latencies.lock() {
@@ -228,7 +228,7 @@ impl Activity {
         Latencies { gets: periods.latency(Call::Get), writes: periods.latency(Call::Write) }
     }
 
-    /// The events after this number that are kept.
+    /// The kept events after this number.
     pub(crate) fn events_after(&self, number: u64) -> Vec<LiveEvent> {
         let events = self.events.lock();
         events.kept.iter().filter(|event| event.number > number).cloned().collect()

@@ -1,4 +1,4 @@
-//! [`Live`]: a store that another process has open, looked at through the window of that process.
+//! [`Live`]: a store that another process has open, inspected through the window of that process.
 //!
 //! - A connection has one request at a time. Once a call has failed because of the connection, all
 //!   later ones fail; the caller connects again.
@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Store, StoreError};
 use terrace_env::{ByteCount, SeqNo};
-use terrace_lsm::{Bounds, Checkpointed};
+use terrace_lsm::{Bounds, Checkpointed, TableComparison};
 
 use super::connection::LiveSnapshot;
 use super::copy::answer_calls;
@@ -32,10 +32,10 @@ use super::remote_error;
 use super::request::{MAGIC, Request, ScanRequest, VERSION};
 use crate::{Error, ErrorKind};
 
-/// Time limits of a client. An owner that flushes for a checkpoint is silent for long.
+/// Time limits of a client. An owner that flushes for a checkpoint sends nothing for a long time.
 const LIMITS: Limits = Limits { idle: Duration::from_secs(60), frame: Duration::from_secs(30) };
 
-/// How long the flush at the begin of a checkpoint may take, and the pauses between its tables.
+/// The longest flush at the begin of a checkpoint, and the longest pause between its tables.
 const CHECKPOINT_IDLE: Duration = Duration::from_secs(3600);
 
 /// The most bytes of an answer that is held in memory: the zones of a drive, or a value.
@@ -55,14 +55,14 @@ pub struct Live {
 pub struct Owner {
     /// Its number.
     pub pid: u32,
-    /// Its command line, or the begin of it, as people can read it.
+    /// Its command line, or the begin of it, as readable text.
     pub command: String,
 }
 
 impl Live {
     /// Connects to the process that has the store at a path open: an image, a block device or a
-    /// directory. `None` if no process offers a window to it: it is not open, or opened without
-    /// [`Options::live`](field@crate::Options::live).
+    /// directory. `None` if no process offers a window to it: it is not open, or it was opened
+    /// without [`Options::live`](field@crate::Options::live).
     pub fn connect(path: impl AsRef<Path>) -> Result<Option<Self>, Error> {
         let place = match Place::of(path.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -74,19 +74,19 @@ impl Live {
             (Outgoing::new(other, LIMITS), Incoming::new(stream, LIMITS));
         match greet(&mut incoming, &mut outgoing) {
             Ok(owner) => Ok(Some(Self { incoming, outgoing, place, owner })),
-            // It has just closed the store.
+            // The process has just closed the store.
             Err(error) if error.kind() == ErrorKind::Closed => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// The process that has it open.
+    /// The process that has the store open.
     #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The store as it is now, and its events after a number.
+    /// The current state of the store, and its events after a number.
     pub fn snapshot(&mut self, events_after: u64) -> Result<LiveSnapshot, Error> {
         self.json(&Request::Snapshot { events_after })
     }
@@ -110,8 +110,8 @@ impl Live {
     /// The entries of a range in order, from the last one on if `reverse`, at most `limit`. Without
     /// `values` each entry has only the size of its value.
     ///
-    /// They are those of the moment at which the scan begins. The process that has the store open
-    /// ends a scan that is not read for half a minute.
+    /// The entries are those at the begin of the scan. The process that has the store open ends a
+    /// scan that is not read for half a minute.
     pub fn scan(
         mut self,
         space: &str,
@@ -128,11 +128,33 @@ impl Live {
         Ok(LiveScan { live: self, bytes: Vec::new(), at: 0, values, ended: false })
     }
 
-    /// Copies the store, as it is at one moment, into an empty one, which is written by this
-    /// process; as [`Db::checkpoint_watched`](crate::Db::checkpoint_watched) does. Takes the right
+    /// Copies the store at one moment into an empty one, which this process writes; see
+    /// [`Db::checkpoint_watched`](crate::Db::checkpoint_watched). This process must have the right
     /// to write to the store's file.
     pub fn checkpoint(
         &mut self,
+        target: &Arc<dyn Store>,
+        progress: &mut dyn FnMut(ByteCount, ByteCount),
+    ) -> Result<Checkpointed, Error> {
+        self.copy(&Request::Checkpoint, target, progress)
+    }
+
+    /// Copies the store at one moment into an empty one, or brings an earlier backup of it up to
+    /// date; this process writes the target. See
+    /// [`Db::backup_watched`](crate::Db::backup_watched). This process must have the right to write
+    /// to the store's file.
+    pub fn backup(
+        &mut self,
+        target: &Arc<dyn Store>,
+        comparison: TableComparison,
+        progress: &mut dyn FnMut(ByteCount, ByteCount),
+    ) -> Result<Checkpointed, Error> {
+        self.copy(&Request::Backup(comparison), target, progress)
+    }
+
+    fn copy(
+        &mut self,
+        request: &Request,
         target: &Arc<dyn Store>,
         progress: &mut dyn FnMut(ByteCount, ByteCount),
     ) -> Result<Checkpointed, Error> {
@@ -144,27 +166,37 @@ impl Live {
                 io::Error::new(error.kind(), format!("opening {file} for writing: {error}"));
             Error::of_window(error)
         })?;
-        self.send(&Request::Checkpoint)?;
+        self.send(request)?;
         let files = [proof.as_fd()];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut passed = SendAncillaryBuffer::new(&mut space);
         passed.push(SendAncillaryMessage::ScmRights(&files));
         let bytes = &[IoSlice::new(&[0])];
         let stream = self.incoming.stream();
-        rustix::net::sendmsg(stream, bytes, &mut passed, SendFlags::NOSIGNAL)
-            .map_err(|error| Error::of_window(error.into()))?;
+        let passed = rustix::net::sendmsg(stream, bytes, &mut passed, SendFlags::NOSIGNAL);
         self.incoming.set_idle(CHECKPOINT_IDLE);
         let end = answer_calls(&**target, &mut self.incoming, &mut self.outgoing, progress);
         self.incoming.set_idle(LIMITS.idle);
-        let end = end?;
+        // An owner that does not know the request has sent an error, and gone.
+        let end = match (end, passed) {
+            (Err(error), Err(_)) if error.origin() != ErrorKind::Io => return Err(error),
+            (_, Err(error)) => return Err(Error::of_window(error.into())),
+            (end, Ok(_)) => end?,
+        };
         let mut reader = Reader::new(&end);
         let mut count = |field| reader.u64(field).map_err(Error::of_protocol);
-        Ok(Checkpointed {
+        let mut copied = Checkpointed {
             tables: count("tables")?,
             logs: count("logs")?,
             bytes: ByteCount(count("bytes")?),
             sequence: SeqNo(count("sequence")?),
-        })
+            ..Checkpointed::default()
+        };
+        if matches!(request, Request::Backup(_)) {
+            copied.kept_tables = count("kept tables")?;
+            copied.kept_bytes = ByteCount(count("kept bytes")?);
+        }
+        Ok(copied)
     }
 
     fn send(&mut self, request: &Request) -> Result<(), Error> {
@@ -214,7 +246,7 @@ impl Live {
 fn greet(incoming: &mut Incoming, outgoing: &mut Outgoing) -> Result<Owner, Error> {
     let mut hello = MAGIC.to_vec();
     hello.put_u16(VERSION);
-    // It may be that the owner has sent an error already, and gone.
+    // The owner may have sent an error already, and gone.
     let sent = outgoing.send(Kind::Hello, &hello);
     let answer = match incoming.next() {
         Ok(Some((Kind::Hello, payload))) => payload,
@@ -250,10 +282,10 @@ pub struct LiveEntry {
     pub value: Option<Bytes>,
 }
 
-/// The entries of a range, as another process sends them. It ends after the first error.
+/// The entries of a range from another process. It ends after the first error.
 pub struct LiveScan {
     live: Live,
-    /// Bytes that have come, those before `at` used up.
+    /// Received bytes; those before `at` are used up.
     bytes: Vec<u8>,
     at: usize,
     values: bool,

@@ -1,13 +1,13 @@
 //! [`serve`]: one connection of a client, from its first frame to its end. It answers one request
 //! after the other, in the thread of the connection.
 //!
-//! - A client that sends what is no request, is silent for [`Limits::idle`], or takes longer than
-//!   [`Limits::frame`] for a frame, loses its connection. The store does not notice.
-//! - An answer is sent in pieces, so that it takes little memory, however long it is. A scan keeps
-//!   space from coming free until it ends; a client that does not read it ends it.
-//! - All requests but one need no more than the connection, which takes the right to read the
-//!   store. A checkpoint makes the store flush and keeps space, so that the client must prove that
-//!   it may write: it passes the store's file, open for writing.
+//! - A client loses its connection if it sends an invalid request, is silent for [`Limits::idle`],
+//!   or takes longer than [`Limits::frame`] for a frame. The store does not notice.
+//! - An answer is sent in pieces, so that it takes little memory at any length. A scan keeps space
+//!   from being freed until it ends; it ends if the client does not read it.
+//! - For all requests but one, a connection is enough: it needs the right to read the store. A
+//!   checkpoint makes the store flush and keeps space. So the client must prove that it may write:
+//!   it passes the store's file, open for writing.
 
 use std::io::{self, IoSliceMut, Write};
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use serde::{Deserialize, Serialize};
 use terrace_env::codec::{Reader, Writer};
 use terrace_env::command_of;
-use terrace_lsm::{Checkpointed, ReadOptions, Scan};
+use terrace_lsm::{Checkpointed, ReadOptions, Scan, TableComparison};
 
 use super::activity::{Activity, Latencies, LiveEvent};
 use super::copy::RemoteStore;
@@ -49,7 +49,7 @@ pub struct LiveSnapshot {
     pub overview: Overview,
     /// Nanoseconds since the store was opened.
     pub age: u64,
-    /// Events after the number that was asked for, as far as they are kept.
+    /// Kept events after the requested number.
     pub events: Vec<LiveEvent>,
     /// Latencies of calls.
     pub latencies: Latencies,
@@ -64,7 +64,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Serves a client until it goes, or is sent away.
+/// Serves a client until it goes, or is disconnected.
 pub(super) fn serve(stream: UnixStream, served: &Served) -> io::Result<()> {
     let limits = served.limits;
     let mut outgoing = Outgoing::new(stream.try_clone()?, limits);
@@ -87,8 +87,12 @@ pub(super) fn serve(stream: UnixStream, served: &Served) -> io::Result<()> {
             watch = Some(Watch(&served.activity));
         }
         let answered = match request {
-            Request::Checkpoint => {
-                (incoming, outgoing) = match checkpoint(incoming, outgoing, served)? {
+            Request::Checkpoint | Request::Backup(_) => {
+                let comparison = match request {
+                    Request::Backup(comparison) => Some(comparison),
+                    _ => None,
+                };
+                (incoming, outgoing) = match copy(incoming, outgoing, served, comparison)? {
                     Some(channel) => channel,
                     None => return Ok(()),
                 };
@@ -129,7 +133,7 @@ fn greet(incoming: &mut Incoming, outgoing: &mut Outgoing) -> io::Result<()> {
     outgoing.send(Kind::Hello, &hello)
 }
 
-/// Says why the connection ends, and ends it.
+/// Sends the reason for the end of the connection, and ends it.
 fn refuse(outgoing: &mut Outgoing, message: &str) -> io::Result<()> {
     let kind = ErrorKind::Invalid;
     let error = Error::of_owner(kind, kind, message.to_owned());
@@ -137,7 +141,7 @@ fn refuse(outgoing: &mut Outgoing, message: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidData, message.to_owned()))
 }
 
-/// Why a request was not answered.
+/// Reason for which a request was not answered.
 enum Failed {
     /// The client is gone, or does not read.
     Connection(io::Error),
@@ -190,12 +194,14 @@ fn answer(request: Request, served: &Served, outgoing: &mut Outgoing) -> Result<
             let scan = viewed.engine.scan(id, &request.bounds()).map_err(Refused)?;
             entries(scan, &request, outgoing)
         }
-        Request::Checkpoint => unreachable!("a checkpoint takes the connection"),
+        Request::Checkpoint | Request::Backup(_) => {
+            unreachable!("a copy takes the connection")
+        }
     }
 }
 
 fn key_space(viewed: &Viewed, name: &str) -> Result<terrace_lsm::KeySpaceId, Failed> {
-    let known = || viewed.engine.key_spaces().into_iter().map(|(_, name)| name).collect();
+    let known = || viewed.engine.key_spaces().iter().map(|space| space.name.to_string()).collect();
     let found = viewed.engine.key_space(name);
     found.ok_or_else(|| Failed::Request(Error::unknown_key_space(name, known())))
 }
@@ -232,11 +238,13 @@ fn entries(mut scan: Scan, request: &ScanRequest, outgoing: &mut Outgoing) -> Re
     Ok(answer.end()?)
 }
 
-/// Copies the store into the client's target; returns the connection, if it can still be used.
-fn checkpoint(
+/// Copies the store into the client's target, or, with a comparison, backs it up there; returns the
+/// connection, if it is still usable.
+fn copy(
     incoming: Incoming,
     mut outgoing: Outgoing,
     served: &Served,
+    comparison: Option<TableComparison>,
 ) -> io::Result<Option<(Incoming, Outgoing)>> {
     let proof = receive_proof(incoming.stream(), served.limits)?;
     let file = std::fs::metadata(&served.place.file);
@@ -248,14 +256,24 @@ fn checkpoint(
         outgoing.send(Kind::Error, &remote_error::encode(&error))?;
         return Ok(Some((incoming, outgoing)));
     }
-    let target = RemoteStore::new(incoming, outgoing).map_err(io::Error::other)?;
+    let target = match comparison {
+        None => RemoteStore::to_fill(incoming, outgoing),
+        Some(_) => RemoteStore::to_update(incoming, outgoing),
+    };
+    let target = target.map_err(io::Error::other)?;
     let mut progress = |done, all| target.progress(done, all);
-    let copied = served.viewed.engine.checkpoint(&target, &mut progress);
+    let copied = match comparison {
+        None => served.viewed.engine.checkpoint(&target, &mut progress),
+        Some(comparison) => served.viewed.engine.backup(&target, comparison, &mut progress),
+    };
     let Some((incoming, mut outgoing)) = target.into_channel() else { return Ok(None) };
     match copied {
-        Ok(Checkpointed { tables, logs, bytes, sequence }) => {
+        Ok(Checkpointed { tables, logs, bytes, kept_tables, kept_bytes, sequence }) => {
             let mut end = Vec::new();
             [tables, logs, bytes.0, sequence.0].into_iter().for_each(|count| end.put_u64(count));
+            if comparison.is_some() {
+                [kept_tables, kept_bytes.0].into_iter().for_each(|count| end.put_u64(count));
+            }
             outgoing.send(Kind::End, &end)?;
         }
         Err(error) => outgoing.send(Kind::Error, &remote_error::encode(&error.into()))?,

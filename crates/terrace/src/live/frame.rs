@@ -1,4 +1,4 @@
-//! Frames, of which both directions of a connection consist: [`Incoming`] reads them, [`Outgoing`]
+//! Frames, the units of both directions of a connection: [`Incoming`] reads them, [`Outgoing`]
 //! writes them. `docs/live.md` has the format.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! payload
 //! ```
 //!
-//! - Each frame has a time limit, from its first byte to its last, whatever single reads take. To
-//!   wait for the first byte has a limit of its own.
+//! - Each frame has a time limit, from its first byte to its last, for all of its reads together.
+//!   The wait for the first byte has a separate limit.
 //! - A reader holds one frame at a time. A length above [`FRAME_MAX`] is an error before a byte of
 //!   the payload is read.
 //!
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
     Part = 2,
     /// The last piece of an answer.
     End = 3,
-    /// The answer is an error, wherever it stands.
+    /// The answer is an error, also after other pieces.
     Error = 4,
     /// A call of the owner to the target of a checkpoint.
     Call = 5,
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// How long the other side may take.
+/// Time limits for the other side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Until a frame begins.
@@ -63,7 +63,7 @@ pub(crate) struct Limits {
     pub(crate) frame: Duration,
 }
 
-/// The frames that come.
+/// Incoming frames.
 pub(crate) struct Incoming {
     stream: UnixStream,
     limits: Limits,
@@ -105,7 +105,7 @@ impl Incoming {
         Ok(Some((kind, &self.payload)))
     }
 
-    /// From now on a frame may take so long to begin.
+    /// Sets the time that a frame may take to begin.
     pub(crate) fn set_idle(&mut self, idle: Duration) {
         self.limits.idle = idle;
     }
@@ -115,7 +115,7 @@ impl Incoming {
     }
 }
 
-/// The frames that go. A frame that could not be written as a whole ends the connection.
+/// Outgoing frames. A frame that was written only in part ends the connection.
 pub(crate) struct Outgoing {
     stream: UnixStream,
     limits: Limits,
@@ -159,7 +159,7 @@ pub(crate) struct Answer<'a> {
     piece: Vec<u8>,
 }
 
-/// Bytes of a piece. Smaller than a frame may be, so that an answer begins early.
+/// Bytes of a piece. Less than a frame's limit, so that an answer begins early.
 const PIECE: usize = 64 << 10;
 
 impl<'a> Answer<'a> {
@@ -167,7 +167,7 @@ impl<'a> Answer<'a> {
         Self { to, piece: Vec::new() }
     }
 
-    /// Sends the pieces that are full, and the last one.
+    /// Sends the remaining pieces.
     pub(crate) fn end(self) -> io::Result<()> {
         self.to.send(Kind::End, &self.piece)
     }
@@ -208,7 +208,7 @@ fn fill(stream: &mut UnixStream, mut into: &mut [u8], deadline: Time) -> io::Res
     Ok(())
 }
 
-/// The time that is left, which is not zero: a timeout of zero would be none.
+/// The remaining time, which is not zero: a timeout of zero would mean none.
 fn left(deadline: Time) -> io::Result<Duration> {
     let now = runner::now();
     if now >= deadline {
@@ -218,7 +218,7 @@ fn left(deadline: Time) -> io::Result<Duration> {
     Ok(deadline.since(now).max(Duration::from_millis(1)))
 }
 
-/// The error of a read or write; the text of one that came too late says what was waited for.
+/// The error of a read or write; after a timeout, its text names the wait.
 fn late(error: io::Error, what: &str) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

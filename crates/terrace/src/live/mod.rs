@@ -1,9 +1,9 @@
 //! The live window: a process that has a store open for writing offers a Unix socket, through which
-//! others look at the store, read it and copy it.
+//! others inspect the store, read it and copy it.
 //!
 //! - [`Options::live`](field@crate::Options::live) offers it. [`Live::connect`] finds it, by the
 //!   path of the store.
-//! - The window shows; it changes nothing. A checkpoint takes the right to write to the store.
+//! - The window changes nothing. A checkpoint needs the right to write to the store.
 //! - Both sides may end at any time. The owner of the store waits for no client.
 //!
 //! `docs/live.md` has the protocol, the rights and the limits.
@@ -11,7 +11,7 @@
 //! | part | content |
 //! |---|---|
 //! | `place` | where the socket is, its rights, how it is found |
-//! | `frame`, `request`, `remote_error` | what is sent |
+//! | `frame`, `request`, `remote_error` | the messages |
 //! | `overview` | a store at a moment, as a plain value |
 //! | `activity` | the latest events, and latencies |
 //! | `window`, `connection` | the owner's side |

@@ -1,9 +1,10 @@
-//! [`Overview`] and [`ZoneMap`]: a store as it is at a moment, as the program shows it. They are
-//! plain values, made of an open [`Db`] or asked of the process that has the store open.
+//! [`Overview`] and [`ZoneMap`]: the state of a store at a moment, as the program shows it. They
+//! are plain values, made from an open [`Db`] or requested from the process that has the store
+//! open.
 //!
-//! The parts of a value are read one after the other while others write, so that a count may be
-//! ahead of another one. A [`ZoneMap`] is made by a walk over the whole catalog, which may wait for
-//! the device.
+//! The parts of a value are read one after the other while others write, so a count may be ahead of
+//! another one. A [`ZoneMap`] is made by a walk over the whole catalog, which may wait for the
+//! device.
 
 use std::sync::Arc;
 
@@ -11,30 +12,33 @@ use serde::{Deserialize, Serialize};
 use terrace_env::store::{Store as _, StoreError};
 use terrace_env::{ByteCount, DeviceId};
 use terrace_fs::{DeviceUsage, FreeSpace, Fs, RunUsage, ZoneUsage};
-use terrace_lsm::{Engine, Stats, TableOptions};
+use terrace_lsm::{Engine, KeySpaceEntry, KeySpaceOptions, Stats, TableOptions};
 use terrace_zone::Geometry;
 
 use crate::db::Inner;
 use crate::{Db, Error, SpaceInUse};
 
-/// The metrics of a store, and what it is.
+/// The metrics and the facts of a store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overview {
     /// The metrics.
     pub stats: Stats,
-    /// The valid share of the space in use, as [`SpaceInUse`] has it; `None` in a directory.
+    /// The valid share of the space in use (see [`SpaceInUse`]); `None` in a directory.
     pub space_efficiency: Option<f64>,
-    /// The names of the key spaces, in the order in which they were made.
+    /// Names of the key spaces, in the order of their creation.
     pub key_spaces: Vec<String>,
+    /// The names of those that have options of their own, with these.
+    #[serde(default)]
+    pub key_space_options: Vec<(String, KeySpaceOptions)>,
     /// The system that it is open under.
     pub system: String,
-    /// The options that shape its tables, as far as they were stated.
+    /// The options that shape its tables, as they were last stated.
     pub tables: TableOptions,
     /// Bytes of keys and values that can live in it and be overwritten without end.
     pub live_max: ByteCount,
     /// The size of its memtables.
     pub memtable_size: ByteCount,
-    /// Bytes that puts leave on shingled tracks.
+    /// Bytes that puts may not use on shingled tracks.
     pub kept_on_tracks: ByteCount,
     /// Its devices; none in a directory.
     pub devices: Vec<DeviceUsage>,
@@ -44,7 +48,7 @@ pub struct Overview {
     pub free: Option<FreeSpace>,
 }
 
-/// Contents of the devices of a store. Of a directory it is empty.
+/// Contents of the devices of a store. For a directory it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ZoneMap {
     /// The zones of the tables' device; none if it has no zones.
@@ -53,7 +57,7 @@ pub struct ZoneMap {
     pub plain: Vec<RunMap>,
     /// All devices.
     pub devices: Vec<DeviceUsage>,
-    /// Whether there are files with names: then a level is a lifetime.
+    /// Whether there are files with names: then levels are lifetimes.
     pub has_names: bool,
 }
 
@@ -68,7 +72,7 @@ pub struct RunMap {
     pub free: Option<FreeSpace>,
 }
 
-/// The parts of an open store that are looked at. They do not keep it open.
+/// Parts of an open store for an overview. They do not keep it open.
 #[derive(Clone)]
 pub(crate) struct Viewed {
     pub(crate) engine: Arc<Engine>,
@@ -92,10 +96,16 @@ impl Viewed {
     pub(crate) fn overview(&self) -> Result<Overview, StoreError> {
         let stats = self.engine.stats();
         let fs = self.fs.as_ref();
+        let key_spaces = self.engine.key_spaces();
+        let with_options = |space: &KeySpaceEntry| {
+            let options = space.options;
+            (!options.is_none()).then(|| (space.name.to_string(), options))
+        };
         let in_use = fs.map(|fs| SpaceInUse::of(fs, &stats)).transpose()?;
         Ok(Overview {
             space_efficiency: in_use.map(|space| space.efficiency()),
-            key_spaces: self.engine.key_spaces().into_iter().map(|(_, name)| name).collect(),
+            key_spaces: key_spaces.iter().map(|space| space.name.to_string()).collect(),
+            key_space_options: key_spaces.iter().filter_map(with_options).collect(),
             system: self.system.clone(),
             tables: self.engine.table_options(),
             live_max: self.live_max,
@@ -114,14 +124,14 @@ impl Viewed {
 }
 
 impl Overview {
-    /// Of a store that is open here.
+    /// The overview of a store that is open in this process.
     pub fn of(db: &Db) -> Result<Self, Error> {
         Ok(Viewed::of(&db.inner).overview()?)
     }
 }
 
 impl ZoneMap {
-    /// Of a mounted file system.
+    /// The map of a mounted file system.
     pub fn of(fs: &Fs) -> Result<Self, StoreError> {
         let devices = fs.devices();
         let plain = devices.iter().filter(|device| !device.layout.is_zoned());

@@ -1,4 +1,4 @@
-//! [`Place`]: where the socket of a store is, which rights it has, and how it is bound and found.
+//! [`Place`]: the path of the socket of a store, its rights, and how it is bound and found.
 //!
 //! | store | socket |
 //! |---|---|
@@ -9,15 +9,15 @@
 //!
 //! The directory of root is `/run/terrace`, that of another user `terrace-UID` in `/tmp`.
 //!
-//! - *Rights.* The socket belongs to the owner and the group of the store's file, as far as the
-//!   process may set them. To connect takes the right to write to a socket, so that a class of
-//!   users has it that may read the store's file, and no other class.
-//! - *No gap.* A socket takes no connection before it listens, and it listens after its rights are
-//!   set.
-//! - *Stale sockets.* The process that binds holds the lock of the store, so that a socket in its
-//!   place is one that a killed process has left. It is replaced, in one step.
-//! - *Long paths.* A socket's address has 108 bytes. Addresses go through `/proc/self/fd`, so that
-//!   the length of the path does not matter.
+//! - *Rights.* The socket belongs to the owner and the group of the store's file, if the process
+//!   may set them. A connection needs the right to write to the socket. The classes of users that
+//!   may read the store's file have this right, and no others.
+//! - *No gap.* A socket accepts no connection before it listens, and it listens only after its
+//!   rights are set.
+//! - *Stale sockets.* The process that binds holds the lock of the store, so an existing socket is
+//!   from a killed process. It is replaced, in one step.
+//! - *Long paths.* A socket's address has 108 bytes. Addresses go through `/proc/self/fd`, so paths
+//!   may be longer.
 //! - *Impostors.* A client refuses a socket whose process runs neither as root nor as the client's
 //!   own user nor as the owner of the store's file.
 //!
@@ -49,7 +49,7 @@ const NAME_MAX: usize = 255;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 8;
 
-/// File that a directory store is locked by.
+/// Lock file of a directory store.
 const LOCK: &str = "LOCK";
 
 /// The place of a store's socket.
@@ -58,14 +58,14 @@ pub(crate) struct Place {
     /// The file whose rights are those of the store: the image, the device, or the lock of a
     /// directory.
     pub(crate) file: PathBuf,
-    /// The socket in the directory of the file, unless the file is a device.
+    /// The socket next to the store's file, unless the file is a device.
     adjacent: Option<PathBuf>,
     /// Name of the socket in the directory of a user. A directory store has none.
     name: Option<String>,
 }
 
 impl Place {
-    /// Of the store at a path, as a client or as the process that has it open.
+    /// The place for the store at a path, for a client or for the process that has it open.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let found = fs::metadata(&path)?;
@@ -82,7 +82,7 @@ impl Place {
         Ok(Self { adjacent: adjacent(&path), file: path, name })
     }
 
-    /// Binds a socket with the store's rights, in place of a stale one. The caller holds the
+    /// Binds a socket with the store's rights, and replaces a stale one. The caller holds the
     /// store's lock.
     pub(crate) fn bind(&self) -> io::Result<(UnixListener, PathBuf)> {
         let file = fs::metadata(&self.file)?;
@@ -127,7 +127,7 @@ impl Place {
         refused.map_or(Ok(None), Err)
     }
 
-    /// The connection, unless a process at its other end may be an impostor.
+    /// The connection; an error if the process at its other end may be an impostor.
     fn trusted(&self, stream: UnixStream) -> io::Result<UnixStream> {
         let peer = sockopt::socket_peercred(&stream)?;
         let owner = fs::metadata(&self.file).map(|found| Uid::from_raw(found.uid()));
@@ -144,7 +144,7 @@ impl Place {
     }
 }
 
-/// Opens the store's file for writing, as a proof that this process may write.
+/// Opens the store's file for writing, to prove that this process may write.
 pub(crate) fn proof(file: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(file)
 }
@@ -165,7 +165,7 @@ fn adjacent(image: &Path) -> Option<PathBuf> {
     (name.len() <= NAME_MAX).then(|| image.with_file_name(name))
 }
 
-/// The directory for sockets that cannot be where the store is.
+/// The directory for sockets that cannot be next to the store.
 fn directory_of(user: Uid) -> PathBuf {
     match user {
         Uid::ROOT => "/run/terrace".into(),
@@ -173,7 +173,7 @@ fn directory_of(user: Uid) -> PathBuf {
     }
 }
 
-/// Makes the directory of this user, which no other user may change.
+/// Creates the directory of this user, which no other user may change.
 fn make_shared(directory: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o755).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -225,10 +225,10 @@ fn allow(socket: &OwnedFd, file: &Metadata) -> io::Result<()> {
     }
     let readers = file.mode() & 0o444;
     let mut mode = readers | readers >> 1;
-    // By the open file: a name could lead to another file by now.
+    // By the open file, because the name could lead to another file by now.
     let change = |uid, gid| rustix::fs::chownat(socket, c"", uid, gid, AtFlags::EMPTY_PATH);
     if own.st_gid != file.gid() && change(None, Some(Gid::from_raw(file.gid()))).is_err() {
-        // Its group is another one, which may have no right.
+        // Its group is another one, which may not have the right.
         mode &= !0o060;
     }
     if own.st_uid != file.uid() {
@@ -252,12 +252,12 @@ fn open_path(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// The address of a name in an open directory, however long the path of that is.
+/// The address of a name in an open directory, for a path of any length.
 fn through(directory: &OwnedFd, name: &str) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", directory.as_raw_fd()))?)
 }
 
-/// Whether no process listens at a socket: there is none, or it is a stale one.
+/// Whether no process listens at a socket: there is none, or it is stale.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionRefused, NotADirectory, NotFound};
     matches!(error.kind(), ConnectionRefused | NotFound | NotADirectory)

@@ -1,15 +1,15 @@
-//! Errors on their way from one process to the other: kind and text, in JSON. An error that cannot
-//! be read, or whose kind this version does not know, is one of the kind [`ErrorKind::Io`].
+//! Errors that one process sends to the other: kind and text, in JSON. An error that cannot be
+//! read, or whose kind this version does not know, is one of the kind [`ErrorKind::Io`].
 
 use serde::{Deserialize, Serialize};
 
 use super::frame::FRAME_MAX;
 use crate::{Error, ErrorKind};
 
-/// The most bytes of a text that is sent. JSON may write six for one.
+/// The most bytes of a text. JSON may write six for one.
 const TEXT_MAX: usize = FRAME_MAX / 8;
 
-/// An error as it is sent.
+/// An error in its sent form.
 #[derive(Serialize, Deserialize)]
 struct Sent {
     kind: String,
@@ -18,7 +18,7 @@ struct Sent {
 }
 
 /// All kinds. One that is missing here is sent as [`ErrorKind::Io`].
-const KINDS: [ErrorKind; 21] = [
+const KINDS: [ErrorKind; 22] = [
     ErrorKind::NoSpace,
     ErrorKind::HostFull,
     ErrorKind::Corruption,
@@ -35,6 +35,7 @@ const KINDS: [ErrorKind; 21] = [
     ErrorKind::ReadOnly,
     ErrorKind::Closed,
     ErrorKind::InUse,
+    ErrorKind::Moved,
     ErrorKind::NotFound,
     ErrorKind::Invalid,
     ErrorKind::Stopped,

@@ -1,10 +1,10 @@
 //! [`Request`]: the requests of a client, and their encoding in one frame. `docs/live.md` has the
-//! bytes. Lengths are checked before they are used; a request with bytes left over is refused.
+//! bytes. Lengths are checked before they are used; a request with excess bytes is refused.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_lsm::Bounds;
+use terrace_lsm::{Bounds, TableComparison};
 
-/// Version of the protocol. A change that an older side cannot read makes it another one.
+/// Version of the protocol. A change that an older side cannot read gets a new version.
 pub(crate) const VERSION: u16 = 1;
 
 /// The first bytes in each direction.
@@ -23,20 +23,22 @@ pub(crate) enum Request {
     Scan(ScanRequest),
     /// A copy of the store, whose files the client writes.
     Checkpoint,
+    /// A backup of the store, whose files the client writes.
+    Backup(TableComparison),
 }
 
-/// A scan, as it is asked of the owner.
+/// A scan, as requested from the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScanRequest {
     pub(crate) space: String,
     pub(crate) from: Vec<u8>,
-    /// Not included; `None`: to the last key.
+    /// End, not included; `None`: after the last key.
     pub(crate) to: Option<Vec<u8>>,
-    /// From the last key to the first.
+    /// Whether it goes from the last key to the first.
     pub(crate) reverse: bool,
     /// The most entries.
     pub(crate) limit: u64,
-    /// Whether values are sent, and not only their sizes.
+    /// Whether values are sent, or only their sizes.
     pub(crate) values: bool,
 }
 
@@ -72,6 +74,10 @@ impl Request {
                 bytes.put_u8(scan.values.into());
             }
             Self::Checkpoint => bytes.put_u8(5),
+            Self::Backup(comparison) => {
+                bytes.put_u8(6);
+                bytes.put_u8((*comparison == TableComparison::Whole).into());
+            }
         }
         bytes
     }
@@ -96,7 +102,11 @@ impl Request {
                 })
             }
             5 => Self::Checkpoint,
-            other => return Err(reader.wrong("request", 1, "a number from 1 to 5", other.into())),
+            6 => Self::Backup(match flag(&mut reader, "whole tables")? {
+                true => TableComparison::Whole,
+                false => TableComparison::Ends,
+            }),
+            other => return Err(reader.wrong("request", 1, "a number from 1 to 6", other.into())),
         };
         reader.finish("request")?;
         Ok(request)
@@ -136,6 +146,8 @@ mod tests {
             Request::Scan(scan.clone()),
             Request::Scan(ScanRequest { to: Some(Vec::new()), values: true, ..scan }),
             Request::Checkpoint,
+            Request::Backup(TableComparison::Ends),
+            Request::Backup(TableComparison::Whole),
         ]
     }
 

@@ -1,7 +1,7 @@
 //! [`Window`]: the socket of an open store, and the actors that serve it.
 //!
 //! - One actor accepts connections, and each connection has one, at most [`CONNECTIONS_MAX`]; a
-//!   client beyond that is told so and sent away. Without clients, no actor runs.
+//!   further client gets an error and is disconnected. Without clients, no actor runs.
 //! - The window holds the engine, not the [`Db`](crate::Db). So it neither keeps a store open nor
 //!   closes it.
 //! - [`Window::close`] removes the socket, ends all connections and waits for their actors. A
@@ -37,10 +37,10 @@ const CONNECTIONS_MAX: usize = 8;
 /// for each connection.
 const DESCRIPTORS_MIN: u64 = 64;
 
-/// Pause after a connection that could not be accepted, as when the process has no descriptor left.
+/// Pause after a connection that could not be accepted, for example for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long a client that is one too many may take to read that.
+/// Time for a client too many to read its error.
 const REFUSAL: Duration = Duration::from_millis(100);
 
 /// See the [module](self).
@@ -62,7 +62,7 @@ struct State {
     next: u64,
     /// The connections, by number.
     open: BTreeMap<u64, UnixStream>,
-    /// Their actors, and some that have ended.
+    /// Their actors, including some that have ended.
     actors: Vec<JoinHandle<()>>,
 }
 
@@ -94,7 +94,7 @@ impl Window {
         &self.shared.served.activity
     }
 
-    /// Ends it. Calling it again does nothing.
+    /// Ends the window. A second call has no effect.
     pub(crate) fn close(&self) {
         let Some(acceptor) = self.acceptor.lock().take() else { return };
         let _ = fs::remove_file(&self.socket);
@@ -116,13 +116,13 @@ impl Window {
         for stream in state.open.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
-        // The acceptor adds no more once it has seen that it is closing.
+        // The acceptor adds no more once it has seen that the window closes.
         std::mem::take(&mut state.actors)
     }
 }
 
 impl Drop for Window {
-    /// While a panic unwinds, no actor is waited for.
+    /// While a panic unwinds, this waits for no actor.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let _ = fs::remove_file(&self.socket);
@@ -134,7 +134,7 @@ impl Drop for Window {
     }
 }
 
-/// Refuses a window where the store itself needs every descriptor that the process may have.
+/// An error if the store itself needs every descriptor that the process may have.
 fn check_descriptors() -> io::Result<()> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     match limit.filter(|limit| *limit < DESCRIPTORS_MIN) {
@@ -161,7 +161,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 }
 
 impl Shared {
-    /// Gives a connection an actor of its own, or sends the client away.
+    /// Gives a connection its own actor, or disconnects the client.
     fn admit(self: &Arc<Self>, stream: UnixStream) {
         let Ok(handle) = stream.try_clone() else { return };
         let mut state = self.state.lock();
@@ -178,7 +178,7 @@ impl Shared {
         let shared = Arc::clone(self);
         let actor = runner::spawn("live client", move || {
             let ends = Ends { shared: &shared, number };
-            // The client has been told why, or is gone.
+            // The client has got the error, or is gone.
             let _ = serve(stream, &shared.served);
             drop(ends);
         });
@@ -186,7 +186,7 @@ impl Shared {
     }
 }
 
-/// Takes a connection off the list, also when its actor panics.
+/// Removes a connection from the list, even if its actor panics.
 struct Ends<'a> {
     shared: &'a Shared,
     number: u64,

@@ -1,6 +1,6 @@
 //! Tests of checkpoints: copies of a store in memory, in a directory, on a drive and on two drives.
-//! A copy that is made while others write is of one moment. If the target's power fails, it is a
-//! whole copy or cannot be opened. A target that is too small stays empty.
+//! A copy that is made during writes is of one moment. If the target's power fails, it is a whole
+//! copy or cannot be opened. A target that is too small stays empty.
 //!
 //! Most tests run on the simulated runner, from seeds.
 
@@ -20,7 +20,7 @@ use terrace_zone::{Device, PowerCut, Snapshot};
 
 use crate::devices::{Contents, churn, contents, drive, options};
 
-/// A store with several levels, trimmed tables among them, two key spaces, and something in memory.
+/// A store with several levels (trimmed tables among them), two key spaces, and entries in memory.
 fn filled(seed: u64) -> (Db, Contents) {
     let device = drive(ByteCount::mib(1), 64, seed);
     let db = Db::create_device(device, &FormatOptions::default(), options()).unwrap();
@@ -88,8 +88,8 @@ fn a_store_that_is_only_read_is_copied_with_what_is_in_its_log() {
     });
 }
 
-/// Writes numbers in order, each with a copy of the newest under a key of its own, so that every
-/// moment can be told from every mixture of two.
+/// Writes numbers in order, each with a copy of the newest under a separate key, so that every
+/// moment differs from every mixture of two.
 fn count_up(db: &Db, from: u64, random: &mut Random) {
     for number in from..from + 6000 {
         let mut value = vec![0; random.random_range(8..300)];
@@ -105,7 +105,7 @@ fn count_up(db: &Db, from: u64, random: &mut Random) {
     }
 }
 
-/// The newest number of a copy that is as it was at one moment.
+/// The newest number of a copy, which is checked to be of one moment.
 fn moment(copy: &Db) -> u64 {
     let newest = copy.get(b"newest").unwrap().expect("a number");
     let newest = u64::from_be_bytes(newest[..8].try_into().unwrap());
@@ -197,7 +197,7 @@ fn a_target_whose_power_fails_is_a_whole_copy_or_cannot_be_opened() {
     }
 }
 
-/// Makes an unfinished copy a whole one.
+/// Completes an unfinished copy.
 fn repeat(db: &Db, target: Arc<Emulator>, held: &Contents) {
     let fs = Fs::mount(Arc::clone(&target) as Arc<dyn Device>, &MountOptions::default()).unwrap();
     db.checkpoint(Arc::clone(&fs) as Arc<dyn Store>).unwrap();

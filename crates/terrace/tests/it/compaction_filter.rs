@@ -1,6 +1,6 @@
 //! Compaction filters, under every system: a compaction drops the values that a filter does not
-//! keep, `compact` drops all of them, snapshots keep theirs, and nothing older comes back in their
-//! place. Simulated; rows run side by side.
+//! keep, `compact` drops all of them, snapshots keep theirs, and no older value reappears.
+//! Simulated; rows run in parallel.
 
 use std::sync::Arc;
 
@@ -37,11 +37,11 @@ fn value(random: &mut Random, is_doomed: bool) -> Vec<u8> {
     value
 }
 
-/// Puts a value under each of the keys, in an order that is not theirs; of three, one is doomed.
+/// Puts a value under each of the keys, not in their order; one in three is doomed.
 fn put_all(db: &Db, keys: u32, random: &mut Random) -> Contents {
     let mut held = Contents::new();
     for number in 0..keys {
-        // 7,919 is a prime, so that each key comes once.
+        // 7,919 is a prime, so each key comes once.
         let key = (u64::from(number) * 7_919 % u64::from(keys)) as u32;
         let value = value(random, key.is_multiple_of(3));
         db.put(&key.to_be_bytes(), &value).unwrap();
@@ -124,13 +124,14 @@ fn a_snapshot_keeps_its_values_until_it_ends() {
         let name = system.name();
         let db = create(&drive(ByteCount::mib(1), 64, 1), filtered(system));
         let mut random = Random::seeded(3);
-        // Nothing is compacted yet, so that the snapshot sees all of it.
+        // There is no compaction yet, so the snapshot sees all of it.
         for key in 0..40_u32 {
             db.put(&key.to_be_bytes(), &value(&mut random, key.is_multiple_of(3))).unwrap();
         }
         let (snapshot, before) = (db.snapshot(), contents(&db));
         assert!(before.len() > kept(&before).len());
-        // The newest doomed values go; the older ones, which hide nothing, do not come back.
+        // The newest doomed values are dropped; the older ones, which hide nothing, do not
+        // reappear.
         for key in (0..40_u32).step_by(2) {
             db.put(&key.to_be_bytes(), &value(&mut random, true)).unwrap();
         }
@@ -147,11 +148,11 @@ fn a_snapshot_keeps_its_values_until_it_ends() {
     });
 }
 
-/// Value of a key, and whether it may go.
+/// Value of a key, and whether it may be dropped.
 #[derive(Clone, Debug)]
 enum Held {
     Kept(Vec<u8>),
-    /// It may have gone, and once it has gone it does not come back.
+    /// It may have been dropped, and then it does not reappear.
     Doomed(Vec<u8>),
 }
 
@@ -196,7 +197,7 @@ fn draw(system: System, seed: u64) {
             }
             960..970 => check(name, seed, &db, &mut held),
             970..976 if snapshots.len() < 3 => {
-                // No compaction runs, so that the snapshot keeps all that it sees.
+                // No compaction runs, so the snapshot keeps all that it sees.
                 db.wait_idle().unwrap();
                 let snapshot = db.snapshot();
                 let seen = seen(&snapshot);

@@ -1,5 +1,5 @@
-//! The limit of the rate of compactions, in virtual time: compactions take as long as the limit
-//! says, no writer waits longer because of it, and neither space nor a close waits for it.
+//! The limit of the rate of compactions, in virtual time: compactions take the time of the limit,
+//! no writer waits longer because of it, and neither shortage of space nor a close waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn a_compaction_takes_as_long_as_the_limit_says() {
             put(&db, number * 20, &mut random).unwrap();
         }
         db.close().unwrap();
-        // The new entries meet all tables.
+        // The new entries overlap all tables.
         let rate = ByteCount::kib(100);
         let db = Db::open_device(device, options.compaction_rate(rate)).unwrap();
         let start = runner::now();

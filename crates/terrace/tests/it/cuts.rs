@@ -1,10 +1,10 @@
 //! Power cuts on a device that is nearly full, simulated from seeds: memtables are small, logs are
 //! given up early, compactions go by instalments, and zones are used again and again. On shingled
-//! tracks free blocks are gathered.
+//! tracks free blocks are joined.
 //!
 //! At about one device write in 150, and at more of those of reclaim, the device is copied. After
 //! the run, each copy loses its power in one of the ways of the emulator and is opened. It must
-//! hold all synced writes, and of the rest a beginning in order.
+//! hold all synced writes, and a prefix of the later ones.
 
 use std::sync::Arc;
 
@@ -22,16 +22,16 @@ use crate::devices::{Contents, contents, drive};
 /// Writes of one batch: values, or `None` for deletes.
 type Writes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// The client's knowledge.
+/// The client's state.
 #[derive(Default)]
 struct Known {
-    /// Writes that were applied, and at the end those being applied, in order.
+    /// Writes that were applied, and at the end those in flight, in order.
     writes: Vec<Writes>,
-    /// How many of these are durable.
+    /// Number of durable ones among these.
     synced: usize,
 }
 
-/// The drive at some write, and what the client knew then.
+/// The drive at some write, and the client's state then.
 struct Moment {
     snapshot: Snapshot,
     synced: usize,
@@ -55,7 +55,7 @@ struct Shape {
     batches: u32,
     /// Values are shorter than this.
     value: usize,
-    /// One device write of so many is a moment for a cut; and one of reclaim.
+    /// Device writes from one moment for a cut to the next; and the same for reclaim.
     spacing: (u32, u32),
 }
 
@@ -86,11 +86,11 @@ fn random_writes(random: &mut Random, value_max: usize) -> Writes {
     (0..count).map(|_| write(random)).collect()
 }
 
-/// A run, as it went.
+/// Result of a run.
 struct Run {
     moments: Vec<Moment>,
     writes: Vec<Writes>,
-    /// How often the store was full.
+    /// Number of times that the store was full.
     refused: u32,
     /// Moments at writes of reclaim.
     of_reclaim: usize,
@@ -140,7 +140,7 @@ fn run(seed: u64, shape: Shape) -> Run {
             Err(error) => {
                 assert!(error.is_space(), "{error}");
                 refused += 1;
-                // A refused write is not there; only a failed sync leaves it open.
+                // A refused write has no effect; only after a failed sync it may have one.
                 db.sync().ok();
                 let found = contents(&db);
                 let mut known = known.lock();
@@ -164,7 +164,7 @@ fn run(seed: u64, shape: Shape) -> Run {
     Run { moments, writes, refused, of_reclaim }
 }
 
-/// Cuts the power at each moment of a run, and holds what is left against what was written.
+/// Cuts the power at each moment of a run, and compares the remaining state with the writes.
 fn cut_everywhere(seed: u64, shape: Shape) -> Run {
     let run = run(seed, shape);
     let Run { moments, writes, .. } = &run;

@@ -1,6 +1,6 @@
-//! Tests of delete-only compactions: tables that a range tombstone covers are dropped unread, and
-//! soon, while puts keep one, two or four compactions busy. Simulated, with a fixed latency for
-//! each request to the drive.
+//! Tests of delete-only compactions: tables that a range tombstone covers are dropped soon, and
+//! without a read, while puts keep one, two or four compactions busy. Simulated, with a fixed
+//! latency for each request to the drive.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use terrace_env::runner;
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Emulator, Geometry};
 
-/// Time that each request to the drive takes, whatever else it does.
+/// Time of each request to the drive.
 const LATENCY: Duration = Duration::from_millis(1);
 /// Keys before the store is busy.
 const KEYS: u32 = 12_000;
@@ -21,7 +21,7 @@ fn put(db: &Db, number: u32) {
     db.put(&key, &[number as u8; 1000]).unwrap();
 }
 
-/// How many compactions ended until covered tables went, while puts kept compactions busy.
+/// Number of compactions until covered tables were dropped, while puts kept compactions busy.
 fn compactions_until_covered_tables_go(jobs: u16) -> u64 {
     let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 128), 1).unwrap();
     let system = "leveldb-greedy".parse::<System>().unwrap();

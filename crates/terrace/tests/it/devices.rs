@@ -18,9 +18,9 @@ pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
     Arc::new(Emulator::in_memory(Geometry::uniform(zone, zones), seed).unwrap())
 }
 
-/// Devices of so many bytes that are none of ordinary zones, each with the systems that are made
-/// for it: bands of 1 MiB with a region for random access, a plain one, as a disk and a drive that
-/// hides its bands are, and raw shingled tracks.
+/// Devices of `size` without ordinary zones, each with the systems that are made for it: bands of 1
+/// MiB with a region for random access; a plain device, like a disk or a drive that hides its
+/// bands; and raw shingled tracks.
 pub(crate) fn kinds(size: ByteCount) -> [(&'static str, Geometry, Vec<Row>); 3] {
     let zones = (size.0 >> 20) as u32;
     let conventional = std::iter::once(0..1).collect();
@@ -48,7 +48,7 @@ pub(crate) fn options() -> Options {
         .compression(Compression::Lz4)
 }
 
-/// The same under a system whose tables are small beside zones of 1 MiB.
+/// The same under a system whose tables are small compared with zones of 1 MiB.
 pub(crate) fn options_under(system: System) -> Options {
     let system = System {
         table_size: Some(ByteCount::kib(64)),
@@ -70,7 +70,7 @@ pub(crate) fn contents(db: &Db) -> Contents {
     scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// Random writes over `keys` keys; returns what is there.
+/// Random writes over `keys` keys; updates `held`.
 pub(crate) fn churn(db: &Db, held: &mut Contents, keys: u32, writes: u32, random: &mut Random) {
     for _ in 0..writes {
         let key = random.random_range(0..keys).to_be_bytes().to_vec();
@@ -129,7 +129,7 @@ fn what_was_synced_survives_a_power_cut() {
             let mut held = Contents::new();
             churn(&db, &mut held, 2000, 6000, &mut random);
             db.sync().unwrap();
-            // One more batch, which is there as a whole or not at all.
+            // One more batch, found as a whole or not at all.
             let mut torn = terrace::Batch::new();
             for key in 0..500u32 {
                 torn.put(&key.to_be_bytes(), b"torn");

@@ -15,7 +15,7 @@ fn in_memory() -> Db {
     Db::open(Arc::new(MemoryStore::new()), Options::default()).unwrap()
 }
 
-/// Checks kind and text of what must fail.
+/// Checks kind and text of an expected error.
 fn fails<T>(result: Result<T, impl Into<Error>>, kind: ErrorKind, parts: &[&str]) -> Error {
     let error: Error = result.err().expect("an error").into();
     assert_eq!(error.kind(), kind, "{error}");
@@ -36,7 +36,7 @@ fn a_mistake_of_the_caller_is_told_by_its_kind() {
     fails(db.put(b"key", &large), ErrorKind::TooLarge, &["a value of 67108865 bytes"]);
     let mut ingest = db.ingest().unwrap();
     ingest.put(b"b", b"").unwrap();
-    fails(ingest.put(b"a", b""), ErrorKind::OutOfOrder, &["behind \"b\"", "found \"a\""]);
+    fails(ingest.put(b"a", b""), ErrorKind::OutOfOrder, &["after \"b\"", "found \"a\""]);
     fails(db.create_key_space(""), ErrorKind::Invalid, &["1 to 255 bytes"]);
     fails(db.drop_key_space("default"), ErrorKind::Invalid, &["always exists"]);
     let target = Arc::clone(db.store());

@@ -1,6 +1,6 @@
-//! Entries that expire, under every system: they are unseen at once, `stats` shows them, the space
-//! comes back, and a store that they have filled takes puts again. Simulated, with the date of the
-//! simulation; rows run side by side.
+//! Entries that expire, under every system: they are unseen at once, `stats` shows them, their
+//! space is freed, and a store that they have filled takes puts again. Simulated, with the date of
+//! the simulation; rows run in parallel.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

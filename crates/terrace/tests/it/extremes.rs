@@ -1,6 +1,6 @@
-//! Numbers in the engine's metadata replaced by extreme ones, with right checksums: opening,
-//! reading, writing and compacting end in an answer or an error, and a write that was acknowledged
-//! is there ever after. Simulated, so that an endless loop is a failure.
+//! Extreme numbers in the engine's metadata, with right checksums: opening, reading, writing and
+//! compacting end in an answer or an error, and an acknowledged write is never lost. Simulated, so
+//! that an endless loop is a failure.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The journal of a directory, whose frames are made right again after a change.
+/// The journal of a directory; its frames are corrected after a change.
 struct Journal {
     name: String,
     bytes: Vec<u8>,

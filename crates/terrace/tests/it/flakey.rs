@@ -23,10 +23,10 @@ use crate::kills::{contents, expected};
 use crate::kills_child::{Contents, last, options, write};
 use crate::linux_devices::{Outcome, assert_typed, compare};
 
-/// Writes before the fault, and as many are tried after it began.
+/// Writes before the fault, and tried writes after it began.
 const WRITES: u64 = 250;
 
-/// A fault that `dm-flakey` has.
+/// A fault of `dm-flakey`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Writes fail.
@@ -59,7 +59,7 @@ impl Flakey {
         Path::new("/dev/mapper").join(Self::NAME)
     }
 
-    /// From now on the device has this fault, or none.
+    /// Sets the fault of the device, or none.
     fn turn(&self, fault: Option<Fault>) {
         Self::dmsetup(&["suspend", "--nolockfs", Self::NAME]);
         Self::dmsetup(&["load", Self::NAME, "--table", &self.table(fault)]);
@@ -97,7 +97,7 @@ fn open(path: &Path) -> Arc<dyn Device> {
     Arc::new(device.unwrap_or_else(|error| panic!("{}: {error}", path.display())))
 }
 
-/// Loads a store, has its device fail meanwhile, and opens it when the device works again.
+/// Loads a store, lets its device fail meanwhile, and opens it when the device works again.
 fn fail(path: &Path, fault: Fault, seed: u64) -> Outcome {
     let flakey = Flakey::new(path);
     let options = || options(false).durability(Some(Durability::Synced));
@@ -129,7 +129,7 @@ fn fail(path: &Path, fault: Fault, seed: u64) -> Outcome {
         }
     }
     if fault == Fault::WritesFail {
-        // What can be read is right while writes fail.
+        // Successful reads are right while writes fail.
         compare(&db, seed, acknowledged, begun, &mut outcome);
     }
     match db.close() {

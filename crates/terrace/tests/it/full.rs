@@ -1,6 +1,6 @@
 //! Tests of full devices: a device is filled until a put is refused, emptied and filled again,
-//! under every system; so is the smallest device that a store can have. A refused put says who
-//! holds the space. A full disk of the host stops writing until the store is resumed. All are
+//! under every system; so is the smallest device that a store can have. A refused put names the
+//! holders of the space. A full disk of the host stops writing until the store is resumed. All are
 //! simulated.
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn fill(db: &Db, held: &mut Contents, next: &mut u32, random: &mut Random) -> u3
     unreachable!("a count without end")
 }
 
-/// Fills and empties a device again and again; returns how much it took each time.
+/// Fills and empties a device again and again; returns the bytes of each fill.
 fn cycles(device: Arc<Emulator>, cycles: u32, options: &Options) -> Vec<u32> {
     let mut random = Random::seeded(1);
     let db = Db::create_device(device, &FormatOptions::default(), options.clone()).unwrap();
@@ -53,7 +53,7 @@ fn cycles(device: Arc<Emulator>, cycles: u32, options: &Options) -> Vec<u32> {
             held.remove(&key);
         }
         assert_eq!(contents(&db), held, "cycle {cycle}, emptied");
-        // The space comes back without anybody asking.
+        // The space is freed without a request.
         runner::sleep(Duration::from_secs(10));
     }
     assert_eq!(db.stats().failure, None);
@@ -68,7 +68,7 @@ fn a_full_device_is_emptied_and_filled_again() {
         let system = System { row: system.row, ..parameters };
         let options = options().system(system);
         runner::simulate(1, || {
-            let filled = cycles(drive(ByteCount::mib(1), 64, 1), 3, &options);
+            let filled = cycles(drive(ByteCount::mib(1), 64, 1), 2, &options);
             let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
             assert!(evenly, "{system}: {filled:?}");
         });
@@ -83,7 +83,7 @@ fn a_full_device_of_every_kind_is_emptied_and_filled_again() {
             let options = options().system(System { row, ..parameters });
             let device = Arc::new(Emulator::in_memory(geometry.clone(), 1).expect(kind));
             runner::simulate(1, || {
-                let filled = cycles(device, 3, &options);
+                let filled = cycles(device, 2, &options);
                 let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
                 assert!(evenly, "{row:?} on {kind}: {filled:?}");
             });
@@ -105,8 +105,8 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
         runner::simulate(1, || {
             let device = drive(ByteCount::mib(1), data_zones_min(256) + 2, 1);
             let filled = cycles(device, 12, &small);
-            // A few partly filled zones are all it has. How much it takes changes in a period of
-            // two or three fillings, but nothing is lost.
+            // It has only a few partly filled zones. The bytes of a fill vary in a period of two or
+            // three fills, but nothing is lost.
             let evenly = filled[1..].windows(7).all(|cycle| cycle[6] * 10 >= cycle[0] * 9);
             let least = filled.iter().min().copied().unwrap_or(0);
             assert!(evenly && least >= 80, "{}: {filled:?}", own.name());
@@ -128,7 +128,7 @@ fn a_value_of_a_third_of_the_device_is_overwritten_again_and_again() {
             random.fill_bytes(&mut value);
             db.put(b"large", &value).unwrap_or_else(|e| panic!("round {round}: {e}"));
             assert!(db.get(b"large").unwrap().as_deref() == Some(&value[..]), "round {round}");
-            // Opened anew, the store begins with what the log holds.
+            // After an opening, the store begins with the entries of the log.
             db.close().unwrap();
             db = Db::open_device(device.clone(), options.clone()).unwrap();
         }
@@ -151,7 +151,7 @@ fn a_put_that_is_refused_says_who_holds_the_space() {
         for part in ["are live", "kept for deletes", "1 scan of write", "1 snapshot of write 0"] {
             assert!(text.contains(part), "no {part:?}: {text}");
         }
-        // Nearly all bytes that `stats` calls free are kept or set aside, and it says so.
+        // Nearly all bytes that `stats` calls free are kept or reserved, and the error says so.
         assert!(space.for_puts <= ByteCount::mib(3), "{space:?}");
         let bytes: u64 = held.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
         let promised = before.for_puts.0;
@@ -190,12 +190,12 @@ fn a_full_disk_of_the_host_stops_writing_until_it_is_resumed() {
                 let text = refused.to_string();
                 assert!(text.contains("no space: ") && text.contains("host's disk"), "{text}");
                 assert!(!refused.is_space(), "deletes would not help: {text}");
-                // It is resumed in vain as long as the disk is full.
+                // A resume fails while the disk is full.
                 let again = db.resume().and_then(|()| db.flush()).unwrap_err();
                 assert!(again.to_string().contains("host's disk"), "{again}");
                 device.set_faults(None);
                 db.resume().unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
-                // A write that was refused is there as a whole or not at all.
+                // A refused write has taken effect as a whole or not at all.
                 if let Some(value) = db.get(&maybe.0).unwrap() {
                     assert_eq!(value[..], maybe.1[..]);
                     held.insert(maybe.0, maybe.1);
@@ -212,7 +212,7 @@ fn a_full_disk_of_the_host_stops_writing_until_it_is_resumed() {
     }
 }
 
-/// Puts new keys until one is refused; returns why, and the one that was.
+/// Puts new keys until one is refused; returns the error, and the refused key.
 fn puts_until_refused(
     db: &Db,
     round: u32,

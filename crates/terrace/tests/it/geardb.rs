@@ -19,8 +19,8 @@ fn shared(db: &Db) -> usize {
     levels.filter(|levels| *levels > 1).count()
 }
 
-/// Puts values of 1,000 bytes under these keys; bytes written to the device by flush and
-/// compaction, and by reclaim, for each byte of the client's.
+/// Puts values of 1,000 bytes under these keys; returns the bytes written to the device by flush
+/// and compaction, and by reclaim, for each byte of the client's.
 fn puts(db: &Db, keys: impl Iterator<Item = u32>, random: &mut Random) -> (f64, f64) {
     let mut value = [0; 1000];
     for key in keys {

@@ -1,6 +1,6 @@
 //! Handles know their store. A key space of another store, or of an earlier opening, is refused. A
-//! store is open for writing once, within a process and between two, by whatever path. What is left
-//! of a closed store returns the error that it is closed.
+//! store is open for writing once, within a process and between two, by any path. Remaining handles
+//! of a closed store return the error that it is closed.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn a_key_space_of_an_earlier_opening_is_refused() {
     db.key_space("space").unwrap().put(b"key", b"value").unwrap();
 }
 
-/// Where a store can be, and how it is opened there.
+/// Place of a store, and how it is opened there.
 enum Place {
     Memory(Arc<MemoryStore>),
     Device(Arc<Emulator>),
@@ -134,7 +134,8 @@ fn one_store_is_open_once_in_a_process() {
         db.sync().unwrap();
         let (scan, snapshot, space) = (db.scan(..).unwrap(), db.snapshot(), db.clone());
         db.close().unwrap();
-        // Whatever is left of the closed one, it is free now: for one writer or many readers.
+        // The closed store is free now, even with remaining handles: for one writer or many
+        // readers.
         let readers = [place.open(reading()).unwrap(), place.open(reading()).unwrap()];
         is_in_use(place.open(small()));
         let [first, second] = readers;
@@ -143,7 +144,7 @@ fn one_store_is_open_once_in_a_process() {
         drop(second);
         let again = place.open(small()).unwrap();
         assert_eq!(again.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
-        // Dropped without being closed, with a scan of its own left.
+        // Dropped without a close, with an open scan.
         let left = again.scan(..).unwrap();
         drop(again);
         let last = place.open(small()).unwrap();
@@ -239,7 +240,7 @@ fn one_directory_is_open_once_by_whatever_path() {
     drop(scan);
 }
 
-/// Variable that tells the test below that it is the other process, and which store it is to open.
+/// Variable with the store that the test below opens as the other process.
 const OTHER_PROCESS: &str = "TERRACE_TEST_OPEN";
 
 /// Whether another process can open a store.
@@ -253,7 +254,7 @@ fn in_another_process(path: &Path) -> bool {
     status.unwrap().success()
 }
 
-/// Carried out by [`in_another_process`]; by itself it does nothing.
+/// Run by [`in_another_process`]; without it, the test does nothing.
 #[test]
 fn the_other_process_opens_a_store() {
     let Some(path) = std::env::var_os(OTHER_PROCESS).map(PathBuf::from) else { return };
@@ -305,7 +306,7 @@ fn fill(db: &Db) {
 
 /// Handles of a store that are not the store.
 struct Left {
-    /// One that has not begun, one in the middle, one at its back.
+    /// Three scans: one that has not begun, one in the middle, one at its back.
     scans: [terrace::Scan; 3],
     cursor: terrace::Cursor,
     snapshot: terrace::Snapshot,

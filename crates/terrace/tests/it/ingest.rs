@@ -1,7 +1,7 @@
-//! Tests of ingests: sorted input beside ordinary writes and snapshots reads back as an ordered map
-//! does. An ingest is newer than what was written while it was filled, refuses keys that are out of
-//! order, and is there as a whole or not at all: after a lack of space, a drop, and a power cut.
-//! Most tests are simulated from seeds.
+//! Tests of ingests: sorted input, with concurrent ordinary writes and snapshots, reads back like
+//! an ordered map. An ingest is newer than the writes made while it was filled, refuses keys that
+//! are out of order, and takes effect as a whole or not at all: after a lack of space, a drop, and
+//! a power cut. Most tests are simulated from seeds.
 
 use std::sync::Arc;
 
@@ -122,14 +122,14 @@ fn keys_out_of_order_are_refused_and_left_out() {
         ingest.put(b"b", b"1").unwrap();
         for key in [&b"b"[..], b"a", b""] {
             let error = ingest.put(key, b"2").unwrap_err().to_string();
-            assert!(error.contains("in order") || error.contains("behind"), "{error}");
+            assert!(error.contains("in order") || error.contains("after"), "{error}");
         }
         ingest.key_space(&first).unwrap().put(b"a", b"3").unwrap();
         ingest.put(b"c", b"4").unwrap_err();
         assert_eq!(ingest.finish().unwrap().entries, 2);
         assert_eq!(db.scan(..).unwrap().count(), 1);
         assert_eq!(first.get(b"a").unwrap().as_deref(), Some(&b"3"[..]));
-        // Nothing at all is no tables.
+        // An empty ingest has no tables.
         assert_eq!(db.ingest().unwrap().finish().unwrap().tables, 0);
     });
 }
@@ -156,7 +156,7 @@ fn several_ingests_and_writers_at_once_are_each_there_as_a_whole() {
                                 }
                             }
                             ingest.finish().unwrap();
-                            // Of all that overlap, one is the newest, for all keys the same.
+                            // Of overlapping ingests, one is the newest, the same for all keys.
                             let bounds = 0u32.to_be_bytes()..300u32.to_be_bytes();
                             let scan = db.scan(bounds).unwrap().map(Result::unwrap);
                             let found: Vec<_> = scan.map(|(_, value)| value).collect();
@@ -216,13 +216,13 @@ fn an_ingest_that_finds_no_space_or_is_dropped_leaves_nothing_behind() {
             ingest.put(&key.to_be_bytes(), &value).err()
         });
         assert!(failed.expect("a full drive").is_space());
-        // Somebody who goes on all the same does not get a part of it.
+        // A caller that goes on nevertheless does not get a part of it.
         let after = ingest.put(&u32::MAX.to_be_bytes(), b"value");
         assert!(after.expect_err("a lost ingest").is_space());
         assert!(ingest.finish().expect_err("a lost ingest").is_space());
         assert_eq!(db.store().list().len(), files);
         assert_eq!(db.scan(..).unwrap().count(), 1);
-        // The space is there again.
+        // The space is free again.
         for key in 0..1000u32 {
             db.put(&key.to_be_bytes(), &[2; 500]).unwrap();
         }
@@ -254,7 +254,7 @@ fn a_power_cut_leaves_an_ingest_as_a_whole_or_not_at_all() {
             })));
             for round in 1..=16u32 {
                 rounds.lock().1 = round;
-                // Before each ingest a write, which must not be lost while the ingest is there.
+                // Before each ingest a write, which must not be lost while the ingest is open.
                 db.put(b"written", &round.to_be_bytes()).unwrap();
                 let mut ingest = db.ingest().unwrap();
                 for key in 0..400u32 {

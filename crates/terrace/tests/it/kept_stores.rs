@@ -1,9 +1,9 @@
 //! Stores that release 0.1 wrote, kept whole in `tests/golden/stores`: each later version opens
 //! them, finds all entries, and goes on writing.
 //!
-//! The kept files are never written anew. A new kind of store gets a file of its own: remove
-//! nothing, add its maker to [`KEPT`], and run the tests once with `TERRACE_REGENERATE` set, which
-//! makes missing files only.
+//! The kept files are never replaced. A new kind of store gets a new file: remove nothing, add its
+//! maker to [`KEPT`], and run the tests once with `TERRACE_REGENERATE` set, which makes only
+//! missing files.
 //!
 //! A kept store is an image of a drive, compressed by Zstandard.
 
@@ -54,7 +54,7 @@ impl Kept {
         kept.join(format!("{}.zst", self.name))
     }
 
-    /// Makes the store by today's code, and keeps it.
+    /// Makes the store by the current code, and keeps it.
     fn make(&self) {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("drive.img");
@@ -92,7 +92,7 @@ fn value(number: u32, round: u32) -> Vec<u8> {
 }
 
 /// Every kind of entry: in tables of several levels, in a memtable and its log, under a deleted
-/// range, ingested, and in two key spaces, of which a third one was dropped.
+/// range, ingested, and in two key spaces; a third one was dropped.
 fn fill(db: &Db) {
     for round in 0..3 {
         for number in (0..3000).filter(|number| number % 3 >= round) {
@@ -123,7 +123,7 @@ fn fill(db: &Db) {
     synced.delete(&key(2999)).unwrap();
 }
 
-/// The entries that [`fill`] leaves in the default key space.
+/// The entries of [`fill`] in the default key space.
 fn held() -> Contents {
     let mut held = Contents::new();
     for number in 0..3000 {

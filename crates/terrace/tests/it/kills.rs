@@ -1,7 +1,7 @@
-//! Processes that are killed, that abort, or that drop a store without closing it: what each
-//! durability keeps. This process starts the other ones ([`kills_child`](crate::kills_child)),
-//! hears from them which writes have returned, and then opens the store and compares. The host goes
-//! on: nothing here is a power cut.
+//! Processes that are killed, that abort, or that drop a store without a close: which writes
+//! survive under each durability. This process starts the other ones
+//! ([`kills_child`](crate::kills_child)), receives the numbers of returned writes, and then opens
+//! the store and compares. The host goes on: there is no power cut here.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,9 +19,10 @@ use crate::kills_child::{
     Contents, End, GATHER_TIME, INGESTED, ORDER, Order, ingested, last, open, options, write,
 };
 
-/// Beyond the time that writes gather, for machines on which a thread waits long for its turn.
+/// Allowance in addition to the time of gathered writes, for machines on which a thread waits long
+/// for its turn.
 const SLACK: Duration = Duration::from_millis(500);
-/// How often each store is killed.
+/// Number of kills of each store.
 const LIVES: u64 = 5;
 
 /// Reports of a child.
@@ -29,7 +30,7 @@ const LIVES: u64 = 5;
 struct Told {
     ready: bool,
     begun: u64,
-    /// The writes that returned, and when, by the child's clock.
+    /// The writes that returned, with their times by the child's clock.
     done: Vec<(u64, u64)>,
     ingested: Vec<u64>,
     copied: Vec<PathBuf>,
@@ -52,7 +53,7 @@ impl Told {
         }
     }
 
-    /// The newest of this life's writes that must be there.
+    /// The newest of this life's writes that must be found.
     fn least(&self, order: &Order) -> u64 {
         let all = self.done.last().copied().unwrap_or_default();
         if order.durability != Durability::Gathered || matches!(order.end, End::Dropped | End::Idle)
@@ -65,7 +66,7 @@ impl Told {
     }
 }
 
-/// Starts a child, and hears what it tells.
+/// Starts a child, and receives its reports.
 fn start(order: &Order) -> (Child, Arc<Mutex<Told>>, runner::JoinHandle<()>) {
     let mut child = Command::new(std::env::current_exe().expect("this binary"))
         .args(["--exact", "kills_child::child", "--nocapture", "--test-threads=1"])
@@ -83,7 +84,7 @@ fn start(order: &Order) -> (Child, Arc<Mutex<Told>>, runner::JoinHandle<()>) {
     (child, told, hearer)
 }
 
-/// Lets a child live, and end as it is to. One that is killed has written `least` times before.
+/// Runs a child to its end. One that is to be killed has written `least` times before.
 fn live(order: &Order, random: &mut Random, least: usize) -> Told {
     let (mut child, told, hearer) = start(order);
     let wait_for = |what: &dyn Fn(&Told) -> bool| {
@@ -120,13 +121,13 @@ fn live(order: &Order, random: &mut Random, least: usize) -> Told {
     Arc::into_inner(told).expect("nobody hears any more").into_inner()
 }
 
-/// Compares a store with what it must hold; the number of its last write. `before`: that of the
-/// life before. All writes of that life are there now, and a process that was killed before its
-/// first write has added nothing.
+/// Compares a store with its expected contents; returns the number of its last write. `before`:
+/// that of the life before. All writes of that life are there now, and a process that was killed
+/// before its first write has added nothing.
 fn verify(order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     let db = open(&order.place, options(true));
     let number = last(&db);
-    // A write is told of before it is begun.
+    // A write is reported before it is begun.
     let (least, most) = (told.least(order).max(before), told.begun.max(before));
     assert!((least..=most).contains(&number), "{order:?}: expected {least} to {most}: {number}");
     assert_eq!(contents(&db), expected(order.seed, number), "{order:?}, after {number} writes");
@@ -193,9 +194,9 @@ fn kill(medium: Medium, durability: Durability, seed: u64) -> (usize, u64) {
     kill_at(&place, &place, durability, seed, LIVES, 0)
 }
 
-/// Kills one store's processes one after another, each while it goes on with what the one before
-/// it left, and not before it has written `least` times. Returns how many writes were acknowledged
-/// and how many of them were lost. Checkpoints go to `copies`, with an extension.
+/// Kills one store's processes one after another, each while it continues the work of the one
+/// before, and not before it has written `least` times. Returns the numbers of acknowledged and of
+/// lost writes. Checkpoints go to `copies`, with an extension.
 pub(crate) fn kill_at(
     place: &Path,
     copies: &Path,

@@ -2,8 +2,8 @@
 //! write before it begins and after it has returned.
 //!
 //! It is this test binary, started again with [`ORDER`] set; without that, the test does nothing.
-//! Its writes follow from a seed and a number. So the number of the last write tells all that the
-//! store must hold.
+//! Its writes follow from a seed and a number. So the number of the last write determines the
+//! expected contents.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ pub(crate) const AT: &[u8] = b"at";
 const KEYS: u32 = 400;
 /// Entries of an ingest.
 pub(crate) const INGESTED: u32 = 50;
-/// Ends by itself after so many writes; the parent may wait for that.
+/// Number of writes after which the child ends by itself; the parent may wait for that.
 const WRITES: u64 = 1_000;
 
 /// Task of a child.
@@ -52,7 +52,7 @@ pub(crate) enum End {
     Aborted,
     /// It writes for a while, drops the store without closing it, and aborts.
     Dropped,
-    /// It writes for a while, does nothing for longer than writes gather, and aborts.
+    /// It writes for a while, pauses for longer than the time of gathered writes, and aborts.
     Idle,
 }
 
@@ -79,7 +79,7 @@ impl Order {
     }
 }
 
-/// How long writes gather in these tests.
+/// Time of gathered writes in these tests.
 pub(crate) const GATHER_TIME: Duration = Duration::from_millis(50);
 
 /// Options under which a thousand writes make a tree.
@@ -152,7 +152,7 @@ pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
     batch
 }
 
-/// The number of the last write that the store has.
+/// Number of the store's last write.
 pub(crate) fn last(db: &Db) -> u64 {
     let at = db.get(AT).expect("a read");
     at.map_or(0, |bytes| u64::from_le_bytes(bytes[..].try_into().expect("a number")))
@@ -163,7 +163,7 @@ pub(crate) fn ingested(ingest: u64, entry: u32) -> Vec<u8> {
     format!("i/{ingest:08}/{entry:04}").into_bytes()
 }
 
-/// Tells the parent, at once: what is in the pipe survives this process.
+/// Reports to the parent, at once: data in the pipe survives this process.
 pub(crate) fn tell(line: &str) {
     #[expect(clippy::disallowed_methods, reason = "a pipe to the parent; nothing is shown")]
     let mut out = std::io::stdout().lock();
@@ -213,7 +213,7 @@ fn child() {
     std::process::abort();
 }
 
-/// Work of a store beside writes.
+/// Work of a store concurrent with writes.
 fn work_beside(db: &Db, order: &Order, stop: &AtomicBool) {
     let first = order.life * 1000;
     for round in 0.. {

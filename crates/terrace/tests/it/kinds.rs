@@ -1,6 +1,7 @@
-//! Kinds of devices: a store goes by a checkpoint from each of zones, bands, a plain drive and
-//! shingled tracks to each other, and works on there. Opening a store on a device of ten terabytes
-//! takes memory and reads by what is used of the device, not by its size; the time is printed.
+//! Kinds of devices: a checkpoint copies a store from each of zones, bands, a plain drive and
+//! shingled tracks to each other, and the copy works. An opening of a store on a device of ten
+//! terabytes takes memory and reads by the used part of the device, not by its size; the time is
+//! printed.
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ fn a_store_moves_from_each_kind_of_device_to_each_other() {
                 let copy = Db::open_device(Arc::clone(&target), options.clone()).expect(to);
                 assert_eq!(contents(&copy), held, "{from} to {to}");
                 copy.verify().expect("a sound copy");
-                // It goes on there, under the other system.
+                // It works there, under the other system.
                 let mut held = held.clone();
                 churn(&copy, &mut held, 4000, 3000, &mut Random::seeded(2));
                 copy.close().expect("an end");
@@ -59,7 +60,7 @@ fn a_store_moves_from_each_kind_of_device_to_each_other() {
     });
 }
 
-/// The memory that this process holds, where the host says.
+/// Memory of this process, if the host reports it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -17,8 +17,8 @@ fn valid(db: &Db) -> f64 {
     100.0 * sum.0 as f64 / sum.1 as f64
 }
 
-/// Writes values of 1,000 bytes; the bytes written to the device by flush and compaction, and by
-/// reclaim, for each byte of the client's, and the live share at rest.
+/// Writes values of 1,000 bytes; returns the bytes written to the device by flush and compaction,
+/// and by reclaim, for each byte of the client's, and the live share at the end.
 fn load(system: System, puts: u32, key: impl Fn(u32, &mut Random) -> u32) -> (f64, f64, f64) {
     let device = drive(ByteCount::mib(1), 200, 1);
     let mut random = Random::seeded(1);
@@ -53,7 +53,7 @@ fn a_random_load_is_written_less_often_than_by_levels_and_never_moved() {
     assert!(written < by_levels, "{written:.2} written for one, {by_levels:.2} by levels");
     assert!(moved == 0.0, "zones die whole, and still {moved:.2} were moved for one");
     assert!(at_once < by_levels, "{at_once:.2} written for one, {by_levels:.2} by levels");
-    // Merges that are large enough for several workers are few here, and what is in the open zones
+    // Merges that are large enough for several workers are few here, and the data in the open zones
     // at the end differs by more.
     assert!(valid_at_once > 80.0, "by several workers, {valid_at_once:.1} % are live");
     assert!(valid > 80.0, "{valid:.1} % of what holds tables are live");

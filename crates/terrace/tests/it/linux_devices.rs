@@ -16,7 +16,7 @@ use terrace_zone::{Access, Device, ZoneState, ZoneType};
 use crate::kills::{expected, kill_at};
 use crate::kills_child::{AT, Contents, last, open, options, write};
 
-/// The devices to be tried. None at all would be a test that cannot fail.
+/// The devices to test. With none, the test could not fail.
 fn devices() -> Vec<PathBuf> {
     let named = std::env::var("TERRACE_DEVICES").unwrap_or_default();
     let paths: Vec<PathBuf> = named.split_whitespace().map(PathBuf::from).collect();
@@ -24,7 +24,7 @@ fn devices() -> Vec<PathBuf> {
     paths
 }
 
-/// Makes an empty store on a device, whatever it holds.
+/// Makes an empty store on a device with any contents.
 fn format(path: &Path) -> (Arc<BlockDevice>, Db) {
     let device = Arc::new(BlockDevice::open(path, Access::ReadWrite).expect("a device"));
     let options = options(false).durability(Some(Durability::Synced));
@@ -54,7 +54,7 @@ fn attributes(path: &Path) -> Option<PathBuf> {
     Some(Path::new("/sys/kernel/config/nullb").join(format!("nullb{name}")))
 }
 
-/// Changes the condition of a zone. A zone that has it already becomes empty and usable.
+/// Changes the condition of a zone. A zone that already has it becomes empty and usable.
 fn turn(path: &Path, device: &BlockDevice, zone: ZoneId, condition: ZoneState) {
     let geometry = device.geometry();
     let sector = geometry.zone_start(zone).0 * u64::from(geometry.logical_block) / 512;
@@ -64,7 +64,7 @@ fn turn(path: &Path, device: &BlockDevice, zone: ZoneId, condition: ZoneState) {
     written.unwrap_or_else(|error| panic!("{}: {error}", attribute.display()));
 }
 
-/// The fate of a store some of whose zones failed while it was written.
+/// State of a store some of whose zones failed while it was written.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) written: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Outcome {
     pub(crate) opened: bool,
 }
 
-/// An error that tells of the medium, or that the store has stopped because of it.
+/// Checks an error of the medium, or of the stop that it caused.
 pub(crate) fn assert_typed(error: &Error, doing: &str) {
     let kinds = [error.kind(), error.origin()];
     let fits =
@@ -82,8 +82,8 @@ pub(crate) fn assert_typed(error: &Error, doing: &str) {
     assert!(kinds.iter().any(fits), "{doing}: {kinds:?}: {error}");
 }
 
-/// Every key whose last write was acknowledged must be there or its read must fail. `begun` is the
-/// newest write that was begun, acknowledged or not.
+/// For every key with an acknowledged last write, its value must be found or its read must fail.
+/// `begun` is the newest write that was begun, acknowledged or not.
 pub(crate) fn compare(db: &Db, seed: u64, acknowledged: u64, begun: u64, outcome: &mut Outcome) {
     let at = match db.get(AT) {
         Ok(_) => last(db),
@@ -108,11 +108,11 @@ pub(crate) fn compare(db: &Db, seed: u64, acknowledged: u64, begun: u64, outcome
     }
 }
 
-/// Writes before zones fail, and as many are tried after that.
+/// Writes before zones fail, and tried writes after that.
 const BEFORE: u64 = 250;
 
-/// Fills a store, has zones with data fail under its load, and reads, before and after it is opened
-/// anew.
+/// Fills a store, lets zones with data fail under its load, and reads, before and after another
+/// opening.
 fn fail_zones(path: &Path, condition: ZoneState, seed: u64) -> Outcome {
     let (device, db) = format(path);
     let (mut held, mut random, mut outcome) =
@@ -143,7 +143,7 @@ fn fail_zones(path: &Path, condition: ZoneState, seed: u64) -> Outcome {
                 acknowledged = number;
                 outcome.written += 1;
             }
-            // A write that was refused may be there or not: no other one goes out after it.
+            // A refused write may have taken effect or not: no other one is written after it.
             Err(error) => {
                 assert_typed(&error, "a write");
                 outcome.refused += 1;
@@ -184,7 +184,7 @@ fn zones_that_fail_under_a_store_lose_nothing_silently() {
             for condition in [ZoneState::ReadOnly, ZoneState::Offline] {
                 let outcome = fail_zones(&path, condition, seed);
                 println!("{}, seed {seed}, {condition:?}: {outcome:?}", path.display());
-                // What can be read only is still read.
+                // Zones that can only be read are still read.
                 let all = outcome.opened && outcome.unreadable == 0;
                 assert!(
                     all || condition == ZoneState::Offline,

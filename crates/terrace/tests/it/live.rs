@@ -1,5 +1,5 @@
-//! The live window, from both sides in one process: what a client sees is what the store has, and
-//! whatever a client does, the store goes on.
+//! The live window, from both sides in one process: a client sees the data of the store, and no
+//! client can stop the store.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use terrace::live::{Happening, Live, Overview};
 use terrace::{
     Bounds, ByteCount, Db, Emulator, ErrorKind, FormatOptions, Geometry, MemoryStore, Options,
-    Store,
+    Store, TableComparison,
 };
 use terrace_env::{Uuid, runner};
 
@@ -86,7 +86,7 @@ fn a_client_sees_what_the_store_has() {
     let ended = |happening: &Happening| matches!(happening, Happening::Ended { .. });
     assert!(snapshot.events.iter().any(|event| ended(&event.event)), "{:?}", snapshot.events);
     let last = snapshot.events.last().unwrap().number;
-    // A job may tell its end after the store is idle.
+    // The event of a job's end may come after the store is idle.
     let later = live.snapshot(last).unwrap().events;
     assert!(later.iter().all(|event| event.number > last), "{later:?}");
     let map = live.zone_map().unwrap();
@@ -147,12 +147,59 @@ fn a_checkpoint_through_the_window_is_the_store_of_one_moment_while_it_is_writte
     for (number, entry) in copy.scan(..).unwrap().enumerate() {
         assert_eq!(entry.unwrap().0, format!("key{number:05}"), "a prefix of the writes");
     }
-    // A target that holds something is refused, and the connection can be used again.
+    // A target that is not empty is refused, and the connection can be used again.
     let taken: Arc<dyn Store> = Arc::clone(copy.store());
     let mut live = connect(&path);
     assert_eq!(live.checkpoint(&taken, &mut |_, _| {}).unwrap_err().kind(), ErrorKind::InUse);
     copy.close().unwrap();
     let error = live.checkpoint(&taken, &mut |_, _| {}).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TargetNotEmpty, "{error}");
+    assert!(live.snapshot(0).is_ok());
+    db.close().unwrap();
+}
+
+#[test]
+fn a_backup_through_the_window_copies_only_new_tables() {
+    let (_place, db) = directory();
+    let path = socket(&db).parent().unwrap().to_owned();
+    let put = |numbers: std::ops::Range<u32>| {
+        for number in numbers {
+            db.put(format!("key{number:05}").as_bytes(), &[3; 200]).unwrap();
+        }
+    };
+    // On a store of many files, each with an annotation, whose description takes several frames.
+    let target: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let mut live = connect(&path);
+    for (round, comparison) in [
+        TableComparison::Ends,
+        TableComparison::Ends,
+        TableComparison::Whole,
+        TableComparison::Whole,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let from = round as u32 * 4000;
+        put(from..from + 4000);
+        let (mut done, mut all) = (ByteCount(0), ByteCount(0));
+        let copied = live.backup(&target, comparison, &mut |so_far, total| {
+            (done, all) = (so_far, total);
+        });
+        let copied = copied.unwrap();
+        assert!(done == all && done == copied.bytes, "{copied:?} {done} {all}");
+        assert_eq!(copied.kept_tables > 0, round > 0, "{copied:?}");
+        let copy = Db::open(Arc::clone(&target), options().read_only(true)).unwrap();
+        copy.verify().unwrap();
+        assert!(
+            copy.scan(..).unwrap().map(Result::unwrap).eq(db.scan(..).unwrap().map(Result::unwrap))
+        );
+        copy.close().unwrap();
+    }
+    let again = live.backup(&target, TableComparison::Whole, &mut |_, _| {}).unwrap();
+    assert_eq!(again.kept_tables, again.tables);
+    let copy = Db::open(Arc::clone(&target), options()).unwrap();
+    copy.close().unwrap();
+    let error = live.backup(&target, TableComparison::Ends, &mut |_, _| {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TargetNotEmpty, "{error}");
     assert!(live.snapshot(0).is_ok());
     db.close().unwrap();
@@ -202,7 +249,7 @@ fn no_path_is_too_long_for_a_window() {
     let place = tempfile::tempdir().unwrap();
     let deep = (0..6).fold(place.path().to_owned(), |path, _| path.join("d".repeat(60)));
     std::fs::create_dir_all(&deep).unwrap();
-    // The second name leaves no room for an ending: its socket is elsewhere.
+    // The second name is too long for an ending: its socket is elsewhere.
     for length in [40, 253] {
         let path = deep.join("n".repeat(length));
         let db = image(&path);
@@ -210,7 +257,7 @@ fn no_path_is_too_long_for_a_window() {
         let found = connect(&path).get("default", b"key").unwrap();
         assert_eq!(found.as_deref(), Some(&b"value"[..]));
         assert_eq!(socket(&db).starts_with(deep.canonicalize().unwrap()), length < 250);
-        // By a link, too.
+        // Through a link, too.
         let link = place.path().join(format!("link{length}"));
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(Live::connect(&link).unwrap().is_some());
@@ -223,7 +270,7 @@ fn a_stale_socket_is_replaced_and_another_file_is_not() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("store");
     Db::open_directory(&path, options()).unwrap().close().unwrap();
-    // Dropped without a word, as by a kill.
+    // Dropped without a message, like by a kill.
     drop(std::os::unix::net::UnixListener::bind(path.join("LIVE")).unwrap());
     assert!(Live::connect(&path).unwrap().is_none(), "no process listens");
     let db = Db::open_directory(&path, options().live(&path)).unwrap();
@@ -249,7 +296,7 @@ fn a_store_ends_while_clients_look_and_each_is_told() {
     idle.snapshot(0).unwrap();
     let mut scan = connect(&path).scan("default", Bounds::all(), false, u64::MAX, true).unwrap();
     scan.next().unwrap().unwrap();
-    // Dropped, not closed: the clients hold nothing of it.
+    // Dropped, not closed: the clients do not hold it.
     drop(db);
     assert_eq!(idle.snapshot(0).unwrap_err().kind(), ErrorKind::Closed);
     let last = scan.last().unwrap();
@@ -277,12 +324,13 @@ fn clients_that_send_anything_or_nothing_do_the_store_no_harm() {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.write_all(bytes).unwrap();
         let mut answer = Vec::new();
-        // It is sent away; perhaps before it has written all.
+        // It is disconnected; perhaps before it has written everything.
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.len() < 1000, "{bytes:?}");
         db.put(b"key", bytes).unwrap();
     }
-    // Silent ones take all places; one more is told so, and there is room when they have gone.
+    // Silent clients take all places; one more gets an error, and there is a place when they have
+    // gone.
     let silent: Vec<_> = (0..8).map(|_| connect(&path)).collect();
     let error = wait_for("a refusal", || Live::connect(&path).err());
     assert!(error.to_string().contains("at most 8 programs"), "{error}");
@@ -309,7 +357,7 @@ fn a_store_offers_a_window_only_where_it_is_asked_for_and_may_be_written() {
         db.close().unwrap();
     });
     assert!(Live::connect(place.path().join("none")).unwrap().is_none());
-    // A place that is not there: the store opens, and says why there is no window.
+    // A place that does not exist: the store opens, and reports why there is no window.
     let db = Db::open(Arc::new(MemoryStore::new()), options().live("/none/such")).unwrap();
     assert_eq!(db.live_socket().unwrap().unwrap_err().kind(), ErrorKind::NotFound);
     db.close().unwrap();

@@ -2,6 +2,11 @@
 //! subject; `kills_child` and `resident_child` are processes that tests start, and
 //! `reset_child` one of the virtual machine of `cargo xtask guest`.
 
+#[cfg(feature = "async")]
+mod async_db;
+mod backup;
+mod backup_cuts;
+mod backup_model;
 mod checkpoint;
 mod compaction_filter;
 mod compaction_rate;
@@ -18,6 +23,7 @@ mod geardb;
 mod handles;
 mod ingest;
 mod kept_stores;
+mod key_space_options;
 mod kills;
 mod kills_child;
 mod kinds;
@@ -32,6 +38,7 @@ mod offload;
 mod old_versions;
 mod puts;
 mod ranges;
+mod reader;
 mod reads;
 mod reset_child;
 mod resident;
@@ -43,6 +50,8 @@ mod spaces;
 mod systems;
 mod table_options;
 mod throttle;
+#[cfg(feature = "tracing")]
+mod tracing_events;
 mod tracks;
 mod tracks_full;
 mod transactions;

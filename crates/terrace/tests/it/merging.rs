@@ -78,7 +78,7 @@ fn operands_are_combined_under_every_system() {
         device.power_on();
         let db = Db::open_device(device.clone(), joined(system)).unwrap();
         assert_eq!(contents(&db), held, "{name}");
-        // Whatever was there has something above it to merge with.
+        // Every earlier entry has a newer one to merge with.
         for key in 0..KEYS {
             db.merge(&key.to_be_bytes(), b"last").unwrap();
             let value = held.entry(key.to_be_bytes().to_vec()).or_default();
@@ -120,7 +120,7 @@ fn counters_of_several_threads_add_up_also_after_a_power_cut() {
                         seen.merge(b"all", &Counter::bytes(1)).unwrap();
                         transaction.commit().expect("no conflict: it has read nothing");
                     }
-                    // Reads, so that others may come first.
+                    // Reads, so that others may write first.
                     _ => db
                         .transact(|transaction| {
                             let seen = transaction.key_space(&visits)?;

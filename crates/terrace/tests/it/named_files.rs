@@ -1,9 +1,9 @@
 //! Power cuts while files with names are put, replaced, moved and removed, and while all of them
 //! are replaced at once, simulated from seeds.
 //!
-//! At each write to the drive the drive is copied, with the files that must be there: those before
-//! the call that is under way, or those after it. Each copy loses its power in one of the ways of
-//! the emulator and is mounted. It must hold one of both, whole.
+//! At each write to the drive the drive is copied, with the expected files: those before the call
+//! in flight, or those after it. Each copy loses its power in one of the ways of the emulator and
+//! is mounted. It must have one of both, whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use terrace_zone::{Emulator, PowerCut, Snapshot};
 /// Files by name, with their bytes and times.
 type Contents = BTreeMap<String, (Vec<u8>, u64)>;
 
-/// The files before a call and after it.
+/// The files before and after a call.
 #[derive(Clone, Default)]
 struct Allowed {
     before: Contents,
@@ -44,7 +44,7 @@ fn contents(files: &NamedFiles) -> Contents {
         let mut bytes = vec![0; reader.len() as usize];
         reader.read_at(0, &mut bytes, Cause::Client).unwrap();
         let modified = terrace::fs::modified(&info.annotation);
-        // What a restore was about to put in place is nobody's file yet.
+        // Staged files of a restore have no names yet.
         (!name.starts_with('\u{1}')).then_some((name, (bytes, modified)))
     };
     files.list("").into_iter().filter_map(read).collect()
@@ -69,7 +69,7 @@ fn new_file(random: &mut Random, modified: u64) -> NewFile {
     }
 }
 
-/// Calls of a client, which tells before each what it is about to do.
+/// Calls of a client, which announces each before it makes it.
 struct Client<'a> {
     files: &'a NamedFiles,
     allowed: Arc<Mutex<Allowed>>,
@@ -82,7 +82,7 @@ impl Client<'_> {
         format!("{}/{}", self.random.random_range(0..2), self.random.random_range(0..4))
     }
 
-    /// Carries out a call that makes these files of those that are there.
+    /// Carries out a call that changes the files to these.
     fn call(&self, after: Contents, call: impl FnOnce() -> Result<(), StoreError>) {
         self.allowed.lock().after = after;
         call().unwrap();
@@ -123,7 +123,7 @@ impl Client<'_> {
                 self.call(held, || self.files.remove_all(names));
             }
             7 => {
-                // Names that are there already are those of other directories.
+                // Existing names belong to other directories.
                 held.retain(|name, _| !name.starts_with("2/"));
                 let moved = held.into_iter().map(|(name, file)| {
                     let to = name.strip_prefix("1/").map(|rest| format!("2/{rest}"));
@@ -170,7 +170,7 @@ impl Client<'_> {
             let sealed = self.random.random_bool(0.5);
             files.push((names, bytes, new_file(&mut self.random, self.next), sealed));
         }
-        // One in three is given up before the commit.
+        // One in three is dropped before the commit.
         let commit = !self.next.is_multiple_of(3);
         let after = if commit { new } else { self.allowed.lock().before.clone() };
         self.call(after, || {

@@ -1,7 +1,7 @@
 //! Nearly full stores, under every system: a store is filled until a put is refused, a tenth of its
-//! keys is deleted, and the same load comes again. It ends, by itself or by a refusal that says
-//! why, and moves no more bytes than a stated limit. A store warns once before it is full, and
-//! statistics tell what deletes will give back. Simulated; rows run side by side.
+//! keys is deleted, and the same load comes again. It ends, by itself or by a refusal with its
+//! reason, and moves no more bytes than a stated limit. A store warns once before it is full, and
+//! statistics have the bytes that deletes will free. Simulated; rows run in parallel.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ impl Store {
         Ok(())
     }
 
-    /// Puts the first so many keys until one is refused; returns how many were put.
+    /// Puts the first `keys` keys until one is refused; returns the number of puts.
     fn load(&mut self, keys: u32) -> (u32, Option<Error>) {
         for number in 0..keys {
             if let Err(error) = self.put(number) {
@@ -111,7 +111,7 @@ fn fill_delete_and_fill_again(system: System) {
     let limit = MOVED_MAX * (taken + bytes);
     assert!(moved <= limit, "{system}: {moved} moved for {taken}: {text}");
     assert!(contents(&store.db) == store.held, "{system}: something acknowledged is lost");
-    // With a part of it deleted, the store takes what it is told again.
+    // With a part of it deleted, the store takes writes again.
     store.delete(2);
     let (again, refused) = store.load(keys / 4);
     assert_eq!(again, keys / 4, "{system}: {refused:?}");
@@ -119,9 +119,8 @@ fn fill_delete_and_fill_again(system: System) {
     store.db.close().unwrap();
 }
 
-/// Fills a store in the order of keys, deletes the first tenth, and overwrites half of the
-/// others in their order. A memtable meets few tables, so its space costs little however full the
-/// store is.
+/// Fills a store in the order of keys, deletes the first tenth, and overwrites half of the others
+/// in their order. A memtable overlaps few tables, so its space costs little even in a full store.
 fn overwrite_in_order(system: System) {
     let mut store = Store::new(system);
     let mut keys = 0;
@@ -156,7 +155,7 @@ fn a_full_store_is_overwritten_in_the_order_of_keys() {
     for_each_row(overwrite_in_order);
 }
 
-/// Warnings of a store: the share of its space that was in use when each came.
+/// Warnings of a store: the share of its space in use at each.
 #[derive(Default)]
 struct Warnings(Mutex<Vec<(ByteCount, ByteCount)>>);
 
@@ -180,8 +179,8 @@ impl Warnings {
     }
 }
 
-/// Fills a store: it warns once, before it refuses a put. A listener that comes later hears it when
-/// it comes. After two thirds are deleted and the store is filled again, it warns once more.
+/// Fills a store: it warns once, before it refuses a put. A later listener gets the warning at
+/// once. After two thirds are deleted and the store is filled again, it warns once more.
 fn warn_once_before_the_end(system: System, ordered: bool) {
     let mut store = Store::new(system);
     let warnings = Warnings::of(&store.db);
@@ -246,8 +245,8 @@ fn a_store_that_is_loaded_again_and_again_does_not_warn() {
     });
 }
 
-/// Deletes a tenth of a store's keys, one by one, and another tenth by a range; before anything is
-/// compacted, the statistics tell about how much comes back.
+/// Deletes a tenth of a store's keys, one by one, and another tenth by a range; before a
+/// compaction, the statistics estimate the bytes that will be freed.
 #[test]
 fn statistics_tell_what_deletes_will_give_back() {
     for_each_row(|system| {

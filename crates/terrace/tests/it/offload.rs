@@ -1,6 +1,5 @@
-//! Write-offloading, under every row: flushes go to the offload device while a compaction runs and
-//! not otherwise, contents are those of a store without one, and compactions take everything off
-//! the device again.
+//! Write-offloading, under every row: flushes go to the offload device only while a compaction
+//! runs, contents are those of a store without one, and compactions empty the device again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use terrace_zone::{Device, Geometry, PowerCut};
 use crate::devices::{Contents, churn, contents, options_under};
 
 /// The thesis's system, smaller: three levels of buffers over a last one, writers that are never
-/// held back, and a checker that compacts at rest.
+/// slowed down, and a checker that compacts while writers are idle.
 fn buffers() -> System {
     System {
         level0_runs: 3,

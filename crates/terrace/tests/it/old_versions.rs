@@ -1,6 +1,6 @@
-//! Old versions that only a snapshot kept go once the snapshot has ended, under every system: at
-//! rest the space comes back, a manual compaction leaves none, and a full store takes puts again.
-//! Nothing is written anew before, or twice. Simulated; rows run side by side.
+//! Old versions that only a snapshot kept are dropped once the snapshot has ended, under every
+//! system: the space is freed while writers are idle, a manual compaction leaves none, and a full
+//! store takes puts again. Nothing is rewritten before, or twice. Simulated; rows run in parallel.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ fn plain(system: System) -> Options {
     options_under(system).compression(Compression::None)
 }
 
-/// Puts a new value under each of the keys, in an order that is not theirs.
+/// Puts a new value under each of the keys, not in their order.
 fn put_all(db: &Db, keys: u32, held: &mut Contents, random: &mut Random) {
     for number in 0..keys {
-        // 7,919 is a prime, so that each key comes once.
+        // 7,919 is a prime, so each key comes once.
         let key = (u64::from(number) * 7_919 % u64::from(keys)) as u32;
         let key = key.to_be_bytes().to_vec();
         let mut value = vec![0; VALUE];
@@ -63,7 +63,7 @@ fn tables(db: &Db) -> Tables {
     })
 }
 
-/// The bytes that tables of so many entries may take.
+/// The most bytes of tables with `entries` entries.
 fn bytes_of(entries: usize) -> u64 {
     entries as u64 * (VALUE as u64 + 40) * 11 / 10
 }
@@ -118,13 +118,13 @@ fn of_two_snapshots_each_keeps_only_its_own_versions_and_nothing_is_written_twic
         put_all(&db, KEYS, &mut held, &mut random);
         db.compact(..).unwrap();
         assert_eq!(tables(&db).entries, 3 * u64::from(KEYS), "{name}");
-        // The younger one first: what the older one sees stays.
+        // The younger one first: the entries that the older one sees stay.
         drop(second);
         db.wait_idle().unwrap();
         assert!(tables(&db).bytes <= bytes_of(2 * held.len()), "{name}: {:?}", tables(&db));
         assert_eq!(seen(&first), seen_first, "{name}");
         let at_rest = db.stats().compactions;
-        // Snapshots that keep nothing come and go, and rewrites do not come back.
+        // Snapshots that keep nothing begin and end, and there are no further rewrites.
         for _ in 0..5 {
             drop(db.snapshot());
             db.wait_idle().unwrap();
@@ -200,9 +200,9 @@ fn a_store_that_a_snapshot_has_filled_takes_puts_again_once_it_has_ended() {
             .collect();
         assert!((1..10).contains(&snapshots.len()), "{name}: {} snapshots", snapshots.len());
         drop(snapshots);
-        // A writer that is told of no space waits for what the store can do about it.
+        // A writer without space waits for the store's measures.
         let mut refused = 0;
-        for round in 0..3 {
+        for round in 0..2 {
             for number in 0..keys {
                 let mut value = vec![round; VALUE];
                 random.fill_bytes(&mut value);
@@ -237,7 +237,7 @@ fn what_a_snapshot_of_an_earlier_process_kept_goes_when_the_store_is_opened() {
         drop(db);
         drop(snapshot);
         let db = Db::open_device(device, plain(system)).unwrap();
-        // Snapshots of this process keep nothing of it.
+        // Snapshots of this process keep none of it.
         let snapshot = db.snapshot();
         db.wait_idle().unwrap();
         assert!(tables(&db).bytes <= bytes_of(held.len()), "{name}: {:?}", tables(&db));

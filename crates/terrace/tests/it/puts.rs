@@ -1,6 +1,6 @@
-//! How long a put waits, on a simulated drive of which each request takes ten milliseconds. A
-//! synced put waits for one write to the log. A gathered put waits only where one log ends and the
-//! next begins. A put that finds no space beside a scan is refused in time.
+//! Waits of puts, on a simulated drive with ten milliseconds for each request. A synced put waits
+//! for one write to the log. A gathered put waits only where one log ends and the next begins. A
+//! put that finds no space during a scan is refused in time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use terrace_env::{Cause, runner};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Emulator, Geometry};
 
-/// Time that each request to the drive takes, whatever else it does.
+/// Time of each request to the drive.
 const LATENCY: Duration = Duration::from_millis(10);
 /// Largest processor time of a put.
 const PROCESSOR: Duration = Duration::from_millis(1);
@@ -45,8 +45,8 @@ fn a_synced_put_waits_for_one_write_whichever_log_it_is_the_first_of() {
             let (stats, after) = (db.stats(), drive.io());
             let count = |cause: Cause| after.writes[cause as usize] - before.writes[cause as usize];
             assert_eq!(count(Cause::Log), u64::from(puts));
-            // Beside the puts: a log is created and sealed, and its memtable flushed; and tables
-            // are merged.
+            // In addition to the puts: a log is created and sealed, and its memtable flushed; and
+            // tables are merged.
             let changes = stats.flushes + 1;
             assert!(changes > 5, "{changes} logs");
             let jobs = stats.flushes + stats.compaction_steps + stats.trivial_moves;
@@ -64,7 +64,7 @@ fn buffered_puts_wait_for_nothing_but_the_change_of_logs() {
         let mut waits = 0;
         for number in 0..8_000 {
             let time = put(&db, number, 1000);
-            // The old log's last write, and a flush of what was written before it.
+            // The old log's last write, and a flush of the earlier writes.
             assert!(time < 3 * LATENCY + PROCESSOR, "put {number}: {time:?}");
             waits += u64::from(time > PROCESSOR);
             // Slower than the drive, so that no put waits for a flush.

@@ -17,8 +17,8 @@ use terrace_zone::{Emulator, PowerCut};
 
 use crate::devices::drive;
 
-/// Longer than the slowest of these stores takes by far; a store that comes to no end is without
-/// power from then on.
+/// A time far beyond that of the slowest of these stores; a store that does not end loses its power
+/// then.
 const TIME_MAX: Duration = Duration::from_secs(600);
 const VALUE: usize = 600;
 
@@ -49,13 +49,13 @@ fn knobs() -> Vec<Knob> {
         size(limits::BLOCK_SIZE, |o, n| o.block_size = Some(ByteCount(n))),
         Knob { limit: bits, set: |o, n| o.filter_bits = Some(n.min(255) as u8) },
         size(limits::MEMORY, |o, n| o.memory = ByteCount(n)),
-        size(limits::IO_SIZE, |o, n| o.io_size = ByteCount(n)),
+        size(limits::IO_SIZE, |o, n| o.io_size = Some(ByteCount(n))),
         Knob { limit: limits::WORKERS, set: |o, n| o.workers = n as usize },
         size(limits::FILE_CACHE, |o, n| o.file_cache = ByteCount(n)),
     ]
 }
 
-/// The ends of a range and what lies around them, 0, 1, and the largest number that there is.
+/// The ends of a range with their neighbours, 0, 1, and the largest number.
 fn around(least: u64, most: u64) -> Vec<u64> {
     let mut values = vec![0, 1, least, least + 1, most, u64::MAX, u64::MAX / 2 + 1];
     values.extend([least.saturating_sub(1), most - 1, most.saturating_add(1)]);
@@ -71,7 +71,7 @@ enum Outcome {
     Refused(String),
 }
 
-/// Opens a new store with these options, and has it work if it opens.
+/// Opens a new store with these options, and works with it if it opens.
 fn attempt(options: &Options, seed: u64) -> Outcome {
     let options = options.clone();
     runner::simulate(seed, move || {
@@ -110,7 +110,7 @@ fn open_and_work(device: &Arc<Emulator>, options: &Options) -> Outcome {
                 again.is_err_and(|error| error.kind() == ErrorKind::Option),
                 "refused by open, and not by format"
             );
-            // Nothing is written and nothing remembered: neither opening nor format has begun.
+            // Nothing is written or remembered: neither opening nor format has begun.
             let db = Db::open_device(of(), plain.system(None)).unwrap();
             assert_eq!(db.system(), remembered);
             return Outcome::Refused(error.to_string());
@@ -155,7 +155,7 @@ fn check_budget(db: &Db, options: &Options) {
     assert!(memory.peak <= most, "{} of {}: {memory:?}", memory.peak, options.memory);
 }
 
-/// Options of which a store on a drive of 64 MiB holds several memtables and tables.
+/// Options with which a store on a drive of 64 MiB holds several memtables and tables.
 fn usual(system: System) -> Options {
     Options::default()
         .memtable_size(ByteCount::kib(64))
@@ -181,7 +181,7 @@ fn every_option_at_its_ends_works_or_is_refused_with_its_range() {
                     works += 1;
                 }
                 Outcome::Refused(text) => {
-                    // Only memory and memtables have to fit each other besides.
+                    // In addition, memory and memtables must fit together.
                     let within = (least..=most).contains(&value);
                     assert!(!within || option == "memtables_max", "{option} {value}: {text}");
                     assert!(text.starts_with(option) && text.contains("expected "), "{text}");
@@ -267,7 +267,7 @@ fn options_drawn_from_their_ranges_work_together() {
                 continue;
             }
             let Limit { least, most, .. } = knob.limit;
-            // As many small ones as large ones, whatever the range.
+            // The same number of small and large ones, for any range.
             let bits = random.random_range(least.max(1).ilog2()..=most.ilog2());
             let value = random.random_range(1_u64 << bits..2 << bits);
             (knob.set)(&mut options, value.clamp(least, most));

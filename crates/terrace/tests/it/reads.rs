@@ -21,13 +21,13 @@ fn key(number: u32) -> Vec<u8> {
     format!("key {number:05}").into_bytes()
 }
 
-/// Keys that are there and keys that are not, in no order, some of them twice.
+/// Existing and absent keys, in no order, some of them twice.
 fn drawn(random: &mut Random) -> Vec<Vec<u8>> {
     let count = random.random_range(0..60);
     (0..count).map(|_| key(random.random_range(0..KEYS + 20))).collect()
 }
 
-/// Compares what several ways of reading say of the same keys.
+/// Compares the results of several ways of reading the same keys.
 fn agree(
     expected: &Contents,
     keys: &[Vec<u8>],
@@ -104,7 +104,7 @@ fn get_contains_and_multi_get_agree_with_a_map_now_and_in_snapshots() {
     }
 }
 
-/// Many keys at once are read batch by batch, and a block may hold the last keys of one batch and
+/// Many keys at once are read batch by batch, and a block may have the last keys of one batch and
 /// the first of the next.
 #[test]
 fn a_block_that_two_batches_of_keys_need_is_read_once() {
@@ -167,7 +167,7 @@ fn reads_of(db: &Db, read: impl FnOnce()) -> u64 {
 #[test]
 fn several_keys_of_a_block_are_read_by_one_read() {
     let store = Arc::new(MemoryStore::new());
-    // Too little memory for a cache, and one that is not to be filled.
+    // Too little memory for a cache, and one that is not filled.
     for (memory, fill) in [(ByteCount::kib(64), true), (ByteCount::mib(64), false)] {
         let options = Options::default().memory(memory).filter_bits(0);
         let db = one_table(&store, options, 1000);

@@ -10,8 +10,8 @@
 //! | `ready` | the stores of all devices are open |
 //! | `done DEVICE N` | write N has returned, and is durable |
 //!
-//! Where no store can be opened, an empty one is made, and N is 0: the host knows whether there
-//! must be more.
+//! If no store can be opened, an empty one is made, and N is 0: the host knows whether there must
+//! be more.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The memory of a process, compared with its store's budget and with the store's own count. Each
-//! scenario runs in a process of its own ([`resident_child`](crate::resident_child)), in a
-//! directory and on an image: puts, a long log, a large batch, large values, many scans. Earlier
-//! versions took up to a hundred times as much in them.
+//! scenario runs in a separate process ([`resident_child`](crate::resident_child)), in a directory
+//! and on an image: puts, a long log, a large batch, large values, many scans. Earlier versions
+//! took up to a hundred times as much in them.
 //!
 //! `cargo xtask soak memory` runs the scenarios at eight times the size.
 
@@ -16,9 +16,9 @@ use terrace_zone::{Emulator, Geometry};
 use crate::resident_child::{ORDER, Order, Scenario};
 
 const MIB: u64 = 1 << 20;
-/// Memory allowed to a process beside its budget and an eighth of it (the eighth is for the
-/// allocator): stacks of a dozen threads, the pages of the program that it comes to use, and the
-/// catalog and zones of a file system.
+/// Memory allowed to a process in addition to its budget and an eighth of it (the eighth is for the
+/// allocator): stacks of a dozen threads, the used pages of the program, and the catalog and zones
+/// of a file system.
 const BESIDE: u64 = 8 * MIB;
 
 /// Report of a child at the end of a phase, in bytes.
@@ -49,7 +49,7 @@ impl Measured {
     }
 }
 
-/// Carries an order out in a process of its own.
+/// Carries an order out in a separate process.
 fn measure(order: &Order) -> Vec<Measured> {
     let out = Command::new(std::env::current_exe().expect("this binary"))
         .args(["--exact", "resident_child::child", "--nocapture", "--test-threads=1"])
@@ -66,7 +66,7 @@ fn measure(order: &Order) -> Vec<Measured> {
     measured
 }
 
-/// How many times what the suite does is to be done.
+/// Factor for the suite's work.
 fn scale() -> u64 {
     test_seeds(1).count() as u64
 }
@@ -98,7 +98,7 @@ fn what_a_process_holds_is_near_what_its_store_counts() {
         for one in measure(&order) {
             let beside = one.counted_peak / 10 + 2 * BESIDE;
             assert!(one.peak <= one.counted_peak + beside, "{}", one.line);
-            // Memory that has come free has been given back.
+            // Freed memory has been returned to the system.
             assert!(one.now <= one.counted + 3 * BESIDE, "{}", one.line);
         }
     });
@@ -132,8 +132,8 @@ fn a_log_larger_than_the_budget_is_replayed_within_it() {
     });
 }
 
-/// It becomes visible as a whole, so it is in memory as a whole: as its client made it, which is
-/// not the store's, and in a memtable, with 40 bytes or more for each entry besides its own.
+/// It becomes visible as a whole, so it is in memory as a whole: in the client's form, which does
+/// not count as the store's, and in a memtable, with at least 40 additional bytes for each entry.
 #[test]
 fn a_large_batch_is_held_once_beside_the_budget() {
     on_both(|place| {

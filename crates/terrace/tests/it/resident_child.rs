@@ -1,5 +1,5 @@
-//! The process whose memory `resident` measures: it fills a store or reads from it, and prints what
-//! the process held, and what the store counted.
+//! The process whose memory `resident` measures: it fills a store or reads from it, and prints the
+//! memory of the process and the store's counts.
 //!
 //! It is this test binary, started again with [`ORDER`] set, so that nothing but the store and the
 //! scenario is in its memory. It needs Linux (`/proc`).
@@ -18,9 +18,9 @@ pub(crate) const ORDER: &str = "TERRACE_MEASURED_CHILD";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) scenario: Scenario,
-    /// How much of it: how many, mostly.
+    /// Amount of work, mostly a number of entries.
     pub(crate) count: u64,
-    /// How large each is.
+    /// Size of each.
     pub(crate) size: usize,
     pub(crate) budget: ByteCount,
     pub(crate) place: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Order {
 /// Scenario of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
-    /// Puts under random keys, with defaults but for the budget.
+    /// Puts under random keys, with defaults except for the budget.
     Puts,
     /// Puts with the largest `io_size`.
     LargeIo,
@@ -92,7 +92,7 @@ impl Held {
     }
 }
 
-/// Tells what the store counts and what the process holds.
+/// Prints the store's counts and the memory of the process.
 fn tell(phase: &str, before: Held, db: &Db) {
     let held = Held::measure();
     let memory = db.stats().memory;
@@ -100,7 +100,7 @@ fn tell(phase: &str, before: Held, db: &Db) {
     println!("\nmeasured {phase} {peak} {now} {} {} {memory:?}", memory.peak, memory.used);
 }
 
-/// Opens the store of an image or a directory; makes the directory.
+/// Opens the store of an image or a directory, which is created.
 fn open(place: &Path, options: Options) -> Db {
     if place.is_file() {
         let drive = Emulator::open_image(place, Access::ReadWrite).expect("the image opens");
@@ -183,7 +183,7 @@ fn batch(order: &Order, options: Options) {
     let db = open(&order.place, options);
     put_random(&db, &Order { count: 10_000, ..order.clone() });
     let value = vec![7; order.size];
-    // The batch is its client's until it is written: it counts with what is held before.
+    // The batch is its client's until it is written: it counts with the memory held before.
     let mut batch = Batch::new();
     for number in 0..order.count {
         batch.put(&(number << 32).to_be_bytes(), &value);

@@ -1,7 +1,7 @@
-//! Promises of every row of the table of systems, whatever its deciders choose: a sequential load
-//! is moved and not rewritten; a store that is overwritten again and again goes on; a full one
-//! refuses puts, rests, and has space again after deletes. Simulated; rows run side by side. `full`
-//! has more tests of full stores.
+//! Guarantees of every row of the table of systems, for all choices of its deciders: a sequential
+//! load is moved and not rewritten; a store that is overwritten again and again goes on; a full one
+//! refuses puts, becomes idle, and has space again after deletes. Simulated; rows run in parallel.
+//! `full` has more tests of full stores.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use terrace_zone::{Emulator, Geometry};
 
 use crate::devices::{drive, options_under};
 
-/// Puts a value of its own under a key.
+/// Puts a separate value under a key.
 fn put(db: &Db, key: u32, size: usize, random: &mut Random) -> Result<(), Error> {
     let mut value = vec![0; size];
     random.fill_bytes(&mut value);
@@ -39,8 +39,8 @@ fn written(device: &Emulator) -> u64 {
     device.io().written_bytes.iter().sum()
 }
 
-/// The zones that hold tables, without those that the next ones go to: for each stream the roomiest
-/// that is not full.
+/// The zones that hold tables, without those for the next tables: for each stream the one with most
+/// room that is not full.
 fn zones_of_tables(db: &Db) -> Vec<ZoneUsage> {
     let room = |zone: &ZoneUsage| zone.pointer.map_or(0, |at| zone.capacity.0 - at.0);
     let mut zones = db.fs().expect("a device").zones().expect("a report");
@@ -63,7 +63,7 @@ struct SequentialLoad {
 }
 
 impl SequentialLoad {
-    /// Values so large that hardly anything else takes space.
+    /// Values so large that other data takes almost no space.
     const LARGE: Self = Self {
         zone: ByteCount::mib(1),
         active_max: None,
@@ -96,7 +96,7 @@ impl SequentialLoad {
     ];
 }
 
-/// The fewest zones that a store can do with, its superblock's among them.
+/// The fewest zones of a store, its superblock's among them.
 const ACTIVE_MIN: u32 = OPEN_ZONES_MIN + 1;
 
 #[test]
@@ -113,7 +113,7 @@ fn load_sequentially(system: System, load: SequentialLoad) {
         ..Geometry::uniform(load.zone, 72)
     };
     let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
-    // With less memory, a log is written in smaller frames, and their rests need a second zone.
+    // With less memory, a log is written in smaller frames, and their padding needs a second zone.
     let options = Options::default()
         .system(system)
         .memtable_size(load.memtable)
@@ -129,10 +129,11 @@ fn load_sequentially(system: System, load: SequentialLoad) {
     }
     db.wait_idle().unwrap();
     let case = format!("{} with {load:?}", system.name());
-    // All that reached the device, the log among it.
+    // All bytes that reached the device, including the log.
     let amplification = written(&device) as f64 / db.stats().user_bytes as f64;
     assert!(amplification <= 2.1, "{case}: {amplification:.3} bytes written for one");
-    // A memtable's log is made, it is flushed, and it goes down as far as it goes.
+    // A memtable's log is created, the memtable is flushed, and its table moves down as far as it
+    // can.
     let (commits, flushes) = (device.io().writes[Cause::Journal as usize], db.stats().flushes);
     assert!(commits * 10 <= flushes * 35 + 100, "{case}: {commits} commits for {flushes} flushes");
     let zones = zones_of_tables(&db);
@@ -181,12 +182,12 @@ fn a_flush_in_key_order_goes_below_level_0_where_the_system_lets_it() {
         let written: Vec<u64> =
             stats.process.levels.iter().map(|level| level.bytes_written).collect();
         let all: u64 = written.iter().sum();
-        // A flush goes on top while a move is being chosen.
+        // A flush goes to level 0 while a move is being chosen.
         assert!(written[level] * 10 >= all * 8, "to level {flush_level}: {written:?}");
         if flush_level == 2 {
             assert_eq!(written[2], all, "nothing is put above level 2");
         }
-        // Keys that are there go on top of them.
+        // Existing keys go on top of them.
         for key in 0..5_000 {
             put(&db, key, VALUE / 2, &mut random).unwrap();
         }
@@ -237,13 +238,13 @@ fn overwriting_goes_on_and_a_full_store_says_so_and_rests() {
         let (refused, _) = filled(&db, name, &mut random);
         assert!(refused.is_space(), "{name}: {refused}");
         assert!(refused.to_string().contains("delete something"), "{name}: {refused}");
-        // A collector that copied everything for the little that is dead would be far above.
+        // A collector that copied everything for the few dead bytes would be far above.
         let moved = db.stats().write_amplification.reclaim;
         assert!(moved < 30.0, "{name}: {moved:.1} bytes moved for one");
-        // Nothing is left that a collector could have found.
+        // A collector would find nothing more.
         let space = db.stats().space;
         assert!(space.dead.0 * 100 < capacity, "{name}: refused with {space:?}");
-        // Nothing is moved about any more.
+        // No bytes are moved any more.
         let work = || {
             let io = device.io();
             (io.writes, io.zones_reset, io.zones_finished)
@@ -295,7 +296,7 @@ fn deletes_give_a_full_store_of_many_zones_space_again() {
             for key in (0..keys).step_by(share) {
                 db.delete(&key.to_be_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
             }
-            // Half of what was deleted finds a place at once.
+            // Half of the deleted bytes can be written again at once.
             let begun = runner::now();
             for key in keys..keys + keys / share as u32 / 2 {
                 let done = put(&db, key, VALUE, &mut random);

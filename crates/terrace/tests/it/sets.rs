@@ -1,6 +1,6 @@
-//! Sets on a device of shingled tracks, under the row `sealdb`: of the sets that are whole, at
-//! least 95 in a hundred lie in one run of blocks, one table behind the other, and compactions read
-//! them so. Simulated, from a fixed seed.
+//! Sets on a device of shingled tracks, under the row `sealdb`: of the whole sets, at least 95 in a
+//! hundred lie in one run of blocks, without gaps between tables, and compactions read them by one
+//! request. Simulated, from a fixed seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use terrace_zone::{Emulator, Geometry, Tracks};
 
 use crate::devices::{Contents, churn, contents, options_under};
 
-/// The tables of each set of which nothing is gone, with the bytes of each, in the order of their
-/// keys. Of a table that a merge has taken a part of, the front is gone.
+/// The tables of each whole set, with the bytes of each, in the order of their keys. A table of
+/// which a merge has taken a part has lost its front.
 fn whole_sets(db: &Db) -> Vec<Vec<(FileId, u64)>> {
     let mut sets: BTreeMap<FileId, (u32, Vec<(FileId, u64)>)> = BTreeMap::new();
     for file in db.store().list().into_iter().filter(|file| file.kind == FileKind::Table) {
@@ -33,7 +33,7 @@ fn whole_sets(db: &Db) -> Vec<Vec<(FileId, u64)>> {
     whole.map(|(_, tables)| tables).filter(|tables| tables.len() > 1).collect()
 }
 
-/// Whether tables lie one behind the other, without a gap.
+/// Whether tables are adjacent, without a gap.
 fn lie_together(db: &Db, tables: &[(FileId, u64)]) -> bool {
     let fs = db.fs().expect("a device");
     let block = |file: FileId, offset: u64| {
@@ -75,7 +75,7 @@ fn tables_of_a_set_lie_one_behind_the_other_on_shingled_tracks() {
     });
 }
 
-/// Requests by which compactions of a store read, and the bytes of these, after random writes.
+/// Read requests of a store's compactions, and their bytes, after random writes.
 fn reads(set_reads: bool) -> (u64, u64) {
     runner::simulate(1, move || {
         let geometry = Geometry::tracks(ByteCount::mib(160), Tracks { blocks: 24, overlap: 2 });

@@ -18,7 +18,7 @@ fn bands(row: Row) -> Options {
         .memory(ByteCount::mib(8))
 }
 
-/// Random writes and some deletes, as many as fill sixty bands; what must be there then.
+/// Random writes and some deletes that fill sixty bands; returns the expected contents.
 fn load(db: &Db) -> Contents {
     let (mut random, mut expected, mut value) = (Random::seeded(1), BTreeMap::new(), [0; 1000]);
     for _ in 0..30_000 {
@@ -52,7 +52,7 @@ fn a_manual_compaction_leaves_bands_without_overlap_and_a_scan_finds_the_newest(
         let (before, _) = runs(&db);
         assert!(before > 2, "nothing to compact: {before} runs");
         assert_eq!(contents(&db), expected);
-        // A part of the keys: whatever overlaps there is one run, the rest may be several.
+        // A part of the keys: the overlapping tables become one run, the others may be several.
         db.compact(5_000_u32.to_be_bytes()..5_100_u32.to_be_bytes()).unwrap();
         assert_eq!(contents(&db), expected);
         db.compact_all().unwrap();

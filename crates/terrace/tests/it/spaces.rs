@@ -1,6 +1,6 @@
-//! Thousands of key spaces: making, dropping and finding one costs the same however many there are,
-//! on the medium as well. A copy and a later opening have all of them. A store of an earlier
-//! version, which listed them in one place, takes further ones.
+//! Thousands of key spaces: the cost of creating, dropping and finding one does not depend on their
+//! number, on the medium as well. A copy and a later opening have all of them. A store of an
+//! earlier version, which listed them in one place, takes further ones.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ fn name(number: u32) -> String {
     format!("space {number:05}")
 }
 
-/// Bytes of metadata that making so many key spaces writes, and then dropping half of them.
+/// Bytes of metadata for the creation of `spaces` key spaces, and then for the drop of half of
+/// them.
 fn cost_of(spaces: u32) -> (u64, u64) {
     let device = drive(ByteCount::mib(1), 96, 1);
     let db = Db::create_device(device.clone(), &FormatOptions::default(), options()).unwrap();
@@ -120,7 +121,7 @@ fn a_store_that_lists_ten_thousand_key_spaces_in_one_place_opens_and_takes_more(
     assert_eq!(db.key_spaces().len() as u32, SPACES + 1);
     assert_eq!(db.key_space(&name(9_999)).unwrap().id().0, 10_000);
 
-    // Without key spaces of its own it is a store that earlier versions read.
+    // Without further key spaces, earlier versions can read the store.
     for name in db.key_spaces().into_iter().skip(1) {
         assert!(db.drop_key_space(&name).unwrap());
     }

@@ -1,6 +1,6 @@
-//! A store remembers the options that shape its tables, so that no later opening changes them in
-//! passing: a compaction keeps the compression, an opening that states another one is refused, and
-//! a change that was asked for outlives the process.
+//! A store remembers the options that shape its tables, so that no later opening changes them by
+//! accident: a compaction keeps the compression, an opening that states another one is refused, and
+//! a requested change survives the process.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use terrace_env::store::CrashMode;
 use crate::devices::drive;
 
 const KEYS: u32 = 2000;
-/// Keys and values, which compress to a tenth of it and less.
+/// Keys and values, which compress to a tenth of their size or less.
 const PLAIN: u64 = KEYS as u64 * 500;
 
 /// Overwrites all keys, and merges everything into one run.

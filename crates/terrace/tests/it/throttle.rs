@@ -1,6 +1,6 @@
 //! How writers are slowed by LevelDB's rule, on a simulated drive that is slower than they are:
 //! each group of writes waits a millisecond while level 0 has [`SLOW`] runs, and writers are
-//! stopped at [`STOP`] runs. Under the paced rule nobody is stopped.
+//! stopped at [`STOP`] runs. Under the paced rule no writer is stopped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use terrace_env::wait::WaitCause;
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Emulator, Geometry};
 
-/// Time that each request to the drive takes.
+/// Time of each request to the drive.
 const LATENCY: Duration = Duration::from_millis(5);
 const SLOW: u16 = 6;
 const STOP: u16 = 7;

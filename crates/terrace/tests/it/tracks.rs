@@ -1,6 +1,6 @@
-//! Stores on raw shingled tracks whose guards are short or long beside a table: what the store
-//! [promises](Db::live_max) can be overwritten again and again, and no put finds the space used up
-//! by guards. Simulated; cases run side by side.
+//! Stores on raw shingled tracks whose guards are short or long compared with a table: the
+//! [promised bytes](Db::live_max) can be overwritten again and again, and guards never use up the
+//! space of a put. Simulated; cases run in parallel.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::devices::options;
 
 /// The bytes of a value.
 const VALUE: usize = 1000;
-/// How many times the live data is overwritten after it was loaded.
+/// Number of times that the live data is overwritten after the load.
 const VOLUMES: u32 = 2;
 
 /// Blocks of a track, tracks that a write destroys, and KiB of a table.
@@ -25,8 +25,8 @@ type Case = (u32, u32, u64);
 const CASES: [Case; 7] =
     [(8, 1, 256), (8, 2, 64), (16, 2, 64), (16, 2, 128), (32, 2, 64), (32, 2, 256), (32, 1, 128)];
 
-/// Fills a device of 64 MiB as far as the store promises, in random order, and overwrites it. With
-/// an overlap of 0 the device is a plain one.
+/// Fills a device of 64 MiB up to the store's promised bytes, in random order, and overwrites it.
+/// With an overlap of 0 the device is a plain one.
 fn overwrite(system: System, (blocks, overlap, table): Case) {
     let geometry = match overlap {
         0 => Geometry::plain(ByteCount::mib(64)),
@@ -44,7 +44,7 @@ fn overwrite(system: System, (blocks, overlap, table): Case) {
     db.close().unwrap();
 }
 
-/// Fills a store as far as it promises, in random order, and overwrites that.
+/// Fills a store up to its promised bytes, in random order, and overwrites them.
 fn overwrite_promised(db: &Db, name: &str) {
     let keys = (db.live_max().0 / (VALUE + size_of::<u32>()) as u64) as u32;
     let (mut random, mut value) = (Random::seeded(1), vec![0; VALUE]);
@@ -63,7 +63,7 @@ fn overwrite_promised(db: &Db, name: &str) {
 /// A device: its MiB, blocks of a track, and tracks that a write destroys.
 type Shape = (u64, u32, u32);
 
-/// Devices that are small beside their guards.
+/// Devices that are small compared with their guards.
 const SMALL: [Shape; 19] = [
     (40, 256, 2),
     (48, 256, 2),

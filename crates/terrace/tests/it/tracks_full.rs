@@ -1,7 +1,7 @@
 //! Full stores on raw shingled tracks: filled with new keys until a put is refused, and then
-//! emptied by deletes, again and again. Every delete must be taken, and the room must come back.
+//! emptied by deletes, again and again. Every delete must be accepted, and the room must be freed.
 //! Devices of several sizes, tracks and overlaps, under rows with sets and without. Simulated;
-//! cases run side by side.
+//! cases run in parallel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use terrace_zone::Tracks;
 
 use crate::devices::{Contents, contents, options};
 
-/// A device, a system on it, and how it is used.
+/// A device, a system on it, and its use.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     row: Row,
@@ -29,7 +29,7 @@ struct Case {
     seed: u64,
 }
 
-/// A store, and what it must hold.
+/// A store, and its expected contents.
 struct Full {
     case: Case,
     db: Db,
@@ -58,7 +58,7 @@ impl Full {
         self.db.write_with(batch, durability)
     }
 
-    /// Puts new keys until one is refused; how many were taken.
+    /// Puts new keys until one is refused; returns the number of puts.
     fn fill(&mut self) -> usize {
         for count in 0.. {
             let mixed = (self.next ^ self.case.seed << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -79,7 +79,7 @@ impl Full {
         unreachable!("a count without end")
     }
 
-    /// Deletes so many keys, in random order or in theirs.
+    /// Deletes `count` keys, in random order or in theirs.
     fn delete(&mut self, count: usize, in_order: bool) {
         let mut keys: Vec<Vec<u8>> = self.held.keys().cloned().collect();
         if !in_order {
@@ -104,7 +104,7 @@ impl Full {
 fn fill_and_empty(case: Case) -> Vec<usize> {
     let mut full = Full::new(case);
     let mut filled = vec![full.fill()];
-    // A part of it in random order, and what came free is filled again: holes everywhere.
+    // A part of it in random order, and freed space is filled again: holes everywhere.
     for round in 0..3 {
         let part = full.held.len() * [5, 20, 50][round % 3] / 100;
         full.delete(part, round % 2 == 1);

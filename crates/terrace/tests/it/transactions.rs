@@ -1,5 +1,5 @@
 //! Transactions and conditional writes of the library: over several key spaces, on threads, with
-//! errors that a program can tell apart. How they meet other writes is tested in `terrace-lsm`.
+//! errors that a program can tell apart. `terrace-lsm` tests them with other writes.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn money_that_threads_move_between_key_spaces_is_neither_lost_nor_made() {
             })
         })
         .collect();
-    // Readers see all of a transfer or nothing.
+    // Readers see all of a transfer or none of it.
     let sum = || {
         let transaction = db.transaction().expect("a transaction");
         let of = |space| {

@@ -20,7 +20,7 @@ fn put(db: &Db, number: u32) -> Result<(), Error> {
     db.put(&number.to_be_bytes(), &[number as u8; 500])
 }
 
-/// Checks that the first `count` numbers are there, and no others.
+/// Checks that the first `count` numbers are found, and no others.
 fn holds(db: &Db, count: u32) {
     let found: Vec<_> = db.scan(..).unwrap().map(|entry| entry.unwrap().0).collect();
     let expected: Vec<_> = (0..count).map(|number| number.to_be_bytes().to_vec()).collect();
@@ -92,8 +92,8 @@ fn a_close_keeps_every_write_that_another_handle_was_told_of() {
     }
 }
 
-/// One life on a drive, until its power is cut: how many writes there were, how many had been
-/// synced, and which went to the log.
+/// One life on a drive, until its power is cut. Returns the number of writes, the number of synced
+/// ones, and which went to the log.
 fn live(db: &Db, first: u32, random: &mut Random) -> (u32, u32, Vec<u32>) {
     let (mut next, mut synced, mut logged) = (first, first, Vec::new());
     for _ in 0..random.random_range(0..1500) {
@@ -134,7 +134,7 @@ fn cut(device: &Arc<Emulator>, random: &mut Random) -> bool {
         assert!(there(*number), "{number} was synced to the log");
     }
     let lost = (behind..written).any(|number| unlogged(&number));
-    // The store goes on, and its sequences with it: what is written now hides what was before.
+    // The store goes on with its sequences: new writes hide earlier ones.
     for number in 0..written + 10 {
         db.put(&number.to_be_bytes(), b"again").unwrap();
     }

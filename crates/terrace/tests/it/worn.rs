@@ -12,7 +12,7 @@ use terrace_zone::{Device as _, Emulator, ZoneState};
 use crate::devices::{Contents, churn, contents, drive, kinds, options};
 
 /// Fills a store, lets all zones of its device, or the device as a whole, become read-only, and
-/// reads what was written.
+/// reads the earlier writes.
 fn wear_out(device: &Arc<Emulator>, own: System) {
     let (name, options) = (own.name(), options().system(own));
     let db = Db::create_device(device.clone(), &FormatOptions::default(), options.clone());

@@ -197,7 +197,7 @@ impl Core {
     pub(super) fn check_access(&self, operation: &'static str) -> Result<(), DeviceError> {
         match self.access {
             Access::ReadWrite => Ok(()),
-            Access::ReadOnly => Err(DeviceError::ReadOnlyDevice { operation }),
+            Access::ReadOnly | Access::Beside => Err(DeviceError::ReadOnlyDevice { operation }),
         }
     }
 
@@ -220,6 +220,11 @@ impl Core {
                     self.drive.fail_zone(ZoneId(zone), state)?;
                 }
             }
+        }
+        if let (Access::Beside, Op::Read { lba, .. }) = (self.access, &request.op)
+            && let Some(zone) = self.drive.geometry.zone_of(*lba)
+        {
+            self.drive.look_again(zone)?;
         }
         self.drive.plan(&request.op)
     }

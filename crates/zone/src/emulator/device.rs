@@ -257,13 +257,18 @@ impl Device for Emulator {
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
         sync::assert_no_lock_held("a zone report");
-        let core = self.core.lock();
+        let mut core = self.core.lock();
         if !core.powered {
             return Err(DeviceError::PowerLost);
         }
-        let table = &core.drive.table;
-        table.check_zone(first)?;
+        core.drive.table.check_zone(first)?;
         let end = first.0.saturating_add(count).min(self.geometry.zones);
+        if core.access == Access::Beside {
+            for zone in first.0..end {
+                core.drive.look_again(ZoneId(zone))?;
+            }
+        }
+        let table = &core.drive.table;
         Ok((first.0..end).map(|zone| table.report(ZoneId(zone))).collect())
     }
 

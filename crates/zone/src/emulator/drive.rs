@@ -122,6 +122,14 @@ impl Drive {
         blocks * u64::from(self.geometry.logical_block)
     }
 
+    /// Takes over the status of a zone that another process may have changed.
+    pub(super) fn look_again(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
+        if let Some(status) = self.medium.status_now(zone)? {
+            self.table.set(zone, status);
+        }
+        Ok(())
+    }
+
     /// Checks a request against the rules.
     pub(super) fn plan(&self, op: &Op) -> Result<Plan, DeviceError> {
         let table = &self.table;

@@ -4,7 +4,7 @@
 //! Zone states are written to the file as they change, so the image survives the process. A lock on
 //! the file admits one writer or any number of readers; an open that does not get the lock fails
 //! with [`DeviceError::InUse`]. The host may refuse to open a block device before that, with
-//! [`DeviceError::Host`].
+//! [`DeviceError::Host`]. An open with [`Access::Beside`] takes no lock.
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. After a cut, the
@@ -57,6 +57,8 @@ const AHEAD: u64 = 256 << 10;
 const DESTROY_STEP: u64 = 64 << 10;
 /// The smallest hole of a host's file system.
 const PAGE: usize = 4096;
+/// How often zone states are read that another process may be writing at that moment.
+const TORN_TRIES: u32 = 8;
 
 /// Whether an image is opened to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +68,9 @@ pub enum Access {
     /// Access of any number of processes at once. The drive takes reads and reports, and nothing
     /// else.
     ReadOnly,
+    /// The same, without a lock: another process may be writing. Each read and report takes the
+    /// state of its zone anew.
+    Beside,
 }
 
 #[derive(Debug)]
@@ -200,7 +205,36 @@ impl FileMedium {
             _ => OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path),
         };
         let file = file.map_err(|error| host_error("open", path, error))?;
-        Self::read_from(Arc::new(lock(file, path, access)?), path)
+        if access != Access::Beside {
+            return Self::read_from(Arc::new(lock(file, path, access)?), path);
+        }
+        let file: Arc<dyn HostFile> = Arc::new(file);
+        let mut tries = TORN_TRIES;
+        loop {
+            match Self::read_from(Arc::clone(&file), path) {
+                Err(DeviceError::BadImage { .. }) if tries > 1 => tries -= 1,
+                opened => return opened,
+            }
+        }
+    }
+
+    /// The status of a zone as another process has recorded it by now; `None` as in
+    /// [`Header::decode_entry`].
+    pub(super) fn status_now(&self, zone: ZoneId) -> Result<Option<ZoneStatus>, DeviceError> {
+        let mut entry = [0; ENTRY as usize];
+        let mut tries = TORN_TRIES;
+        loop {
+            self.host.read(HEADER + ENTRY * u64::from(zone.0), &mut entry)?;
+            match self.header.decode_entry(zone, &entry) {
+                Ok(status) => return Ok(status),
+                Err(_) if tries > 1 => tries -= 1,
+                Err(flaw) => {
+                    let Flaw { what, expected, got } = flaw;
+                    let path = self.host.path().display().to_string();
+                    return Err(DeviceError::BadImage { path, what, expected, got });
+                }
+            }
+        }
     }
 
     /// Reads the image of a file.
@@ -384,7 +418,7 @@ fn open_block_device(path: &Path) -> std::io::Result<File> {
 fn lock(file: File, path: &Path, access: Access) -> Result<LockedFile, DeviceError> {
     let locked = match access {
         Access::ReadWrite => LockedFile::alone(file),
-        Access::ReadOnly => LockedFile::shared(file),
+        Access::ReadOnly | Access::Beside => LockedFile::shared(file),
     };
     locked.map_err(|error| host_error("lock", path, error))?.ok_or_else(|| {
         let path = format!("{}{}", path.display(), lock_holders_in_words(path));

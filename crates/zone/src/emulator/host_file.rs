@@ -1,5 +1,6 @@
 //! [`HostFile`]: the file of the host that holds an image, as a trait with few calls, so that tests
-//! can put a simulated file in its place. [`LockedFile`] implements it.
+//! can put a simulated file in its place. [`LockedFile`] implements it, and [`File`] for a reader
+//! next to another process.
 //!
 //! Several actors may call at once. A successful sync makes durable the changes that had returned
 //! before it began. A write or punch that fails may have changed something. Callers read and write
@@ -45,10 +46,40 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
 
 impl HostFile for LockedFile {
     fn size(&self) -> io::Result<u64> {
-        if self.is_block_device()? {
+        HostFile::size(&**self)
+    }
+
+    fn is_block_device(&self) -> io::Result<bool> {
+        HostFile::is_block_device(&**self)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        HostFile::read_at(&**self, offset, into)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        HostFile::write_at(&**self, offset, bytes)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        HostFile::punch(&**self, offset, len)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        HostFile::allocate(&**self, offset, len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        HostFile::sync_data(&**self)
+    }
+}
+
+impl HostFile for File {
+    fn size(&self) -> io::Result<u64> {
+        if HostFile::is_block_device(self)? {
             // Its metadata have no length. All reads and writes name their position, so the file's
             // own is free.
-            return { &**self }.seek(SeekFrom::End(0));
+            return { self }.seek(SeekFrom::End(0));
         }
         Ok(self.metadata()?.len())
     }
@@ -67,14 +98,14 @@ impl HostFile for LockedFile {
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(&**self, flags, offset, len)?)
+        Ok(rustix::fs::fallocate(self, flags, offset, len)?)
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        Ok(rustix::fs::fallocate(&**self, FallocateFlags::KEEP_SIZE, offset, len)?)
+        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, offset, len)?)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        File::sync_data(self)
+        Self::sync_data(self)
     }
 }

@@ -136,6 +136,14 @@ impl Medium {
         }
     }
 
+    /// The status of a zone as the last process has noted it; `None` if there is no note.
+    pub(super) fn status_now(&self, zone: ZoneId) -> Result<Option<ZoneStatus>, DeviceError> {
+        match self {
+            Self::Memory(_) => Ok(None),
+            Self::File(file) => file.status_now(zone),
+        }
+    }
+
     /// A copy in memory: in constant time of a medium in memory, else by reading the first bytes of
     /// each zone, up to the length in `written`.
     pub(super) fn copy(

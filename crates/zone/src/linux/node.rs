@@ -5,6 +5,7 @@
 //! - A writer locks the node, and readers share a lock.
 //! - An open tries again for a second. `udev` takes the lock for a moment after a writer has closed
 //!   the node, and the kernel may keep a node for a moment that was used by `io_uring`.
+//! - An open next to a writer ([`Access::Beside`]) takes no lock.
 //! - A reader, too, is refused if the device is mounted or used as swap: it would miss the data
 //!   that the page cache has not written yet.
 
@@ -69,6 +70,9 @@ pub(super) fn open(path: &Path, number: u64, access: Access) -> Result<File, Dev
             }
         }
     };
+    if access == Access::Beside {
+        return Ok(node);
+    }
     let lock = if write {
         FlockOperation::NonBlockingLockExclusive
     } else {

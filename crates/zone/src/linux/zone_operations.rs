@@ -1,7 +1,7 @@
 //! Zone operations and reports of a [`BlockDevice`].
 //!
-//! A zone operation waits for its turn in the order of its zone, then it is carried out by the
-//! thread that submits it, because the kernel has calls for it that block:
+//! A zone operation waits for its turn in the order of its zone. Then the thread that submits it
+//! carries it out, because the kernel's calls for it block:
 //!
 //! 1. It is checked by the table and applied to it, so that a request to another zone finds the
 //!    slot taken.
@@ -9,7 +9,7 @@
 //!    that one is closed and the operation is tried again.
 //! 3. The zone is reported, and the table is set to the report.
 //!
-//! A report gives what the device says, after the changes that were submitted before.
+//! A report gives the zones as the device has them, after the changes that were submitted before.
 
 use std::io;
 
@@ -25,9 +25,10 @@ use super::transfer::ROOM_TRIES;
 use crate::{Access, DeviceError, Op, Transition, ZoneReport, ZoneState, ZoneTable, ZoneType};
 
 impl State {
-    /// Sets the table to a report. A zone that the table had closed for another one, and that the
-    /// device has left implicitly open, stays closed: the device has closed another one in its
-    /// place, and the number of open zones is right only if both or none are taken over.
+    /// Sets the table to a report. A zone that the table had closed for another zone, and that the
+    /// device has left implicitly open, stays closed. The device has closed a different zone
+    /// instead, and the number of open zones is right only if the table takes over both changes or
+    /// neither.
     pub(super) fn take_over(&mut self, report: &ZoneReport) {
         let mut status = shape::status(report);
         let open = ZoneState::ImplicitlyOpen;
@@ -47,7 +48,7 @@ impl BlockDevice {
             Op::Close(zone) => (*zone, "close", ZoneOperation::Close, ZoneTable::plan_close),
             Op::Finish(zone) => (*zone, "finish", ZoneOperation::Finish, ZoneTable::plan_finish),
             Op::Reset(zone) => (*zone, "reset", ZoneOperation::Reset, ZoneTable::plan_reset),
-            Op::Append { .. } if self.access == Access::ReadOnly => {
+            Op::Append { .. } if self.access != Access::ReadWrite => {
                 return Err(DeviceError::ReadOnlyDevice { operation: "append to" });
             }
             Op::Append { zone, data, .. } => {
@@ -60,7 +61,7 @@ impl BlockDevice {
             }
             other => unreachable!("{other:?} is no operation on a zone"),
         };
-        if self.access == Access::ReadOnly {
+        if self.access != Access::ReadWrite {
             return Err(DeviceError::ReadOnlyDevice { operation });
         }
         self.zone_operation(zone, operation, command, plan)
@@ -108,7 +109,8 @@ impl BlockDevice {
         })
     }
 
-    /// Closes zones that an earlier user has left open, and frees the slots of zones without data.
+    /// Closes zones that an earlier user of the device has left open, and frees the slots of zones
+    /// without data.
     pub(super) fn close_open_zones(&self) -> Result<(), DeviceError> {
         let active = |zone: &ZoneId| self.state.lock().table.status(*zone).state.is_active();
         for zone in self.geometry.zone_ids().filter(active) {
@@ -120,7 +122,7 @@ impl BlockDevice {
         Ok(())
     }
 
-    /// Waits until no request to a zone is under way that was submitted before.
+    /// Waits for the end of all requests to a zone that were submitted before.
     fn take_turn(&self, zone: ZoneId) -> Result<ZoneTurn<'_>, DeviceError> {
         let mut state = self.state.lock();
         state.table.check_zone(zone)?;
@@ -138,10 +140,10 @@ impl BlockDevice {
         ioctl::operate(&self.node, command, self.sector(start.0), self.sector(len))
     }
 
-    /// Closes an implicitly open zone for another one; false if there is none. Devices do so
-    /// themselves, except that `null_blk` does not while all active slots are taken, even if the
-    /// zone that is to be opened has one of them. A zone that is being written may be closed, too:
-    /// its next write opens it again.
+    /// Closes an implicitly open zone for another zone; false if there is none, or the device
+    /// refuses. Devices do so themselves, with one exception: `null_blk` does not while all active
+    /// slots are taken, even if the zone to open has one of them. A zone with a running write may
+    /// be closed, too: its next write opens it again.
     pub(super) fn has_made_room(&self, zone: ZoneId) -> bool {
         let Ok(zones) = ioctl::report(&self.node, 0, usize::MAX) else { return false };
         let victim = self.geometry.zone_ids().zip(&zones).find(|(other, raw)| {
@@ -162,16 +164,17 @@ impl BlockDevice {
         Ok(shape::report(&self.geometry, zone, raw))
     }
 
-    /// Has a zone reported that the caller changes, and sets the table to the report. If there is
-    /// none, the table keeps what was planned: the next request will fail as well, or be refused by
-    /// the device.
+    /// Asks for the report of a zone that the caller changes, and sets the table to it. If the
+    /// report fails, the table keeps the planned state: the next request will fail as well, or the
+    /// device will refuse it.
     pub(super) fn look_again(&self, zone: ZoneId) -> Option<ZoneReport> {
         let report = self.look(zone).ok()?;
         self.state.lock().take_over(&report);
         Some(report)
     }
 
-    /// A report that waits for no change. The table takes it over if no change is under way.
+    /// A report that waits for no change. The table takes it over if no change was in flight
+    /// meanwhile.
     pub(super) fn report_now(
         &self,
         first: ZoneId,

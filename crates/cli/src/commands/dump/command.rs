@@ -13,7 +13,7 @@ use serde_json::json;
 use terrace_env::store::{FileInfo, FileKind, StoreError};
 use terrace_env::{ByteCount, FileId};
 use terrace_fs::inspect::Inspector;
-use terrace_lsm::KeySpaceId;
+use terrace_lsm::KeySpaceEntry;
 use terrace_lsm::inspect::Role;
 
 use super::filter::KeyFilter;
@@ -155,7 +155,7 @@ fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
 }
 
 /// The key spaces of the store, as far as the annotations that list them can be read.
-fn key_spaces(store: &Inspector) -> Vec<(KeySpaceId, String)> {
+fn key_spaces(store: &Inspector) -> Vec<KeySpaceEntry> {
     let listed = store.list().filter_map(|info| match role_of(&info) {
         Ok(Some(Role::Store { spaces, .. } | Role::KeySpaces { spaces })) => Some(spaces),
         _ => None,

@@ -11,8 +11,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use terrace_lsm::KeySpaceId;
 use terrace_lsm::inspect::{FullKey, prefix_end};
+use terrace_lsm::{KeySpaceEntry, KeySpaceId};
 
 use crate::commands::entry::parse_hex;
 use crate::commands::range::{Range, check_order};
@@ -49,7 +49,7 @@ impl KeyFilter {
     }
 
     /// The range; names of key spaces are looked up in `spaces`.
-    pub(crate) fn range(&self, spaces: &[(KeySpaceId, String)]) -> Result<Wanted, Failure> {
+    pub(crate) fn range(&self, spaces: &[KeySpaceEntry]) -> Result<Wanted, Failure> {
         let bytes = |text: &Option<OsString>| {
             let text = text.as_ref().map(|text| text.as_bytes());
             text.map(|text| if self.hex { parse_hex(text) } else { Ok(text.to_vec()) }).transpose()
@@ -75,10 +75,10 @@ impl KeyFilter {
         })
     }
 
-    fn space(&self, spaces: &[(KeySpaceId, String)]) -> Result<KeySpaceId, Failure> {
+    fn space(&self, spaces: &[KeySpaceEntry]) -> Result<KeySpaceId, Failure> {
         let Some(name) = &self.space else { return Ok(KeySpaceId::DEFAULT) };
-        if let Some((id, _)) = spaces.iter().find(|(_, other)| other == name) {
-            return Ok(*id);
+        if let Some(space) = spaces.iter().find(|space| *space.name == **name) {
+            return Ok(space.id);
         }
         let not_found = format!("expected a key space named `{name}`, or its id, found none");
         name.parse().map(KeySpaceId).map_err(|_| Failure::new(Kind::NotFound, not_found))

@@ -10,11 +10,11 @@ use terrace_env::store::{Annotation, FileKind};
 use terrace_fs::catalog::Extent;
 use terrace_fs::inspect::FrameSeen;
 use terrace_fs::{AddressSpace, BlockAddr};
-use terrace_lsm::KeySpaceId;
+use terrace_lsm::KeySpaceEntry;
 use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::printer::{insert_key, key_text};
-use crate::commands::options::Remembered;
+use crate::commands::options::{Remembered, own_options};
 use crate::escape::{self, Escaped, Visible};
 use crate::output::counted;
 
@@ -146,30 +146,43 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::KeySpaces { spaces } => vec![format!("key spaces: {}", spaces_text(spaces))],
-        Role::Store { next_space, spaces, pages, tables, decider, state } => {
+        Role::Store { next_space, spaces, pages, tables, decider, state, backup_of } => {
             let spaces = spaces_text(spaces);
             let pages = match pages {
                 0 => String::new(),
                 pages => format!(", and those of {}", counted(u64::from(*pages), "page", "pages")),
             };
             let state = ByteCount(state.len() as u64);
-            vec![
+            let backup = backup_of.map(|uuid| format!("a backup of the store {uuid}"));
+            let lines = [
                 format!("key spaces: {spaces}{pages}; the next gets id {next_space}"),
                 format!("decider: {}, with {state} of state", Visible(decider)),
                 format!("new tables: {}", Remembered::of(tables).line()),
-            ]
+            ];
+            lines.into_iter().chain(backup).collect()
         }
         other => vec![format!("{other:?}")],
     }
 }
 
-fn spaces_text(spaces: &[(KeySpaceId, String)]) -> String {
-    let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{}\"", Escaped(name.as_bytes())));
-    spaces.collect::<Vec<_>>().join(", ")
+fn spaces_text(spaces: &[KeySpaceEntry]) -> String {
+    let text = |KeySpaceEntry { id, name, options }: &KeySpaceEntry| {
+        let own =
+            if options.is_none() { String::new() } else { format!(" ({})", own_options(options)) };
+        format!("{id} \"{}\"{own}", Escaped(name.as_bytes()))
+    };
+    spaces.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-fn spaces_value(spaces: &[(KeySpaceId, String)]) -> Value {
-    spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name })).collect()
+fn spaces_value(spaces: &[KeySpaceEntry]) -> Value {
+    let value = |KeySpaceEntry { id, name, options }: &KeySpaceEntry| {
+        let mut value = json!({ "id": id.0, "name": &**name });
+        if !options.is_none() {
+            value["options"] = json!(options);
+        }
+        value
+    };
+    spaces.iter().map(value).collect()
 }
 
 /// The engine's annotation of a file as an object.
@@ -202,7 +215,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
         }
         Role::Log { first_sequence } => json!({ "first_sequence": first_sequence }),
         Role::KeySpaces { spaces } => json!({ "key_spaces": spaces_value(spaces) }),
-        Role::Store { next_space, spaces, pages, tables, decider, state } => {
+        Role::Store { next_space, spaces, pages, tables, decider, state, backup_of } => {
             json!({
                 "next_space": next_space,
                 "key_spaces": spaces_value(spaces),
@@ -210,6 +223,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
                 "tables": Remembered::of(tables),
                 "decider": decider,
                 "decider_state_hex": escape::hex(state),
+                "backup_of": backup_of.map(|uuid| uuid.to_string()),
             })
         }
         other => Value::from(format!("{other:?}")),

@@ -132,6 +132,7 @@ fn snapshot(seconds: u64) -> LiveSnapshot {
             stats: stats(seconds),
             space_efficiency: Some(0.75),
             key_spaces: vec!["default".to_owned()],
+            key_space_options: Vec::new(),
             system: "leveled".to_owned(),
             tables: TableOptions::default(),
             live_max: ByteCount::gib(4),

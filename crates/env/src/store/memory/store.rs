@@ -18,7 +18,7 @@ use crate::store::{
 };
 use crate::sync::{Mutex, assert_no_lock_held};
 use crate::wait::{WaitCause, WaitCounts, Waits};
-use crate::{ByteCount, Cause, FileId, Users, runner};
+use crate::{ByteCount, Cause, FileId, Users, Uuid, runner};
 
 /// Kinds of crash: the fate of appended bytes that were not synced (power cut), or not written (end
 /// of the process).
@@ -76,6 +76,8 @@ pub(super) struct Shared(pub(super) Mutex<State>, WaitCounts, Users);
 pub(super) struct State {
     pub(super) catalog: Catalog,
     pub(super) io: IoCounts,
+    /// Drawn when it is first asked for, so that other stores take no randomness.
+    uuid: Option<Uuid>,
     next_id: u64,
     capacity: Capacity,
     reservations: Vec<Arc<Reserved>>,
@@ -90,6 +92,7 @@ impl Default for State {
         Self {
             catalog: Catalog::default(),
             io: IoCounts::default(),
+            uuid: None,
             next_id: 1,
             capacity: Capacity::UNLIMITED,
             reservations: Vec::new(),
@@ -204,6 +207,7 @@ impl MemoryStore {
         }
         let survivor = State {
             catalog,
+            uuid: state.uuid,
             next_id: state.next_id,
             capacity: state.capacity,
             latency: state.latency,
@@ -408,6 +412,11 @@ impl Store for MemoryStore {
 
     fn users(&self) -> &Users {
         &self.0.2
+    }
+
+    fn uuid(&self) -> Option<Uuid> {
+        let mut state = self.0.0.lock();
+        Some(*state.uuid.get_or_insert_with(|| runner::fork_random().uuid()))
     }
 
     fn io(&self) -> IoCounts {

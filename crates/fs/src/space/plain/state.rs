@@ -203,6 +203,7 @@ impl State {
 
     /// Leases blocks that were chosen.
     pub(super) fn lease(&mut self, ask: &Ask, region: Range<u64>) -> u64 {
+        debug_assert!(!region.is_empty(), "a writer gets blocks");
         let serial = self.next_lease;
         let run_end = || self.free.runs_from(region.start).next().map_or(region.end, |run| run.end);
         let (writable, guard_end) = (self.free.writable(), self.guard.behind_in(&region, run_end));
@@ -218,6 +219,13 @@ impl State {
     /// Ends a lease: its unclaimed part is free, and so is its guard.
     pub(super) fn end_lease(&mut self, serial: u64) {
         let Some(lease) = self.leases.remove(&serial) else { return };
+        debug_assert!(
+            lease.region.start <= lease.next && lease.next <= lease.region.end,
+            "{} of {:?}",
+            lease.next,
+            lease.region
+        );
+        debug_assert!(lease.region.end <= lease.guard_end, "a guard comes after its region");
         let writable = self.free.writable();
         self.release(lease.next..lease.guard_end);
         let freed = self.free.writable().saturating_sub(writable);

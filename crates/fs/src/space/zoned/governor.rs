@@ -202,6 +202,7 @@ impl Governor {
         }
         self.granted += zones;
         self.quotas.insert(id, Quota { rank, files: FILES_OPEN, zones, partly });
+        debug_assert!(self.adds_up(), "{self:?}");
         Some(id)
     }
 
@@ -255,6 +256,7 @@ impl Governor {
         quota.files += more;
         quota.zones += more;
         self.granted += more;
+        debug_assert!(self.adds_up(), "{self:?}");
         true
     }
 
@@ -272,8 +274,12 @@ impl Governor {
             quota.zones -= 1;
             self.granted -= 1;
         }
-        quota.partly.push(zone);
+        // It may have been taken before, filled with nothing that lasted, and come free again.
+        if !quota.partly.contains(&zone) {
+            quota.partly.push(zone);
+        }
         table.hold(zone, id);
+        debug_assert!(self.adds_up(), "{self:?}");
     }
 
     /// Records that a writer gives back a zone to which it has written nothing.
@@ -284,6 +290,7 @@ impl Governor {
             quota.zones += 1;
             self.granted += 1;
         }
+        debug_assert!(self.adds_up(), "{self:?}");
     }
 
     /// Records that a zone is full, failed or free again, and so has no holder.
@@ -307,6 +314,12 @@ impl Governor {
                 table.let_go(zone);
             }
         }
+        debug_assert!(self.adds_up(), "{self:?}");
+    }
+
+    /// Whether the zones of all quotas are those that are granted.
+    fn adds_up(&self) -> bool {
+        self.granted == self.quotas.values().map(|quota| quota.zones).sum::<u32>()
     }
 
     /// Keeps other reserves.

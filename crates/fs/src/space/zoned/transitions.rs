@@ -31,12 +31,16 @@ use crate::space::{ReservationId, Share};
 impl ZoneTable {
     /// A job takes a zone, which no other job gets meanwhile.
     pub(crate) fn take(&mut self, zone: ZoneId) {
-        self.change(zone, |z| z.condition = Condition::Leased);
+        self.change(zone, |z| {
+            debug_assert!(matches!(z.condition, Condition::Free | Condition::Written), "{z:?}");
+            z.condition = Condition::Leased;
+        });
     }
 
     /// A writer takes a zone for files of this level and stream.
     pub(crate) fn lease(&mut self, zone: ZoneId, hint: &PlacementHint) {
         self.change(zone, |z| {
+            debug_assert!(matches!(z.condition, Condition::Free | Condition::Written), "{z:?}");
             z.condition = Condition::Leased;
             z.active = true;
             (z.level, z.stream) = (hint.level, hint.stream);
@@ -57,6 +61,7 @@ impl ZoneTable {
     /// A writer is about to write the zone's next blocks. `now`: in blocks written since the mount.
     pub(crate) fn claim(&mut self, zone: ZoneId, blocks: u32, now: u64) {
         self.change(zone, |z| {
+            debug_assert!(blocks > 0 && z.room() >= blocks, "{z:?} has room for {blocks}");
             z.written += blocks;
             z.unsealed += blocks;
             if z.stream != RECLAIM_STREAM {
@@ -89,12 +94,16 @@ impl ZoneTable {
 
     /// The journal takes a zone.
     pub(crate) fn give_to_journal(&mut self, zone: ZoneId) {
-        self.change(zone, |z| z.condition = Condition::Journal);
+        self.change(zone, |z| {
+            debug_assert!(z.condition == Condition::Free && z.used() == 0, "{z:?}");
+            z.condition = Condition::Journal;
+        });
     }
 
     /// The journal gives a zone back. `active`: the zone still takes a slot.
     pub(crate) fn take_from_journal(&mut self, zone: ZoneId, active: bool) {
         self.change(zone, |z| {
+            debug_assert!(z.condition == Condition::Journal, "{z:?}");
             (z.condition, z.written, z.stale, z.active) = (Condition::Free, 0, true, active);
         });
     }
@@ -111,7 +120,10 @@ impl ZoneTable {
 
     /// From now on only writers with this reservation go on in a zone.
     pub(crate) fn hold(&mut self, zone: ZoneId, holder: ReservationId) {
-        self.change(zone, |z| z.holder = holder);
+        self.change(zone, |z| {
+            debug_assert!(holder != 0 && (z.holder == 0 || z.holder == holder), "{z:?}");
+            z.holder = holder;
+        });
     }
 
     /// Any writer may go on in a zone.

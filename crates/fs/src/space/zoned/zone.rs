@@ -86,6 +86,7 @@ impl Zone {
 
     /// Blocks that can still be written without a reset.
     pub(crate) fn room(&self) -> u32 {
+        debug_assert!(self.written <= self.capacity, "{self:?}");
         self.capacity - self.written
     }
 

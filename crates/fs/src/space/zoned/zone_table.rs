@@ -104,7 +104,12 @@ impl ZoneTable {
     pub(crate) fn next_free(&self, may_activate: bool, least: u32) -> Option<ZoneId> {
         let mut allowed = self.free.iter().take_while(|(fresh, _)| may_activate || !fresh);
         let fitting = allowed.find(|(_, zone)| self.get(*zone).capacity >= least);
-        fitting.map(|(_, zone)| *zone)
+        let found = fitting.map(|(_, zone)| *zone);
+        debug_assert!(
+            found.is_none_or(|zone| self.get(zone).condition == Condition::Free),
+            "{found:?} is not free"
+        );
+        found
     }
 
     /// Free zones that take an active slot, by address.
@@ -135,7 +140,8 @@ impl ZoneTable {
 
     /// Whether at least one zone more is free once the room of partly written zones is gathered.
     pub(crate) fn can_gather(&self, zone_blocks: u32) -> bool {
-        let Totals { scattered, gathering, .. } = self.totals;
+        let Totals { scattered, gathering, room, .. } = self.totals;
+        debug_assert!(scattered + gathering <= room, "{scattered} and {gathering} of {room}");
         scattered > 0 && scattered + gathering >= u64::from(zone_blocks)
     }
 

@@ -1,8 +1,8 @@
-//! A client that does a bit of everything, and knows what it may find afterwards.
+//! A client that uses all calls of the store, and knows the states that are possible after a crash.
 //!
-//! It keeps what was acknowledged, and while a transaction is under way also what would be if it
-//! took effect. After a crash the store must hold one of the two, and of each unsealed file a
-//! prefix that was possible.
+//! It keeps the acknowledged state and, while a transaction is in flight, also the state after the
+//! transaction. After a crash the store must have one of the two, and of each unsealed file a
+//! possible prefix.
 
 use std::collections::BTreeSet;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -22,9 +22,9 @@ struct Known {
     note: u8,
     names: BTreeSet<String>,
     bytes: Vec<u8>,
-    /// How many of them must survive.
+    /// Number of bytes that must survive.
     durable: usize,
-    /// Where appends ended.
+    /// Ends of the appends.
     ends: Vec<usize>,
     /// Blocks from the front that were trimmed.
     trimmed: usize,
@@ -41,7 +41,7 @@ struct World {
 #[derive(Default)]
 pub(super) struct Client {
     known: World,
-    /// State that holds if the transaction under way takes effect.
+    /// State that holds if the transaction in flight takes effect.
     next: Option<World>,
     writers: BTreeMap<FileId, Box<dyn FileWriter>>,
 }
@@ -57,7 +57,7 @@ fn bytes(random: &mut Random, most: usize) -> Vec<u8> {
 }
 
 impl Client {
-    /// Does `steps` things, or as many as the store lets it.
+    /// Takes `steps` steps, or fewer if the store returns an error.
     pub(super) fn work(
         &mut self,
         store: &Arc<dyn Store>,
@@ -248,7 +248,7 @@ impl Client {
             let file = world.files.get_mut(&id).expect("a known file");
             file.names.remove(&from);
             file.names.insert(to);
-            // All sealed tables here have had a name: without one, they are gone.
+            // All sealed tables here have had a name: a table without a name is deleted.
             world.files.retain(|_, file| file.kind != FileKind::Table || !file.names.is_empty());
         })
     }
@@ -274,15 +274,15 @@ impl Client {
         self.commit(store, transaction, |world| world.note = opaque)
     }
 
-    /// Checks what was found, and goes on from there.
+    /// Checks the state that was found, and goes on from it.
     ///
     /// # Panics
-    /// If it is neither what was acknowledged nor what was under way.
+    /// If the state is neither the acknowledged one nor the one after the transaction in flight.
     pub(super) fn check(&mut self, store: &Arc<dyn Store>) {
         let candidates: Vec<World> =
             [Some(self.known.clone()), self.next.take()].into_iter().flatten().collect();
         let wrong: Vec<String> = candidates.iter().filter_map(|w| w.difference(store)).collect();
-        assert!(wrong.len() < candidates.len(), "nothing that could be: {wrong:#?}");
+        assert!(wrong.len() < candidates.len(), "no possible state: {wrong:#?}");
         let found = candidates.into_iter().find(|world| world.difference(store).is_none());
         self.known = found.expect("one fits");
         for (id, file) in self.known.files.iter_mut().filter(|(_, file)| !file.sealed) {

@@ -38,7 +38,7 @@ impl Subject for InMemory {
     }
 
     fn end_process(&mut self, _seed: u64) {
-        // Closing writes nothing that the process has gathered.
+        // Closing does not write the appends that the process has buffered.
         self.reopen();
     }
 
@@ -49,7 +49,7 @@ impl Subject for InMemory {
     }
 }
 
-/// A store in a directory; a power cut is played by closing it.
+/// A store in a directory; closing it stands for a power cut.
 struct OnDisk {
     directory: tempfile::TempDir,
     store: Option<Arc<dyn Store>>,
@@ -73,7 +73,7 @@ impl Subject for OnDisk {
     }
 
     fn end_process(&mut self, _seed: u64) {
-        // Closing writes nothing that the process has gathered.
+        // Closing does not write the appends that the process has buffered.
         self.reopen();
     }
 

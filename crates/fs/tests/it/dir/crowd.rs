@@ -1,4 +1,4 @@
-//! Many actors at once, failures in the middle, and what is given back to the file system.
+//! Many actors at once, failures in the middle, and space given back to the file system.
 
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
@@ -33,12 +33,12 @@ fn commits_that_wait_for_a_sync_go_in_one_write() {
     let files = files.power_cut(&mut Random::seeded(1)).with_sync_time(Duration::ZERO);
     let store = open(&files).expect("the store opens after a power cut");
     for (n, id) in kept.iter().enumerate() {
-        let reader = store.open(*id).expect("what was acknowledged is there");
+        let reader = store.open(*id).expect("an acknowledged file exists");
         assert_eq!(reader.len(), 100 * (n as u64 % 10), "file {id}");
     }
 }
 
-/// The bytes of a log that was written in appends of this size, and in how many writes.
+/// Written bytes of a log with appends of this size, and the number of writes.
 fn log_of(appends: usize, size: usize, write_out: bool, sync_every: usize) -> (u64, u64) {
     let files = MemoryFiles::new();
     let store = open(&files).expect("an empty store");
@@ -62,12 +62,12 @@ fn small_appends_that_are_written_one_by_one_share_blocks() {
     let (gathered, few) = log_of(1000, 150, false, usize::MAX);
     let (written, many) = log_of(1000, 150, true, usize::MAX);
     assert!(few < 5 && many == 1000, "{few} and {many} writes");
-    // 27 fit a block beside the frame's head: 4050 of 4096 bytes.
+    // 27 appends fit a block, in addition to the frame's head: 4050 of 4096 bytes.
     assert_eq!(written, 1000_u64.div_ceil(27) * 4096);
-    assert!(written < gathered * 21 / 20, "{written} bytes, where {gathered} gather");
+    assert!(written < gathered * 21 / 20, "{written} bytes, where {gathered} are buffered");
     // Synced bytes are never written again.
     assert_eq!(log_of(100, 150, true, 10).0, 10 * 4096);
-    // An append that does not fit a block goes on its own, and behind the bytes that are there.
+    // An append that does not fit a block has blocks of its own, after the earlier bytes.
     assert_eq!(log_of(10, 5000, true, usize::MAX).0, 10 * 8192);
 }
 
@@ -129,13 +129,14 @@ fn the_journal_rolls_as_it_grows() {
 
 #[test]
 fn a_roll_that_fails_leaves_the_old_journal_in_force() {
-    // Its operations: create, three appends, sync; create, write and sync of the superblock; sync.
+    // Operations of a roll: create, three appends, sync; create, write and sync of the superblock;
+    // sync.
     for step in 0..9 {
         let files = MemoryFiles::new();
         let store = open(&files).expect("an empty store");
         let id = sealed(&store, b"kept");
         for _ in 0..60 {
-            // Behind the two of the commit itself.
+            // After the two operations of the commit itself.
             files.fail_at(files.operations() + 2 + step, std::io::ErrorKind::StorageFull);
             fill(&store, id).unwrap_or_else(|error| panic!("step {step}: {error}"));
         }
@@ -144,7 +145,7 @@ fn a_roll_that_fails_leaves_the_old_journal_in_force() {
         (0..60).for_each(|_| fill(&store, id).expect("a commit"));
         assert_eq!((store.io().journal_rolls, journals(&files).len()), (1, 1), "step {step}");
     }
-    // Then the rename, and a sync again.
+    // The next operations: the rename, and another sync.
     for step in 9..11 {
         let files = MemoryFiles::new();
         let store = open(&files).expect("an empty store");
@@ -174,7 +175,7 @@ fn a_failed_write_of_the_journal_stops_writing_and_not_reading() {
     files.fail_at(files.operations() + 1, std::io::ErrorKind::Other);
     let error = annotate("second").expect_err("the sync fails");
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
-    let error = annotate("third").expect_err("nothing is known of the journal's end");
+    let error = annotate("third").expect_err("the journal's end is unknown");
     assert!(matches!(error, StoreError::Stopped(_)), "{error}");
     let mut bytes = [0; 4];
     store.open(id).expect("the file").read_at(0, &mut bytes, Cause::Read).expect("a read");
@@ -211,12 +212,12 @@ fn a_failed_append_can_be_tried_again_and_a_failed_sync_cannot() {
         let sync = files.operations() + u64::from(kind == FileKind::Log);
         files.fail_at(sync, std::io::ErrorKind::Other);
         writer.sync().expect_err("the sync fails");
-        writer.sync().expect_err("what the medium holds is unknown");
-        writer.append(b"fourth").expect_err("what the medium holds is unknown");
+        writer.sync().expect_err("the content of the medium is unknown");
+        writer.append(b"fourth").expect_err("the content of the medium is unknown");
     }
 }
 
-/// A host may let go of bytes that it could not write: the next sync of the file would succeed.
+/// A host may drop bytes that it could not write: the next sync of the file would succeed.
 #[test]
 fn a_file_whose_sync_failed_at_its_seal_is_not_sealed_by_a_second_commit() {
     for kind in [FileKind::Table, FileKind::Log, FileKind::Client] {
@@ -233,7 +234,7 @@ fn a_file_whose_sync_failed_at_its_seal_is_not_sealed_by_a_second_commit() {
         files.fail_at(files.operations(), std::io::ErrorKind::Other);
         let first = seal().expect_err("the sync fails");
         assert!(first.to_string().contains("syncing file"), "{first}");
-        let second = seal().expect_err("what the medium holds is unknown");
+        let second = seal().expect_err("the content of the medium is unknown");
         assert_eq!(second.to_string(), first.to_string(), "{kind:?}");
         assert_eq!(store.list().len(), 0, "{kind:?}");
         sealed(&store, b"another");
@@ -262,7 +263,7 @@ fn a_write_out_that_fails_leaves_what_an_earlier_one_has_handed_over() {
     files.fail_at(files.operations(), std::io::ErrorKind::StorageFull);
     let failed = writer.write_out();
     assert!(failed.as_ref().is_err_and(StoreError::is_space), "{failed:?}");
-    // The process may be killed now: another one finds what was handed over.
+    // The process may be killed now: another process finds the bytes of the first write-out.
     let copy = files.copy();
     let other = open(&copy).expect("the store opens again");
     assert_eq!(other.open(id).expect("the log").len(), 6);

@@ -1,4 +1,4 @@
-//! The power is cut at every file operation, again during recovery, and in life after life.
+//! Power cuts at every file operation, again during recovery, and in many successive processes.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::test_seeds;
@@ -15,11 +15,11 @@ const STEPS: usize = 30;
 enum End {
     /// Bytes that were not synced may be lost.
     PowerCut,
-    /// Everything is there, and nothing of it more durable than before.
+    /// All bytes are kept, and none is more durable than before.
     ProcessDies,
 }
 
-/// A directory, and what is expected of it.
+/// A directory, and the client that knows its expected state.
 struct Lives {
     /// The most handles that may be open. With few, files are synced and closed early.
     handles: usize,
@@ -36,8 +36,8 @@ impl Lives {
         Self { handles, files, client, random: Random::seeded(seed), steps: STEPS }
     }
 
-    /// Opens the store, checks it, works, and ends at the given operation of this life, if it gets
-    /// so far. Returns how many operations there were.
+    /// Opens the store, checks it, works, and ends at the given operation of this life, or earlier
+    /// if the work is done. Returns the number of operations.
     fn live(&mut self, cut_after: Option<u64>, end: End) -> u64 {
         let first = self.files.operations();
         if let Some(after) = cut_after {
@@ -45,13 +45,14 @@ impl Lives {
         }
         let opened = open(&self.files);
         assert!(opened.is_ok() || !self.files.has_power(), "{:?}", opened.err());
-        // The last thing that opening does may fail: removing the old journal.
+        // An opening may succeed although its last operation fails: removing the old journal.
         if let Some(store) = opened.ok().filter(|_| self.files.has_power()) {
-            // Few handles make a read sync and close other files: no operation for a cut.
+            // With few handles, a read syncs and closes other files. No cut may hit such an
+            // operation.
             let _ = self.files.clone().with_handles(usize::MAX);
             self.client.check(&store);
             let _ = self.files.clone().with_handles(self.handles);
-            // An error is the power's doing: nothing else is wrong with these files.
+            // Only the power cut can cause an error: these files have no other defect.
             let done = self.client.work(&store, &mut self.random, self.steps);
             assert!(done.is_ok() || !self.files.has_power(), "{done:?}");
         }
@@ -90,7 +91,7 @@ fn power_cuts_at_every_operation_lose_nothing_that_was_acknowledged() {
 fn power_cuts_at_every_operation_of_a_recovery_lose_nothing() {
     for seed in test_seeds(2) {
         for end in [End::PowerCut, End::ProcessDies] {
-            // More operations than opening takes, so that the last ones end no recovery at all.
+            // More operations than an opening takes, so that the last cuts come after the recovery.
             for (first, second) in (0..24).flat_map(|f| (0..24).map(move |s| (f, s))) {
                 let mut lives = Lives { steps: 8, ..Lives::new(seed) };
                 lives.live(None, end);

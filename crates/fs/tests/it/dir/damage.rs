@@ -1,4 +1,5 @@
-//! Bits flip and files are cut short: what is read is right, or an error says where it is not.
+//! Bits flip and files are cut short: reads return correct bytes, or an error names the damaged
+//! place.
 
 use std::sync::Arc;
 
@@ -44,8 +45,9 @@ fn a_journal_cut_at_any_byte_ends_at_a_commit_or_is_corrupt() {
     let good = specimen.killed.bytes(specimen.journal).expect("the journal");
     let mut seen = vec![0; specimen.listings.len()];
     for len in 0..good.len() {
-        // An opening for writing goes on where a read-only one ends: now and then is enough. It
-        // also finds that files are missing, or are there, of which the journal says otherwise.
+        // An opening for writing takes further steps after those of a read-only one: a few lengths
+        // are enough for it. It also finds missing files that the journal names, and files that it
+        // does not name.
         let access = if len % 61 == 0 { Access::ReadWrite } else { Access::ReadOnly };
         let cut = good[..len].to_vec();
         match open_damaged(&specimen.killed, specimen.journal, cut, access) {
@@ -127,7 +129,7 @@ fn a_flipped_bit_in_a_log_is_reported_or_changes_nothing() {
         let mut reported = 0;
         for at in 0..good.len() {
             let store = open_damaged(files, &name, flip(&good, at), Access::ReadOnly);
-            let store = store.expect("one damaged log keeps nobody from reading the rest");
+            let store = store.expect("one damaged log does not keep readers from the rest");
             match read_log(&specimen, &store) {
                 // Not even the last append passes for a torn tail, though it is longer than a
                 // sector: none of its sectors reads as zeros.
@@ -140,7 +142,7 @@ fn a_flipped_bit_in_a_log_is_reported_or_changes_nothing() {
             if at % 97 == 0 {
                 let written = open_damaged(files, &name, flip(&good, at), Access::ReadWrite);
                 let agrees = written.is_ok() == read_log(&specimen, &store).is_ok();
-                assert!(agrees, "byte {at}: who writes must not go on behind damage");
+                assert!(agrees, "byte {at}: a writer must not go on after damage");
             }
         }
         assert!(reported >= all.len(), "{reported} of {} bytes", all.len());
@@ -160,7 +162,7 @@ fn a_log_cut_at_any_byte_ends_at_an_append_unless_more_is_known_to_be_durable() 
     for len in (0..good.len()).step_by(7) {
         let what = format!("cut at {len}");
         for files in [&specimen.killed, &specimen.files] {
-            // The log was synced before the last commit, which says so; closing says it too.
+            // The log was synced before the last commit, which records its end. So does closing.
             let error = open_damaged(files, &name, good[..len].to_vec(), Access::ReadWrite).err();
             assert_corruption(&error.expect(&what), &name, &what);
         }
@@ -174,7 +176,7 @@ fn a_log_cut_at_any_byte_ends_at_an_append_unless_more_is_known_to_be_durable() 
             continue;
         }
         let store = opened.unwrap_or_else(|error| panic!("{what}: {error}"));
-        let bytes = read_log(&specimen, &store).expect("what is left can be read");
+        let bytes = read_log(&specimen, &store).expect("the rest can be read");
         assert!(ends.contains(&bytes.len()) && all.starts_with(&bytes), "{what}");
     }
 }
@@ -213,7 +215,7 @@ fn a_file_that_is_missing_short_or_a_directory_is_reported() {
     fails(&files, Access::ReadOnly, "a missing table");
 }
 
-/// A file that was renamed is named by no record: it must not be removed for that.
+/// No record names a file that was renamed: an opening must not remove it for that.
 #[test]
 fn a_store_that_lacks_a_file_is_not_opened_for_writing() {
     let specimen = specimen();

@@ -1,5 +1,5 @@
-//! A whole directory, kept in the repository: it must open for ever, and what is written today must
-//! be the same bytes. How to write it anew is said in `golden.rs` beside this directory.
+//! A whole directory, kept in the repository: it must open for ever, and a store written today must
+//! have the same bytes. `golden.rs` next to this directory says how to write it anew.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Few handles: a store of many files under a limit on open files, and what closing a file that is
-//! still used must not lose.
+//! Few handles: a store of many files under a limit on open files. Closing a handle must lose no
+//! bytes of a file that is still in use.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn ten_times_more_files_than_handles_are_written_and_read() {
             assert!(files.handles() <= HANDLES, "{} handles", files.handles());
         }
     }
-    // Nothing depends on a handle that was closed: all is durable.
+    // All bytes are durable, also those of files whose handles were closed.
     let files = files.power_cut(&mut Random::seeded(1)).with_handles(HANDLES);
     let store = open(&files).expect("the store opens after a power cut");
     for (n, id) in ids.iter().enumerate() {
@@ -127,7 +127,7 @@ fn a_file_stays_if_the_commit_that_deletes_it_fails() {
             drop((reader, store));
             let name = format!("{:06}.table", id.0);
             assert!(files.bytes(&name).is_some(), "{name}, {has_reader}, {operation}");
-            // Nothing of the failed commit need be found after a power cut.
+            // The failed commit may take effect or not after a power cut.
             for seed in 0..8 {
                 let files = files.power_cut(&mut Random::seeded(seed));
                 let store = open(&files).expect("the store opens");
@@ -163,8 +163,8 @@ fn a_deleted_file_that_is_read_leaves_no_trace_in_a_closed_store() {
     }
 }
 
-/// Writes tables at the same time, and commits each by itself. Returns those that were
-/// acknowledged, and the first error.
+/// Writes tables at the same time, and commits each by itself. Returns the acknowledged tables, and
+/// the first error.
 fn flush_under_failure(store: &Arc<dyn Store>) -> (Vec<(usize, FileId)>, Option<StoreError>) {
     let (mut first, mut sealed) = (None, Vec::new());
     let mut note = |error| {
@@ -223,7 +223,7 @@ fn handles_that_the_rest_of_the_program_takes_are_given_up() {
     let store = open(&files).expect("an empty store");
     let ids = flush(&store, HANDLES);
     let readers: Vec<_> = ids.iter().map(|id| store.open(*id).expect("a reader")).collect();
-    // The journal has one, and one is left for all tables.
+    // The journal has one handle, and one is left for all tables.
     for taken in 0..HANDLES - 1 {
         files.take_handles(taken);
         for (n, reader) in readers.iter().enumerate() {
@@ -233,7 +233,8 @@ fn handles_that_the_rest_of_the_program_takes_are_given_up() {
     let writes = || sealed(&store, b"one more");
     files.take_handles(HANDLES - 2);
     writes();
-    // None at all: the error names the limit and the need, and no harm is done.
+    // No handle is left: the error names the limit and the number needed, and the store still works
+    // afterwards.
     files.take_handles(2 * HANDLES);
     let read_all = |readers: &[Arc<dyn FileReader>]| {
         let mut byte = [0];

@@ -1,5 +1,5 @@
-//! Tests of opening a directory: who may, what that changes in it, and which directories it
-//! refuses.
+//! Tests of opening a directory: exclusion of other openings, changes to the directory, and refused
+//! directories.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn handles_of_a_closed_store_change_and_read_nothing() {
     for writer in [&mut log, &mut table] {
         let refused = [writer.append(b"late"), writer.write_out(), writer.sync(), writer.finish()];
         let is_closed = |result: &Result<(), StoreError>| matches!(result, Err(StoreError::Closed));
-        // A table's writer has nothing of its own to write out.
+        // A table's writer has no buffer to write out.
         assert!(refused.iter().filter(|result| is_closed(result)).count() >= 3, "{refused:?}");
     }
     assert!(matches!(reader.read_at(0, &mut [0; 8], Cause::Read), Err(StoreError::Closed)));

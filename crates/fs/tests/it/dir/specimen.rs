@@ -1,4 +1,4 @@
-//! A store with some history, for damage and for ever.
+//! A store with some history, for the tests of damage and of the kept directory.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub(super) fn listing(store: &Arc<dyn Store>) -> Listing {
     store.list().iter().map(|info| format!("{info:?}")).chain(own).collect()
 }
 
-/// A store with some history: the files, and what it listed after each commit.
+/// A store with some history: its files, and its listing after each commit.
 pub(super) struct Specimen {
     /// After the store was closed.
     pub(super) files: MemoryFiles,
-    /// As a process leaves them that is killed before.
+    /// As a process leaves them that is killed before it closes the store.
     pub(super) killed: MemoryFiles,
     pub(super) listings: Vec<Listing>,
     pub(super) journal: &'static str,
@@ -34,7 +34,7 @@ fn note(text: &str) -> Annotation {
     Annotation { opaque: text.into(), ..Annotation::default() }
 }
 
-/// Makes it, the same every time.
+/// Makes the store, the same one at each call.
 pub(super) fn specimen() -> Specimen {
     runner::simulate(1, write)
 }
@@ -46,7 +46,7 @@ fn write() -> Specimen {
     let mut transaction = Transaction::new();
     transaction.create(log.id(), note("the log")).annotate(FileId::STORE, note("first"));
     store.commit(transaction).expect("a commit");
-    // The first bytes are of an earlier run of the log than the others.
+    // The first bytes belong to an earlier run of the log than the others.
     let log_bytes: Vec<Vec<u8>> = (1..6u8).map(|n| vec![n; 1500 * usize::from(n)]).collect();
     log.append(&log_bytes[0]).expect("an append");
     log.sync().expect("a sync");
@@ -79,7 +79,7 @@ fn write() -> Specimen {
     let killed = files.copy();
     drop((log, table));
     drop(store);
-    // The log's length as it is found again.
+    // The log's length after the opening.
     let size = log_bytes.iter().map(Vec::len).sum::<usize>();
     let found = listing(&open_for(&files, Access::ReadOnly).expect("it opens"));
     assert!(found[0].contains(&format!("size: {size}")), "{}", found[0]);

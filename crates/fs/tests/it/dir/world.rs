@@ -26,7 +26,7 @@ pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWrit
     try_create(store, kind).expect("a new file")
 }
 
-/// Starts a file, or says why it cannot.
+/// Starts a file, or returns the error.
 pub(super) fn try_create(
     store: &Arc<dyn Store>,
     kind: FileKind,

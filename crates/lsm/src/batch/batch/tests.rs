@@ -1,4 +1,4 @@
-//! Tests of batches: what they hold, the versions that they are written in, and damage.
+//! Tests of batches: their contents, their versions on the medium, and damage.
 
 use super::*;
 use crate::golden::{damaged, specimen};

@@ -35,12 +35,12 @@ impl Below {
         Self { board, space, lifecycle, counters }
     }
 
-    /// The next task, which there must be at once.
+    /// The next task, which must be due at once.
     fn task(&self) -> (Task, Choosing<'_>) {
         self.board.await_task().expect("a task")
     }
 
-    /// Ends the task of asking what the shape needs: nothing.
+    /// Takes the task of asking what the shape of the tree needs, and notes that nothing is due.
     fn come_to_rest(&self) {
         let (task, choosing) = self.task();
         assert!(task.is_for_shape(), "{task:?}");

@@ -1,10 +1,10 @@
-//! Turns and claims of the [`Board`]: each lasts until it is dropped, also by a panic.
+//! Turns and claims of the [`Board`]: each ends when it is dropped, also by a panic.
 //!
 //! - [`Choosing`]: the turn to choose a plan, which one actor has at a time.
-//! - [`Claimed`]: the part of the tree that a plan in flight may change. Claims do not meet.
+//! - [`Claimed`]: the part of the tree that a plan in flight may change. Claims do not overlap.
 //! - [`Admitted`]: new data on its way below level 0, which keeps compactions from beginning.
 //!
-//! Any thread. Each takes the lock of the board for a look or a change.
+//! Any thread. Each takes the lock of the board for one access.
 
 use terrace_policy::{Choice, Claim};
 
@@ -24,8 +24,8 @@ impl<'a> Choosing<'a> {
         state.choices
     }
 
-    /// Claims what the chosen plan may change, and ends the turn to choose. If another plan that is
-    /// under way has a claim that meets this one, that one is returned.
+    /// Claims the part of the tree that the chosen plan may change, and ends the turn to choose.
+    /// The error is the claim of a plan in flight that overlaps this one.
     pub(crate) fn claim(self, choice: &Choice) -> Result<Claimed<'a>, Claim> {
         let number = self.number();
         let mut state = self.board.state.lock();
@@ -62,7 +62,7 @@ impl Drop for Admitted<'_> {
     }
 }
 
-/// The claim of a plan that is under way, until it is dropped.
+/// The claim of a plan in flight, until it is dropped.
 pub(crate) struct Claimed<'a> {
     pub(super) board: &'a Board,
     pub(super) number: u64,

@@ -1,10 +1,11 @@
-//! How a [`Rewrite`] combines the operands of a key: it holds them back, in
-//! [`Combining`](super::Combining), until it meets the entry below them, or one of another key.
+//! Combines the operands of a key in a [`Rewrite`]: they are held in
+//! [`Combining`](super::Combining) until the job meets the entry below them, or an entry of another
+//! key.
 //!
-//! - The first operand that is kept of a key decides where the key goes, as any first entry does.
+//! - The first kept operand of a key decides where the key goes, as any first entry does.
 //! - The entry below is a put, a delete or an expired entry that the same readers see. It and the
 //!   operands become a put.
-//! - A put with an expiry stays as it is: the operands count without it once it has expired.
+//! - A put with an expiry stays as it is: once it has expired, the operands count without it.
 //! - If the job has no older entry of the key, and none may lie below its inputs, nothing counts
 //!   below the operands.
 //!
@@ -17,8 +18,8 @@ use crate::key::{self, Kind, Trailer};
 use crate::old_versions::HeldBy;
 
 impl Rewrite {
-    /// Takes the operand that the merge stands on. `first`: of its key; `joins`: the operands
-    /// before.
+    /// Takes the operand that the merge stands on. `first`: it is the first of its key; `joins`:
+    /// the same readers see the operands before it.
     pub(super) fn push_operand(
         &mut self,
         (first, joins): (bool, bool),
@@ -36,8 +37,8 @@ impl Rewrite {
         Ok(())
     }
 
-    /// Ends the operands above the entry that the merge stands on, which is none and to the job has
-    /// this trailer. Returns whether they contain it. `joins`: the same readers see it.
+    /// Ends the operands above the merge's current entry, which is no operand and has this trailer
+    /// for the job. Returns whether they contain it. `joins`: the same readers see it.
     pub(super) fn joins_operands(&mut self, joins: bool, trailer: Trailer) -> Result<bool, Error> {
         let base = match trailer.kind() {
             Some(Kind::Put) if joins => Base::Value(self.merge.value_slice()),
@@ -46,14 +47,13 @@ impl Rewrite {
         };
         let ended = self.combining.end(base);
         let is_put = ended.is_put;
-        // What a put counts as dropped is its base; a delete is one entry more.
+        // A put counts its base as dropped; a delete is one more dropped entry.
         self.counts.dropped += u64::from(is_put && base == Base::Nothing);
         self.write_ended(ended)?;
         Ok(is_put)
     }
 
-    /// Ends the operands if the merge stands on no entry of their key any more, and returns whether
-    /// it did.
+    /// Ends the operands if the merge's current entry has another key. Returns whether it did.
     pub(super) fn end_key(&mut self) -> Result<bool, Error> {
         let here = self.merge.key().map(|found| key::split(found).0);
         let Some(full_key) = self.combining.full_key().filter(|of| here != Some(*of)) else {
@@ -69,7 +69,7 @@ impl Rewrite {
         self.write_ended(ended)
     }
 
-    /// Writes the entries that replace operands, where the last first entry of a key went.
+    /// Writes the entries that replace operands, to the place of the key's first entry.
     fn write_ended(&mut self, ended: Ended) -> Result<(), Error> {
         let Ended { full_key, entries, dropped, is_put, is_first } = ended;
         self.counts.dropped += dropped;

@@ -1,18 +1,17 @@
-//! [`Arena`]: memory for the entries and nodes of a tree, handed out piece by piece and freed as a
+//! [`Arena`]: memory for the entries and nodes of a tree, allocated piece by piece and freed as a
 //! whole; and [`Entry`], an entry in it.
 //!
 //! # Soundness
-//! - A chunk does not move, and is freed when its [`Arena`] is dropped. So what is handed out lives
-//!   as long as the arena. The bytes of a large chunk ([`Pages`]) stay where they are when its
-//!   owner is moved.
+//! - A chunk does not move, and is freed when its [`Arena`] is dropped. So a piece lives as long as
+//!   the arena. The bytes of a large chunk ([`Pages`]) stay in place when its owner is moved.
 //! - Pieces do not overlap. The bytes of an entry are not written again once [`Arena::entry`] has
 //!   returned it.
-//! - The caller must see to three things: whoever has an [`Entry`] keeps its arena alive; a pointer
-//!   that an entry is made of was taken from an entry; and the thread that makes it sees the
-//!   entry's bytes as written.
+//! - The caller must ensure three things. The arena lives as long as each [`Entry`] of it is used.
+//!   A pointer from which an entry is made was taken from an entry. The thread that makes it sees
+//!   the entry's bytes as written.
 //!
 //! # Threads
-//! One thread at a time hands out memory. Entries may be read from any thread.
+//! One thread at a time allocates. Entries may be read from any thread.
 
 use std::alloc::{self, Layout};
 use std::cmp::Ordering;
@@ -24,20 +23,20 @@ use crate::key::{self, SPACE_BYTES, TRAILER_BYTES, Trailer};
 
 use super::tree::{NewEntry, Target};
 
-/// Bytes in front of an entry's key: the lengths of key and value.
+/// Bytes before an entry's key: the lengths of key and value.
 pub(crate) const RECORD_BYTES: usize = 8;
-/// Chunks begin small, so that an empty memtable costs little, and double up to this. Both are
-/// powers of two.
+/// Size of the first chunk, small so that an empty memtable costs little, and of the largest one.
+/// Chunks double in between. Both are powers of two.
 const CHUNK_FIRST: usize = 4 << 10;
 const CHUNK_MAX: usize = 1 << 20;
-/// A cache line: nodes begin at one.
+/// A cache line: nodes are aligned to one.
 const CHUNK_ALIGN: usize = 64;
 
-/// Where a chunk's memory is from.
+/// Memory of a chunk.
 #[derive(Debug)]
 enum Chunk {
     Small(NonNull<u8>, Layout),
-    /// Kept for its drop.
+    /// A large chunk, kept to drop it.
     Large {
         _pages: Pages,
     },
@@ -47,16 +46,16 @@ enum Chunk {
 #[derive(Debug)]
 pub(super) struct Arena {
     chunks: Vec<Chunk>,
-    /// The rest of the chunk that is being handed out.
+    /// The free part of the current chunk.
     free: NonNull<u8>,
     left: usize,
     next_chunk: usize,
-    /// Bytes handed out, padding included, and bytes of all chunks.
+    /// Bytes allocated, padding included, and bytes of all chunks.
     used: usize,
     reserved: usize,
 }
 
-// SAFETY: an arena owns its chunks, and gives them up only when it is dropped.
+// SAFETY: an arena owns its chunks, and frees them only when it is dropped.
 unsafe impl Send for Arena {}
 
 impl Arena {
@@ -65,7 +64,7 @@ impl Arena {
         Self { chunks, free, left: 0, next_chunk: CHUNK_FIRST, used: 0, reserved: 0 }
     }
 
-    /// Bytes handed out.
+    /// Bytes allocated.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -75,11 +74,11 @@ impl Arena {
         self.reserved
     }
 
-    /// A value of its own place, for as long as the arena lives. It is never dropped.
+    /// A value in its own piece, for as long as the arena lives. It is never dropped.
     pub(super) fn put<T>(&mut self, value: T) -> NonNull<T> {
         const { assert!(!std::mem::needs_drop::<T>() && align_of::<T>() <= CHUNK_ALIGN) };
         let place = self.allocate(Layout::new::<T>()).cast::<T>();
-        // SAFETY: the place is of this layout, and nobody else's.
+        // SAFETY: the piece has this layout, and no other user.
         unsafe { place.write(value) };
         place
     }
@@ -94,7 +93,7 @@ impl Arena {
         let place = self.allocate(layout);
         let mut at = place;
         for part in [&head[..], &space, new.user_key, &trailer, new.value] {
-            // SAFETY: the parts' lengths add up to `len`, which is what the place has.
+            // SAFETY: the parts' lengths add up to `len`, the length of the piece.
             unsafe {
                 at.copy_from_nonoverlapping(NonNull::from(part).cast(), part.len());
                 at = at.add(part.len());
@@ -113,13 +112,13 @@ impl Arena {
         self.left -= len;
         // SAFETY: padding and piece lie within the rest of the chunk, as was just checked.
         let piece = unsafe { self.free.add(padding) };
-        // SAFETY: as above; at most one behind the chunk's end.
+        // SAFETY: as above; at most one past the chunk's end.
         self.free = unsafe { piece.add(layout.size()) };
         piece
     }
 
-    /// A piece of a new chunk, at most an eighth of it; one for which no chunk is large enough gets
-    /// one of its own.
+    /// A piece of a new chunk, at most an eighth of it. A piece that is too large for any chunk
+    /// gets its own.
     #[cold]
     fn allocate_elsewhere(&mut self, layout: Layout) -> NonNull<u8> {
         if layout.size() > CHUNK_MAX / 8 {
@@ -140,7 +139,7 @@ impl Arena {
         assert!(size > 0, "a chunk of nothing");
         self.reserved += size;
         if size >= MAPPED_MIN {
-            // They begin on a page, which is aligned to more than a cache line.
+            // Pages are aligned to more than a cache line.
             let mut pages = Pages::new(size);
             let chunk = NonNull::from(&mut *pages).cast();
             self.chunks.push(Chunk::Large { _pages: pages });
@@ -176,11 +175,10 @@ unsafe impl Send for Entry {}
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// The entry of a pointer that [`as_ptr`](Self::as_ptr) gave.
+    /// The entry of a pointer from [`as_ptr`](Self::as_ptr).
     ///
     /// # Safety
-    /// The pointer must be an entry's, and the entry's bytes must have been written before, as this
-    /// thread sees it.
+    /// The pointer must be an entry's, and this thread must see the entry's bytes as written.
     pub(super) unsafe fn from_ptr(pointer: *mut u8) -> Self {
         debug_assert!(!pointer.is_null(), "a slot without an entry");
         // SAFETY: an entry's pointer is not null.
@@ -197,7 +195,7 @@ impl Entry {
     /// The arena must live as long as `'a`.
     pub(super) unsafe fn key<'a>(self) -> &'a [u8] {
         let (key_len, _) = self.lengths();
-        // SAFETY: the key lies behind the head, and its bytes do not change.
+        // SAFETY: the key lies after the head, and its bytes do not change.
         unsafe { std::slice::from_raw_parts(self.0.add(RECORD_BYTES).as_ptr(), key_len) }
     }
 
@@ -208,7 +206,7 @@ impl Entry {
     pub(super) unsafe fn value<'a>(self) -> &'a [u8] {
         let (key_len, value_len) = self.lengths();
         let start = RECORD_BYTES + key_len;
-        // SAFETY: the value lies behind head and key, and its bytes do not change.
+        // SAFETY: the value lies after head and key, and its bytes do not change.
         unsafe { std::slice::from_raw_parts(self.0.add(start).as_ptr(), value_len) }
     }
 
@@ -218,17 +216,18 @@ impl Entry {
         (head as u32 as usize, (head >> 32) as usize)
     }
 
-    /// How its key stands to a target's.
+    /// Order of its key against a target's.
     pub(super) fn order(self, target: &Target<'_>) -> Ordering {
-        // SAFETY: the key is looked at only here, while somebody holds the arena to have the entry.
+        // SAFETY: the key is used only here, and the caller's use of the entry keeps the arena
+        // alive.
         let (full_key, trailer): (&[u8], Trailer) = key::split(unsafe { self.key() });
         full_key.cmp(target.full_key).then_with(|| trailer.cmp(&target.trailer))
     }
 
-    /// Has the processor fetch the entry's first bytes, which somebody will ask for soon.
+    /// Prefetches the entry's first bytes into the cache, for a read that follows soon.
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a prefetch has no effect but on caches.
+        // SAFETY: a prefetch affects only caches.
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast());

@@ -3,14 +3,14 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | where do entries and nodes lie, and when are they freed | `arena` |
-//! | what is in a node, and how is it read while it is written | `node` |
-//! | how is an entry found, put in, gone on from | `tree` |
+//! | how is the memory of entries and nodes allocated and freed | `arena` |
+//! | how is a node laid out, and how is it read while it is written | `node` |
+//! | how are entries found, inserted and walked | `tree` |
 //!
 //! # Invariants
-//! - No two entries have the same internal key; the caller sees to that.
-//! - An entry that was put in is not moved or removed: it is found until the tree is dropped, and
-//!   its memory is freed then. A cursor keeps the tree alive.
+//! - No two entries have the same internal key; the caller ensures that.
+//! - An inserted entry is not moved or removed: it is found until the tree is dropped, and its
+//!   memory is freed then. A cursor keeps the tree alive.
 //!
 //! Why a tree and not a skip list: `docs/decisions/0010-memtable-tree.md`.
 

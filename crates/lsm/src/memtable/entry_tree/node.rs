@@ -1,10 +1,10 @@
 //! Nodes of the tree, and how they are read while they are written.
 //!
-//! A node has [`FANOUT`] slots, filled in any order. One word, the [`Order`], says which slots
-//! count and how they are sorted. Storing this word publishes an insertion at once (the permutation
-//! of Masstree: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage", 2012,
-//! section 4.6.2). A slot that counts is not written again until a split has taken it out of the
-//! order and raised the node's version.
+//! A node has [`FANOUT`] slots, filled in any order. One word, the [`Order`], names the used slots
+//! in sorted order. A store of this word publishes an insertion at once (the permutation of
+//! Masstree: Mao, Kohler, Morris, "Cache Craftiness for Fast Multicore Key-Value Storage", 2012,
+//! section 4.6.2). A used slot is not written again until a split has taken it out of the order and
+//! raised the node's version.
 //!
 //! A reader reads
 //! 1. the version,
@@ -13,17 +13,17 @@
 //! 4. the version again.
 //!
 //! If the version is unchanged, the reader has seen the node as it was at one moment. If not, a
-//! split has ended meanwhile, and the reader begins anew. It waits for no writer, not even for one
-//! that is suspended.
+//! split has ended meanwhile, and the reader begins again. It never waits for a writer, not even
+//! for a suspended one.
 //!
 //! One writer at a time changes nodes. The version does not cover a leaf's successor: a reader
-//! takes the leaf first and the successor afterwards, and may then see entries of a split twice.
+//! takes the leaf first and the successor second, and may then see entries of a split twice.
 //!
 //! # Memory order
-//! What changes in a node that can be reached is atomic. Its pointers and orders are then stored by
-//! `Release`, and readers load them by `Acquire`: a reader that sees one sees what was written
-//! before it. Step 4 follows an `Acquire` fence, and a raised version is followed by a `Release`
-//! fence: a reader that has seen a slot that was written after it sees the version.
+//! All changing fields of a reachable node are atomic. Its pointers and orders are stored by
+//! `Release`, and readers load them by `Acquire`: a reader that sees one sees all earlier writes.
+//! Step 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a
+//! reader that has seen a slot that was written after it sees the version.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -32,14 +32,14 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, fence};
 use super::arena::Entry;
 use super::tree::Target;
 
-/// Slots of a node: the prefixes of that many fill two cache lines together with the order.
+/// Slots of a node. With 14, the prefixes and the order together fill two cache lines.
 pub(super) const FANOUT: usize = 14;
-/// How many entries of a full node stay when it is split in the middle.
+/// Entries of a full node that stay when it is split in the middle.
 pub(super) const HALF: usize = FANOUT / 2;
 /// Least bytes of a node per entry: those of a full leaf.
 pub(crate) const LEAF_ENTRY_BYTES: usize = size_of::<Leaf>() / FANOUT;
 
-/// The slots that count, sorted: four bits each, the first lowest, and their number above.
+/// The used slots, sorted: four bits each, the first lowest, and their number above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
@@ -47,7 +47,7 @@ impl Order {
     const LIST_BITS: u32 = 4 * FANOUT as u32;
     pub(super) const EMPTY: Self = Self(0);
 
-    /// The first `len` slots, as they come.
+    /// The first `len` slots, in their own order.
     pub(super) fn straight(len: usize) -> Self {
         (0..len).fold(Self::EMPTY, |order, rank| order.with(rank, rank))
     }
@@ -61,7 +61,7 @@ impl Order {
         (self.0 >> (4 * rank) & 15) as usize
     }
 
-    /// The same with a slot at a rank; what is there and behind goes one rank up.
+    /// The same with a slot at a rank; the slots from there on move one rank up.
     pub(super) fn with(self, rank: usize, slot: usize) -> Self {
         debug_assert!(self.len() < FANOUT && rank <= self.len() && slot < FANOUT, "room");
         let list = self.0 & ((1 << Self::LIST_BITS) - 1);
@@ -71,13 +71,13 @@ impl Order {
         Self(before | (slot as u64) << (4 * rank) | behind << 4 | count << Self::LIST_BITS)
     }
 
-    /// The first `len` of it.
+    /// The first `len` of its slots.
     pub(super) fn first(self, len: usize) -> Self {
         debug_assert!(len <= self.len(), "a part of {self:?}");
         Self(self.0 & ((1 << (4 * len)) - 1) | (len as u64) << Self::LIST_BITS)
     }
 
-    /// A slot that it does not name.
+    /// A slot that it does not use.
     pub(super) fn free_slot(self) -> usize {
         let used = (0..self.len()).fold(0u16, |used, rank| used | 1 << self.slot(rank));
         used.trailing_ones() as usize
@@ -103,14 +103,14 @@ pub(super) struct Leaf {
     version: AtomicU64,
 }
 
-/// Separators and what lies behind each. A separator is the first entry of what lies behind it.
+/// Separators with their children. A separator is the first entry of its child.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Inner {
     slots: Slots,
     children: [AtomicPtr<u8>; FANOUT],
     version: AtomicU64,
-    /// 1: the children are leaves.
+    /// Level above the leaves; 1: the children are leaves.
     pub(super) level: u32,
     entries: [AtomicPtr<u8>; FANOUT],
 }
@@ -129,7 +129,7 @@ impl Slots {
         Order(self.order.load(Acquire))
     }
 
-    /// How many of the entries are before the target, or at it, if `inclusive`.
+    /// Number of entries before the target, or at it, if `inclusive`.
     fn rank(
         &self,
         order: Order,
@@ -175,7 +175,7 @@ fn read<T>(version: &AtomicU64, slots: &Slots, look: impl Fn(Order) -> T) -> T {
     }
 }
 
-/// Takes what was split off out of a node.
+/// Removes the split-off part from a node.
 fn shrink(version: &AtomicU64, slots: &Slots, order: Order) {
     slots.order.store(order.0, Release);
     version.store(version.load(Relaxed) + 1, Release);
@@ -211,7 +211,7 @@ impl Leaf {
         })
     }
 
-    /// All of it, and how many entries are before the target (or at it, if `inclusive`).
+    /// All of it, and the number of entries before the target (or at it, if `inclusive`).
     pub(super) fn page(&self, target: Option<&Target<'_>>, inclusive: bool) -> (Page, usize) {
         read(&self.version, &self.slots, |order| {
             let rank = target.map_or(0, |t| self.slots.rank(order, &self.entries, t, inclusive));
@@ -224,7 +224,7 @@ impl Leaf {
     }
 }
 
-/// Methods for the writer alone; nothing else changes the leaf meanwhile.
+/// Methods for the writer only; no other thread changes the leaf meanwhile.
 impl Leaf {
     pub(super) fn len(&self) -> usize {
         self.slots.order().len()
@@ -257,7 +257,7 @@ impl Leaf {
         self.slots.link.store(next, Release);
     }
 
-    /// A new leaf with the entries from `rank` on, and the prefix and entry that it begins with.
+    /// A new leaf with the entries from `rank` on, and its first prefix and entry.
     pub(super) fn upper_part(&self, rank: usize) -> (Self, u64, Entry) {
         let (order, upper) = (self.slots.order(), Self::new(self.next()));
         for (to, from) in (rank..order.len()).map(|rank| order.slot(rank)).enumerate() {
@@ -281,7 +281,8 @@ impl Inner {
         Self { slots, children: no_pointers(), version, level, entries: no_pointers() }
     }
 
-    /// The child that holds what is right behind the target (`inclusive`), or right before it.
+    /// The child that holds the keys directly after the target (`inclusive`), or directly before
+    /// it.
     pub(super) fn child(&self, target: &Target<'_>, inclusive: bool) -> *mut u8 {
         read(&self.version, &self.slots, |order| {
             let rank = self.slots.rank(order, &self.entries, target, inclusive);
@@ -297,7 +298,7 @@ impl Inner {
         read(&self.version, &self.slots, |order| self.child_at(order, order.len()))
     }
 
-    /// The child behind so many separators.
+    /// The child after `rank` separators.
     fn child_at(&self, order: Order, rank: usize) -> *mut u8 {
         match rank.checked_sub(1) {
             None => self.first_child(),
@@ -306,13 +307,13 @@ impl Inner {
     }
 }
 
-/// Methods for the writer alone; nothing else changes the node meanwhile.
+/// Methods for the writer only; no other thread changes the node meanwhile.
 impl Inner {
     pub(super) fn is_full(&self) -> bool {
         self.slots.order().len() == FANOUT
     }
 
-    /// The child that the target belongs to, and how many separators are before it.
+    /// The child that the target belongs to, and the number of separators before it.
     pub(super) fn place(&self, target: &Target<'_>) -> (*mut u8, usize) {
         let order = self.slots.order();
         let rank = self.slots.rank(order, &self.entries, target, true);
@@ -328,8 +329,8 @@ impl Inner {
         self.slots.order.store(order.with(rank, slot).0, Release);
     }
 
-    /// A new node with what lies behind the separator of `rank`, and that separator, which is not
-    /// in it: it goes up.
+    /// A new node with the children after the separator of `rank`, and that separator, which goes
+    /// to the parent.
     pub(super) fn upper_part(&self, rank: usize) -> (Self, u64, Entry) {
         let order = self.slots.order();
         let upper = Self::new(self.level, self.child_at(order, rank + 1));

@@ -1,5 +1,5 @@
-//! Tests of the tree: against an ordered map, and read while it is written. Those that do not
-//! measure memory run under Miri too, mostly with fewer entries: `cargo +nightly miri test -p
+//! Tests of the tree: against an ordered map, and read while it is written. Tests that do not
+//! measure memory run under Miri, too, mostly with fewer entries: `cargo +nightly miri test -p
 //! terrace-lsm entry_tree`.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ type Model = BTreeMap<(Vec<u8>, Trailer), Vec<u8>>;
 /// Full key, trailer and value.
 type Entry = (Vec<u8>, Trailer, Vec<u8>);
 
-/// Miri goes some thousand times slower.
+/// Fewer under Miri, which is some thousand times slower.
 fn scaled(count: usize) -> usize {
     if cfg!(miri) { count / 100 } else { count }
 }
@@ -49,7 +49,7 @@ fn expect(((full_key, trailer), value): (&(Vec<u8>, Trailer), &Vec<u8>)) -> Entr
     (full_key.clone(), *trailer, value.clone())
 }
 
-/// Compares every way of reading, from some of the keys and beside them.
+/// Compares every way of reading, from some of the keys and from their neighbours.
 fn compare(tree: &Arc<EntryTree>, model: &Model, random: &mut Random) {
     assert_eq!(tree.len(), model.len());
     let mut cursor = EntryCursor::new(Arc::clone(tree));
@@ -200,7 +200,7 @@ fn a_window_is_in_the_order_of_the_keys() {
     }
 }
 
-/// Key of an entry that the writer of the concurrent test puts in; it follows from the entry's
+/// Key of an entry that the writer of the concurrent test inserts; it follows from the entry's
 /// number.
 fn key_of(arrival: usize, number: usize) -> [u8; 8] {
     let spread = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -208,13 +208,13 @@ fn key_of(arrival: usize, number: usize) -> [u8; 8] {
         0 => spread(number),
         1 => number as u64,
         2 => u64::MAX - number as u64,
-        // Many versions of few keys, and all in few leaves.
+        // Many versions of few keys, all in few leaves.
         _ => spread(number) >> 61,
     }
     .to_be_bytes()
 }
 
-/// Reads a tree until it is told to stop: everything that was published before a look is seen.
+/// Reads a tree until it is told to stop: a read sees every entry that was published before.
 fn read_along(tree: &Arc<EntryTree>, arrival: usize, published: &AtomicUsize, seed: u64) {
     let mut random = Random::seeded(seed);
     let mut cursor = EntryCursor::new(Arc::clone(tree));
@@ -290,7 +290,7 @@ fn the_last_entry_is_found_while_the_only_leaf_splits() {
         })
     };
     for (at, tree) in trees.iter().enumerate() {
-        // Keys that fall: what was put in first is the last, and splits move it.
+        // Descending keys: the first insertions are the last entries, and splits move them.
         for number in 1..20 {
             put(tree, &key_of(2, number), number, b"");
         }

@@ -1,8 +1,8 @@
 //! [`EntryTree`]: a B+-tree of entries in order. This file holds descent, insertion, the cursor
 //! ([`EntryCursor`]), and the prefixes by which keys are compared first ([`Window`]).
 //!
-//! Nodes split, and nothing is removed. The steps of a split keep every entry in the reach of a
-//! reader that comes at any moment:
+//! Nodes split, and nothing is removed. After each step of a split, every reader still reaches
+//! every entry:
 //! 1. The upper part goes into a new node. If the node is a leaf, its successor is then the new
 //!    leaf.
 //! 2. The parent takes the separator and the new node. It has room: a full parent is split first,
@@ -10,24 +10,24 @@
 //! 3. The upper part is removed from the old node.
 //!
 //! The upper part is usually a half. If keys come in order, a full leaf stays as it is, and the new
-//! leaf gets the new entry alone.
+//! leaf gets only the new entry.
 //!
 //! A reader that read the parent before step 2 and the node after step 3 is in a leaf too far left:
-//! its target lies behind all of the leaf. It goes on to the next leaves. A search forward descends
-//! again after [`HOPS_MAX`] of them. A separator is the first entry of the leaf right behind it. So
-//! a search for the last entry before a target finds it without links backward.
+//! its target lies after all of the leaf. It goes on to the next leaves. A search forward descends
+//! again after [`HOPS_MAX`] of them. A separator is the first entry of the leaf directly after it.
+//! So a search for the last entry before a target finds it without links backward.
 //!
-//! Keys are compared by eight bytes first: those behind the prefix that the [`Window`] says keys
-//! have in common.
+//! Keys are compared by eight bytes first: those after the common prefix of keys, by the
+//! [`Window`].
 //!
 //! # Threads
-//! Any number of readers, which wait for nobody. Writers go one by one, by a lock of their own.
+//! Any number of readers, which never wait. Writers go one by one, by a lock of their own.
 //!
 //! # Soundness
-//! Nodes and entries lie in arenas that are dropped with the tree. Whoever has an entry borrows the
-//! tree or shares it. The children of a node of level 1 are leaves, and those of other nodes are
-//! inner nodes: [`Inner::level`] does not change. What changes in a node that can be reached is
-//! atomic, and only the [`Writer`], under its lock, changes it.
+//! Nodes and entries lie in arenas that are dropped with the tree. Each user of an entry borrows
+//! the tree or shares it. The children of a node of level 1 are leaves, and those of other nodes
+//! are inner nodes: [`Inner::level`] does not change. All changing fields of a reachable node are
+//! atomic, and only the [`Writer`], under its lock, changes them.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -42,16 +42,16 @@ use crate::key::{self, KeySpaceId, SPACE_BYTES, Trailer};
 use super::arena::{Arena, Entry};
 use super::node::{FANOUT, HALF, Inner, Leaf, Page};
 
-/// More levels than a tree can have: with 7 children to a node, 7^16 leaves fit in no memory.
+/// The most levels of a tree: with 7 children to a node, 7^16 leaves fit in no memory.
 const LEVELS_MAX: usize = 16;
-/// How many successors a reader looks at before it descends again.
+/// Successors that a reader looks at before it descends again.
 const HOPS_MAX: usize = 2;
 
-/// How many of the bytes that keys had in common so far may change.
+/// Number of bytes at the end of the common prefix so far that may change.
 const DRIFT_BYTES: usize = 2;
 
-/// Which eight bytes of a full key are compared first: those behind what all keys are thought to
-/// begin with. Keys that begin otherwise are in order all the same, and only cost more to compare.
+/// Place of the eight bytes of a full key that are compared first: after the expected common prefix
+/// of all keys. Keys with another prefix are in order, too, and only cost more to compare.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     common: Box<[u8]>,
@@ -63,15 +63,15 @@ impl Window {
         Self { common: KeySpaceId::DEFAULT.0.to_be_bytes().into() }
     }
 
-    /// For full keys like those between these, or a little behind: in keys that grow, the last
-    /// bytes that all had in common change next. The key space does not.
+    /// For full keys like those between these, or a little after: in ascending keys, the last bytes
+    /// of the common prefix change next. The key space does not.
     pub(crate) fn between(first: &[u8], last: &[u8]) -> Self {
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let len = common.saturating_sub(DRIFT_BYTES).max(common.min(SPACE_BYTES));
         Self { common: first[..len].into() }
     }
 
-    /// A number that is in the order of the keys, where it differs.
+    /// A number in the order of the keys; equal numbers decide nothing.
     pub(crate) fn prefix(&self, full_key: &[u8]) -> u64 {
         let len = self.common.len();
         match full_key.split_at_checked(len) {
@@ -92,7 +92,7 @@ fn prefix_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(padded)
 }
 
-/// An internal key that is looked for.
+/// An internal key to search for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target<'a> {
     pub(super) prefix: u64,
@@ -109,13 +109,20 @@ pub(crate) struct NewEntry<'a> {
     pub(crate) value: &'a [u8],
 }
 
+impl<'a> NewEntry<'a> {
+    fn of(internal_key: &'a [u8], value: &'a [u8]) -> Self {
+        let (full_key, trailer) = key::split(internal_key);
+        Self { space: key::space_of(full_key), user_key: &full_key[SPACE_BYTES..], trailer, value }
+    }
+}
+
 /// An ordered set of entries; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct EntryTree {
     root: AtomicPtr<Inner>,
     window: Window,
     len: AtomicUsize,
-    /// Bytes of the entries and of the nodes they needed.
+    /// Bytes of the entries and of their nodes.
     bytes: AtomicUsize,
     /// Owns all memory.
     writer: Mutex<Writer>,
@@ -124,17 +131,17 @@ pub(crate) struct EntryTree {
 /// State that only an insertion needs.
 #[derive(Debug)]
 struct Writer {
-    /// Apart from each other: nodes are gone through by every search, and lie densely.
+    /// Two arenas: each search goes through nodes, so they lie densely.
     nodes: Arena,
     entries: Arena,
     /// Bytes that an empty tree takes.
     empty: usize,
-    /// The leaf that the last insertion was put at the end of, where the next one may go as well.
+    /// The leaf at whose end the last insertion was made; the next one may go there as well.
     tail: Option<NonNull<Leaf>>,
     lease: MemoryLease,
 }
 
-// SAFETY: `tail` points into `nodes`, which is the writer's; leaves may be used from any thread.
+// SAFETY: `tail` points into `nodes`, which the writer owns; leaves may be used from any thread.
 unsafe impl Send for Writer {}
 
 impl EntryTree {
@@ -153,17 +160,37 @@ impl EntryTree {
         }
     }
 
-    /// The number of entries.
+    /// A tree of the same entries and the same shape, whose window fits their keys; `None` without
+    /// entries. The entries are copied.
+    pub(crate) fn refitted(self: &Arc<Self>, gauge: &MemoryGauge) -> Option<Self> {
+        let (first, last) = self.ends()?;
+        let refitted = Self::new(gauge, Window::between(first, last));
+        let mut cursor = EntryCursor::new(Arc::clone(self));
+        let mut entries = Vec::with_capacity(self.len());
+        cursor.seek_to_first();
+        while let Some(entry) = cursor.entry() {
+            // SAFETY: this tree, which owns the arena, is borrowed for longer than the slices.
+            let (internal_key, value) = unsafe { (entry.key(), entry.value()) };
+            entries.push(NewEntry::of(internal_key, value));
+            cursor.next();
+        }
+        // The shape depends on the order of insertion.
+        entries.sort_unstable_by_key(|new| new.trailer.sequence());
+        refitted.insert(entries);
+        Some(refitted)
+    }
+
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.len.load(Relaxed)
     }
 
-    /// The bytes that entries and nodes take; nothing while there is no entry.
+    /// Bytes of entries and nodes; 0 while there is no entry.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Relaxed)
     }
 
-    /// Puts entries in. No two entries of a tree may have the same internal key.
+    /// Inserts entries. No two entries of a tree may have the same internal key.
     pub(crate) fn insert<'a>(&self, entries: impl IntoIterator<Item = NewEntry<'a>>) {
         let mut writer = self.writer.lock();
         let mut count = 0;
@@ -178,20 +205,20 @@ impl EntryTree {
         lease.resize(nodes.reserved() + entries.reserved());
     }
 
-    /// The first entry at or behind an internal key: its own internal key and its value.
+    /// The first entry at or after an internal key: its own internal key and its value.
     pub(crate) fn first_from(&self, internal_key: &[u8]) -> Option<(&[u8], &[u8])> {
         let target = self.target(internal_key);
         let entry = self.search(&target, |leaf| leaf.first_from(&target))?;
-        // SAFETY: what is returned borrows the tree, which owns the arena.
+        // SAFETY: the result borrows the tree, which owns the arena.
         Some(unsafe { (entry.key(), entry.value()) })
     }
 
-    /// The full keys that everything lies between.
+    /// The first and the last full key.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         let first = self.first_page().entries[0]?;
         let page = self.last_page();
         let last = page.entries[page.len.checked_sub(1)?]?;
-        // SAFETY: what is returned borrows the tree, which owns the arena.
+        // SAFETY: the result borrows the tree, which owns the arena.
         Some(unsafe { (key::split(first.key()).0, key::split(last.key()).0) })
     }
 
@@ -205,7 +232,7 @@ impl EntryTree {
         unsafe { &*self.root.load(Acquire) }
     }
 
-    /// The leaf that holds what is right behind the target (`inclusive`), or right before it.
+    /// The leaf that holds the keys directly after the target (`inclusive`), or directly before it.
     fn descend(&self, target: &Target<'_>, inclusive: bool) -> &Leaf {
         self.go_down(|inner| inner.child(target, inclusive))
     }
@@ -225,7 +252,7 @@ impl EntryTree {
         unsafe { leaf.next().cast::<Leaf>().as_ref() }
     }
 
-    /// Answer of `look` in the leaf of the target, or else in the first leaf behind that has one.
+    /// Answer of `look` in the leaf of the target, or else in the first later leaf that has one.
     fn search<T>(&self, target: &Target<'_>, look: impl Fn(&Leaf) -> Option<T>) -> Option<T> {
         loop {
             let mut leaf = self.descend(target, true);
@@ -245,8 +272,8 @@ impl EntryTree {
     fn last_page(&self) -> Page {
         let mut leaf = self.go_down(Inner::last_child);
         loop {
-            // The page before the successor: a split in between would otherwise take the upper half
-            // out of a leaf that seemed to be the last.
+            // The page is read before the successor: a split in between would otherwise take the
+            // upper half out of a leaf that seemed to be the last.
             let (page, _) = leaf.page(None, false);
             match self.next_leaf(leaf) {
                 Some(next) => leaf = next,
@@ -255,7 +282,7 @@ impl EntryTree {
         }
     }
 
-    /// The page with the first entry behind the target, or at it, if not `strictly`.
+    /// The page with the first entry after the target, or at it, if not `strictly`.
     fn page_from(&self, target: &Target<'_>, strictly: bool) -> Option<(Page, usize)> {
         self.search(target, |leaf| {
             let (page, rank) = leaf.page(Some(target), strictly);
@@ -280,13 +307,13 @@ impl EntryTree {
     }
 }
 
-/// The way to where a target belongs, as only the writer can go it: nothing changes meanwhile.
+/// The path to a target's place, for the writer only: the tree does not change meanwhile.
 struct Path<'t> {
     /// From the root down, with the number of separators before the target.
     inners: [(&'t Inner, usize); LEVELS_MAX],
     levels: usize,
     leaf: &'t Leaf,
-    /// How many of the leaf's entries are before the target.
+    /// Number of the leaf's entries before the target.
     rank: usize,
 }
 
@@ -329,7 +356,7 @@ impl Writer {
                 self.tail = at_end.then_some(NonNull::from(leaf));
                 return;
             }
-            // Appending leaves full nodes behind, not halves.
+            // Appends leave full nodes, not halves.
             let appends = at_end && self.tail == Some(NonNull::from(leaf));
             match path.inners().iter().rposition(|(inner, _)| !inner.is_full()) {
                 None => self.grow(tree),
@@ -346,8 +373,8 @@ impl Writer {
 
     /// The leaf of the last insertion, if the target goes to its end as well and there is room.
     fn tail_for<'t>(&self, target: &Target<'_>) -> Option<&'t Leaf> {
-        // SAFETY: the tail is a leaf in the arena, which the writer owns, and is used by nobody but
-        // the insertion that asked.
+        // SAFETY: the tail is a leaf in the arena, which the writer owns, and only this insertion
+        // uses it.
         let leaf: &'t Leaf = unsafe { self.tail?.as_ref() };
         let (_, last) = leaf.ends()?;
         if leaf.is_full() || last.order(target).is_gt() {
@@ -383,7 +410,7 @@ impl Writer {
         full.shrink(HALF);
     }
 
-    /// Puts an entry into a new leaf behind a full one.
+    /// Inserts an entry into a new leaf after a full one.
     fn append_leaf(&mut self, parent: (&Inner, usize), full: &Leaf, prefix: u64, entry: Entry) {
         let leaf = Leaf::new(full.next());
         leaf.insert(0, prefix, entry);
@@ -394,8 +421,8 @@ impl Writer {
     }
 }
 
-/// Walks a tree's entries in order, forward and backward, a leaf at a time. Sees all that was in
-/// the tree when it was made, and perhaps more.
+/// Walks a tree's entries in order, forward and backward, a leaf at a time. Sees all entries that
+/// the tree had when it was made, and perhaps more.
 #[derive(Debug)]
 pub(crate) struct EntryCursor {
     tree: Arc<EntryTree>,
@@ -404,12 +431,12 @@ pub(crate) struct EntryCursor {
 }
 
 impl EntryCursor {
-    /// A cursor that stands nowhere until it seeks.
+    /// A cursor that stands on no entry until it seeks.
     pub(crate) fn new(tree: Arc<EntryTree>) -> Self {
         Self { tree, page: Page::EMPTY, at: 0 }
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or after `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) {
         let found = self.tree.page_from(&self.tree.target(target), false);
         self.stand(found);
@@ -449,13 +476,13 @@ impl EntryCursor {
         }
     }
 
-    /// The internal key it stands on, or `None` at the end.
+    /// The internal key of its entry, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         // SAFETY: the tree, which owns the arena, is kept by this cursor.
         Some(unsafe { self.entry()?.key() })
     }
 
-    /// The value it stands on, or `None` at the end.
+    /// The value of its entry, or `None` at the end.
     pub(crate) fn value(&self) -> Option<&[u8]> {
         // SAFETY: the tree, which owns the arena, is kept by this cursor.
         Some(unsafe { self.entry()?.value() })

@@ -1,12 +1,12 @@
 //! [`Joint`]: the bytes of a run's next segments (tables, or ranges of tables), read by one request
-//! because their files lie one behind the other on the device.
+//! because their files are adjacent on the device.
 //!
-//! A job for which tables are written as *sets* reads a set like this. The request is as large as
-//! the memory of jobs allows, and ends where a segment ends. The memory counts until the last
-//! segment has been walked. If the store refuses, the caller reads each further table of the run
-//! for itself, in pieces.
+//! A job for which tables are written as *sets* reads a set in this way. The request is as large as
+//! the memory of jobs allows, and ends at the end of a segment. Its memory counts until the last
+//! segment has been walked. If the store refuses, the caller reads each further table of the run on
+//! its own, in pieces.
 //!
-//! Waits for the device, so the caller holds no lock.
+//! A read waits for the device, so the caller holds no lock.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,13 +22,13 @@ use crate::tree::{Run, Segment};
 pub(super) struct Joint {
     /// The segment that the front part belongs to.
     first: usize,
-    /// Of each segment, where the part begins in its table, and its bytes.
+    /// For each segment, the offset of the part in its table, and its bytes.
     parts: VecDeque<(u64, Bytes)>,
-    /// The store does not read this run like this.
+    /// Whether the store refuses such a read of this run.
     is_refused: bool,
 }
 
-/// Memory of a request; counts.
+/// Memory of a request, which counts.
 struct Buffer {
     bytes: IoBuf,
     _lease: MemoryLease,
@@ -41,7 +41,7 @@ impl AsRef<[u8]> for Buffer {
 }
 
 impl Joint {
-    /// The part of a segment: from memory, or by a request for it and those behind it.
+    /// The part of a segment: from memory, or by a request for it and the next ones.
     pub(super) fn take(&mut self, run: &Run, at: usize, cause: Cause) -> Option<(u64, Bytes)> {
         if at < self.first || at >= self.first + self.parts.len() {
             self.parts.clear();
@@ -58,7 +58,7 @@ impl Joint {
     }
 }
 
-/// Reads the segments from the one at `at` on, as many as lie together.
+/// Reads the adjacent segments from the one at `at` on.
 fn read(run: &Run, at: usize, cause: Cause) -> Option<VecDeque<(u64, Bytes)>> {
     let first = run.segments.get(at)?.table.table(cause).ok()?;
     let memory = first.memory();

@@ -1,4 +1,4 @@
-//! Tests of cursors of runs: what they show, and what they and their tables read from the store.
+//! Tests of cursors of runs: the entries that they show, and the reads of them and their tables.
 
 use super::*;
 use crate::compression::Compression;
@@ -12,7 +12,7 @@ use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Tran
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{RunId, Span};
 
-/// Longer than what tells it from its neighbours, so that separators are shorter than keys.
+/// A key with a common suffix, so that separators are shorter than keys.
 pub(in crate::merge) fn full(number: u8) -> Vec<u8> {
     key::full_key(KeySpaceId(0), &[number, 0])
 }
@@ -120,7 +120,7 @@ fn check_segments(left: &Arc<TableHandle>, right: &Arc<TableHandle>) {
     assert_eq!(number(&cursor), held.last().copied());
 }
 
-/// Bytes read by a job, and by how many requests.
+/// Bytes read by a job, and the number of requests.
 fn read_by_jobs(store: &MemoryStore) -> (u64, u64) {
     let (io, at) = (store.io(), Cause::Compaction as usize);
     (io.read_bytes[at], io.reads[at])
@@ -157,8 +157,8 @@ fn where_a_slice_ends_nothing_is_read_to_see_that_it_does() {
     assert!(read == 400 && pieces > 10, "{read} entries in {pieces} pieces");
 }
 
-/// How many entries a job finds in a part of a table, and what it reads for them: bytes, and
-/// by how many requests.
+/// Number of entries that a job finds in a part of a table, with the bytes and the requests of its
+/// reads.
 fn walk_by_a_job(store: &MemoryStore, table: Arc<TableHandle>, span: Span) -> (u64, u64, u64) {
     let run = Run::new(RunId(1), vec![Segment { table, span, size: ByteCount(1) }]);
     let mut cursor = RunCursor::new(Arc::new(run), Walk::Job(Cause::Compaction));
@@ -175,7 +175,7 @@ fn walk_by_a_job(store: &MemoryStore, table: Arc<TableHandle>, span: Span) -> (u
 
 #[test]
 fn of_a_table_just_written_jobs_read_data_only_and_of_what_is_left_of_it_later() {
-    // In one partition, and in some dozen.
+    // With one partition, and with some dozen.
     for block_size in [ByteCount(128), ByteCount(1)] {
         let store = MemoryStore::new();
         let (handle, tail) = written(&store, 0..250, block_size);
@@ -197,7 +197,8 @@ fn of_a_table_just_written_jobs_read_data_only_and_of_what_is_left_of_it_later()
 fn what_a_part_of_a_table_comes_to_is_asked_of_an_index_that_is_read_once() {
     for (opened_for, reads) in [(Cause::Read, 1), (Cause::Compaction, 0)] {
         let store = MemoryStore::new();
-        // A block to an entry: the index is larger than what a client reads of a table's end.
+        // A block for each entry: the index is larger than the part of a table's end that a client
+        // reads.
         let handle = table_of(&store, 0..100, ByteCount(1));
         let table = handle.table(opened_for).unwrap();
         let before = read_by_jobs(&store).1;

@@ -1,7 +1,7 @@
-//! How a cursor comes to the value of a key that has operands: it walks the entries of the key
-//! forward, from the newest visible one to the base, and has them combined.
+//! Finds the value of a key that has operands: the cursor walks the entries of the key forward,
+//! from the newest visible one to the base, and has them combined.
 //!
-//! Backward, the cursor seeks to the newest entry first, and to the key before afterwards.
+//! Backward, the cursor seeks to the newest entry first, and then to the key before.
 //!
 //! One thread at a time, which holds no lock: a walk may wait for the device.
 
@@ -14,9 +14,9 @@ use crate::key::{self, Kind, SPACE_BYTES};
 use crate::operands::Chain;
 
 impl Cursor {
-    /// Combines the operands of the key in `full_key`, at whose newest visible entry the merge
-    /// stands: an operand that nothing hides. Takes the value, and the date at which it changes.
-    /// The merge goes on to the base, or past the operands. `false`: the key is left out.
+    /// Combines the operands of the key in `full_key`. The merge must stand at its newest visible
+    /// entry, an operand. Stores the value, and the date at which it changes. The merge goes on to
+    /// the base, or past the operands. `false`: the key is left out.
     #[cold]
     pub(super) fn combine(&mut self) -> Result<bool, Error> {
         self.expiry = None;

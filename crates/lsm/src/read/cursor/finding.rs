@@ -1,13 +1,13 @@
-//! How a cursor finds the next visible key in a direction, from where its merge stands.
+//! Finds the next visible key in a direction, from the position of the cursor's merge.
 //!
-//! - Forward, the newest version of a key comes first, and the others are passed over. Backward, it
+//! - Forward, the newest version of a key comes first, and the others are skipped. Backward, it
 //!   comes last: the cursor keeps its value while the merge goes on to the next smaller key.
 //! - After [`LEAP_AFTER`] entries in a row that range tombstones hide, the sources skip to the end
-//!   of the hidden range (backward: to its start). A source that may have something newer than the
-//!   tombstone on the way skips less, or nothing.
-//! - After [`SKIP_AFTER`] versions in a row that do not count - older ones of a key, or too new
-//!   ones - the sources skip to the newest visible one, or to the next key.
-//! - Entries that are passed are told to the [`Stretch`], which knows the range to skip.
+//!   of the hidden range (backward: to its start). A source that may have entries in between that
+//!   are newer than the tombstone skips less, or nothing.
+//! - After [`SKIP_AFTER`] versions in a row that are too old or too new, the sources skip to the
+//!   newest visible one, or to the next key.
+//! - The [`Stretch`] gets the entries that are passed, and knows the range to skip.
 //!
 //! One thread at a time, which holds no lock: a move may wait for the device.
 
@@ -20,16 +20,16 @@ use crate::expiry::{self, EXPIRY_BYTES};
 use crate::key::{self, Kind, Trailer};
 use crate::read::stretch::Stretch;
 
-/// How many entries are gone through between two charges of processor time.
+/// Entries between two charges of processor time.
 const CHARGE_ENTRIES: u32 = 64;
-/// After how many hidden entries in a row the sources leap to the end of what hides them: a leap
-/// costs each of them a search, as much as some ten steps.
+/// Hidden entries in a row after which the sources skip to the end of the hiding range. The skip
+/// costs each source a search, about as much as ten steps.
 const LEAP_AFTER: u32 = 8;
-/// After how many versions in a row that do not count the sources skip the others.
+/// Too old or too new versions in a row after which the sources skip the others.
 const SKIP_AFTER: u32 = 16;
 
 impl Cursor {
-    /// Moves to the first visible key at or behind a full key.
+    /// Moves to the first visible key at or after a full key.
     pub(super) fn start_forward(&mut self, from: &[u8]) -> Result<bool, Error> {
         self.standing = Standing::Nowhere;
         let skip = self.stretch.as_mut().and_then(|stretch| stretch.begin_forward(from));
@@ -39,7 +39,7 @@ impl Cursor {
         self.find_forward(false)
     }
 
-    /// Moves to the last visible key before a full key, or of all.
+    /// Moves to the last visible key before a full key, or of the range.
     pub(super) fn start_backward(&mut self, before: Option<Vec<u8>>) -> Result<bool, Error> {
         self.standing = Standing::Nowhere;
         self.open();
@@ -58,7 +58,7 @@ impl Cursor {
         self.find_backward()
     }
 
-    /// Goes on to a visible key; `decided`: `full_key` is done with.
+    /// Goes on to a visible key; `decided`: no further version of `full_key` is needed.
     pub(super) fn find_forward(&mut self, mut decided: bool) -> Result<bool, Error> {
         self.versions = 0;
         while let Some(found) = self.merge.key() {
@@ -105,7 +105,7 @@ impl Cursor {
     /// Goes back to a visible key.
     pub(super) fn find_backward(&mut self) -> Result<bool, Error> {
         self.versions = 0;
-        // Whether the newest version so far of the key in `full_key` is shown, once one is visible.
+        // Whether the newest version so far of `full_key` is shown, once one is visible.
         let mut newest: Option<bool> = None;
         while let Some(found) = self.merge.key() {
             let (full_key, trailer) = key::split(found);
@@ -140,7 +140,7 @@ impl Cursor {
                 _ => false,
             };
             if visible && !hidden && trailer.is_operand() {
-                // It may be the newest: the entry below has been passed already.
+                // This may be the newest version: the entry below has been passed already.
                 self.hidden = 0;
                 newest = self.find_newest()?;
                 continue;
@@ -160,8 +160,8 @@ impl Cursor {
         Ok(self.end_backward(newest == Some(true)))
     }
 
-    /// Whether the entry at which the merge stands has a value that had not expired when the cursor
-    /// was made. Notes its expiry.
+    /// Whether the merge's entry has a value that had not expired when the cursor was made. Notes
+    /// its expiry.
     fn is_shown(&mut self, trailer: Trailer) -> Result<bool, Error> {
         self.expiry = None;
         match trailer.kind() {
@@ -175,7 +175,7 @@ impl Cursor {
         }
     }
 
-    /// The same; takes the value if it is shown.
+    /// The same; stores the value if it is shown.
     fn take_shown(&mut self, trailer: Trailer) -> Result<bool, Error> {
         let is_shown = self.is_shown(trailer)?;
         if is_shown {
@@ -186,8 +186,8 @@ impl Cursor {
         Ok(is_shown)
     }
 
-    /// Forward, passes an entry: skips to the end of the keys that are known to be empty. Whether
-    /// the merge was moved. `same`: the entry is of the same key as the one before.
+    /// Forward, passes an entry: skips to the end of the keys that are known to be empty. Returns
+    /// whether the merge was moved. `same`: the entry is of the same key as the one before.
     pub(super) fn skip_forward(&mut self, same: bool) -> Result<bool, Error> {
         let (Some(stretch), Some(found)) = (&mut self.stretch, self.merge.key()) else {
             return Ok(false);
@@ -207,8 +207,8 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Forward, passes a version that does not count. After many in a row it skips the older ones
-    /// of the key (`same`), or those that are too new. Whether the merge was moved.
+    /// Forward, passes a version that is too old or too new. After many in a row it skips the older
+    /// ones of the key (`same`), or those that are too new. Returns whether the merge was moved.
     pub(super) fn skip_versions(&mut self, same: bool) -> Result<bool, Error> {
         self.versions += 1;
         let Some(found) = self.merge.key().filter(|_| self.versions >= SKIP_AFTER) else {
@@ -224,9 +224,8 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Backward, where a key has many versions: whether the newest visible one is shown, if there
-    /// is one, of the key at which the merge stands, which is then in `full_key`. The merge goes on
-    /// to the key before.
+    /// Backward, if a key has many versions: whether the newest visible one is shown, if there is
+    /// one. The key of the merge's entry goes to `full_key`. The merge goes on to the key before.
     pub(super) fn find_newest(&mut self) -> Result<Option<bool>, Error> {
         let Some(found) = self.merge.key() else { return Ok(None) };
         let full_key = key::split(found).0.to_vec();
@@ -248,8 +247,8 @@ impl Cursor {
         Ok(newest)
     }
 
-    /// Where many entries in a row were hidden, goes on to behind what hides them, in the sources
-    /// in which everything on the way is older. Whether the merge was moved.
+    /// After many hidden entries in a row, skips to the end of the hiding range, in the sources
+    /// that have only older entries in between. Returns whether the merge was moved.
     pub(super) fn leap_forward(&mut self) -> Result<bool, Error> {
         self.hidden += 1;
         let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
@@ -273,7 +272,7 @@ impl Cursor {
         Ok(true)
     }
 
-    /// Stands on the key in `full_key`.
+    /// Sets the position to the key in `full_key`.
     pub(super) fn arrive_forward(&mut self, standing: Standing) -> bool {
         if let Some(stretch) = &mut self.stretch {
             stretch.end_forward(&self.full_key);
@@ -281,7 +280,7 @@ impl Cursor {
         self.arrive(standing)
     }
 
-    /// There is no key any more.
+    /// Notes that there is no further key.
     pub(super) fn end_forward(&mut self) -> bool {
         match (&mut self.stretch, &self.end) {
             (Some(stretch), Some(end)) => stretch.end_forward(end),
@@ -291,7 +290,7 @@ impl Cursor {
         self.arrive(Standing::Nowhere)
     }
 
-    /// Stands on the key in `full_key` if one was `found`; else there is none any more.
+    /// Sets the position to the key in `full_key` if one was `found`; else there is no further key.
     pub(super) fn end_backward(&mut self, found: bool) -> bool {
         if let Some(stretch) = &mut self.stretch {
             match found {

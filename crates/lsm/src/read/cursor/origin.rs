@@ -1,9 +1,9 @@
-//! [`Origin`]: the engine and the view of a client's cursor, from which it opens its merge, also
-//! again after it gave that back; and how it counts its memory.
+//! [`Origin`]: the engine and the view of a client's cursor. It opens the cursor's merge, again
+//! after that was freed, and counts the cursor's memory.
 //!
 //! - A cursor opens its merge at its first move.
-//! - Where scans and cursors together hold much, a cursor is *detached* after each move: it keeps
-//!   its key and its value, and the next move begins with a search.
+//! - If scans and cursors together hold much, a cursor is *detached* after each move: it keeps its
+//!   key and its value, and the next move begins with a search.
 //!
 //! One thread at a time, which holds no lock.
 
@@ -26,12 +26,12 @@ pub(super) struct Origin {
     pub(super) view: Arc<View>,
     /// Counts the memory that the cursor takes.
     pub(super) memory: MemoryLease,
-    /// Whether that has changed since it was counted.
+    /// Whether the memory has changed since it was counted.
     pub(super) is_new: bool,
 }
 
 impl Cursor {
-    /// Counts the memory that it takes, and gives it back where it is short.
+    /// Counts the memory of the cursor, and frees it if memory is short.
     #[inline]
     pub(super) fn count_memory(&mut self) {
         let Some(origin) = &self.origin else { return };
@@ -58,7 +58,7 @@ impl Cursor {
         size_of::<Self>() + keys + end + value + open
     }
 
-    /// Gives all back but the key and the value that it stands on.
+    /// Frees all but the current key and value.
     pub(super) fn detach(&mut self) {
         if self.is_on_key() {
             let value = self.value();
@@ -69,7 +69,7 @@ impl Cursor {
         (self.merge, self.coverage, self.is_open) = (Merge::new(Vec::new()), None, false);
     }
 
-    /// Opens its sources, if they are not there.
+    /// Opens the sources, if they are not open.
     pub(super) fn open(&mut self) {
         let Some(origin) = self.origin.as_mut().filter(|_| !self.is_open) else { return };
         origin.is_new = true;
@@ -81,7 +81,7 @@ impl Cursor {
     }
 }
 
-/// The memtables that hold anything, and these runs, from the newest to the oldest.
+/// A merge of the memtables with entries and these runs, newest first.
 pub(super) fn merge_of<'a>(view: &View, runs: impl Iterator<Item = &'a Arc<Run>>) -> Merge {
     let memory = |table| Source::Memory(MemoryCursor::new(Arc::clone(table)));
     let run = |run: &Arc<_>| Source::Run(Box::new(RunCursor::new(Arc::clone(run), Walk::Scan)));

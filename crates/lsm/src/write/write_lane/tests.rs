@@ -138,19 +138,25 @@ fn work_in_the_lead_keeps_groups_from_being_written() {
     });
 }
 
+/// A writer that leads, and panics after a millisecond.
+fn start_lost(lane: &Lane) -> runner::JoinHandle<Answer> {
+    let leading = Arc::clone(lane);
+    let leader = runner::spawn("leader", move || {
+        let waits = WaitCounts::default();
+        leading.write(leading.queue(), put(0), &waits, |_, _| {
+            runner::sleep(Duration::from_millis(1));
+            panic!("a test")
+        })
+    });
+    runner::sleep(Duration::from_micros(1));
+    leader
+}
+
 #[test]
 fn a_leader_that_panics_fails_its_group_and_all_later_writes() {
     runner::simulate(1, || {
         let (lane, lifecycle) = lane();
-        let leading = Arc::clone(&lane);
-        let leader = runner::spawn("leader", move || {
-            let waits = WaitCounts::default();
-            leading.write(leading.queue(), put(0), &waits, |_, _| {
-                runner::sleep(Duration::from_millis(1));
-                panic!("a test")
-            })
-        });
-        runner::sleep(Duration::from_micros(1));
+        let leader = start_lost(&lane);
         let followers = start(&lane, 2);
         assert!(leader.try_join().is_err());
         for follower in followers {
@@ -174,5 +180,58 @@ fn a_lane_that_is_closed_answers_all_writes_by_that() {
         let late = write(&lane, put(9)).result;
         assert!(matches!(late, Err(Error::Closed)), "{late:?}");
         lane.leading_at_once(|_| panic!("there is no log"));
+    });
+}
+
+/// Writes batches of these sizes next to each other; tickets that `fails` names get an error.
+fn write_each(lane: &Lane, sizes: &[usize], fails: fn(u64) -> bool) -> Vec<bool> {
+    let unqueued = (1..).zip(sizes).map(|(key, bytes)| put_of(key, *bytes)).collect();
+    let waits = WaitCounts::default();
+    let (answers, _) = lane.write_each(lane.queue(), unqueued, &waits, |log, group| {
+        runner::sleep(Duration::from_millis(1));
+        log.push(group.len());
+        let failed = group.iter().filter(|pending| fails(pending.ticket));
+        failed.map(|pending| (pending.ticket, Error::ReadOnly("a test"))).collect()
+    });
+    answers.into_iter().map(|answer| answer.is_ok()).collect()
+}
+
+#[test]
+fn batches_of_one_writer_are_in_one_group_and_each_has_its_own_answer() {
+    runner::simulate(1, || {
+        let (lane, _) = lane();
+        assert_eq!(write_each(&lane, &[], |_| true), []);
+        assert_eq!(write_each(&lane, &[1; 4], |ticket| ticket == 2), [true, true, false, true]);
+        assert_eq!(groups(&lane), [4]);
+    });
+}
+
+#[test]
+fn batches_of_one_writer_that_are_large_are_in_several_groups() {
+    runner::simulate(1, || {
+        let (lane, _) = lane();
+        let sizes = [1, GROUP_BYTES_MAX, 1, GROUP_BYTES_MAX, 1];
+        assert_eq!(
+            write_each(&lane, &sizes, |ticket| ticket < 2),
+            [false, false, true, true, true]
+        );
+        assert_eq!(groups(&lane), [2, 2, 1]);
+    });
+}
+
+#[test]
+fn all_batches_of_one_writer_get_the_error_of_a_lane_that_is_lost_or_closed() {
+    runner::simulate(1, || {
+        let (lane, _) = lane();
+        let leader = start_lost(&lane);
+        let of = Arc::clone(&lane);
+        let writer = runner::spawn("writer", move || write_each(&of, &[1; 3], |_| false));
+        assert!(leader.try_join().is_err());
+        assert_eq!(writer.join(), [false; 3]);
+    });
+    runner::simulate(1, || {
+        let (lane, _) = lane();
+        lane.close();
+        assert_eq!(write_each(&lane, &[1; 3], |_| false), [false; 3]);
     });
 }

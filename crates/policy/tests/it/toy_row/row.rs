@@ -18,6 +18,7 @@ static PARTS: RowParts = RowParts {
     costs: "each compaction rewrites the whole store",
     live_max: 40,
     tables_together: 1,
+    io_size: RowParts::IO_SIZE,
     own: System { row: Row::Custom(&PARTS), ..System::of(Row::Tiered) },
     parameters: &[],
     placement: |_| Arc::new(LevelSeparated),

@@ -20,8 +20,13 @@ pub(super) enum Call {
     CommitPart { bytes: Vec<u8> },
     /// Commits the pieces. Answer: nothing.
     Commit,
-    /// How far the copy is.
+    /// Progress of the copy.
     Progress { done: ByteCount, all: ByteCount },
+    /// Asks for a piece of a [`TargetInfo`] with the annotations of its files. Answer: its bytes
+    /// from `offset` on, none at its end.
+    DescribeWhole { offset: u64 },
+    /// Reads from a file of the target. Answer: all `size` bytes.
+    Read { file: FileId, offset: u64, size: u32 },
 }
 
 impl Call {
@@ -54,6 +59,16 @@ impl Call {
                 to.put_u64(done.0);
                 to.put_u64(all.0);
             }
+            Self::DescribeWhole { offset } => {
+                to.put_u8(8);
+                to.put_u64(*offset);
+            }
+            Self::Read { file, offset, size } => {
+                to.put_u8(9);
+                to.put_u64(file.0);
+                to.put_u64(*offset);
+                to.put_u32(*size);
+            }
         }
         to
     }
@@ -79,42 +94,80 @@ impl Call {
                 done: ByteCount(from.u64("done")?),
                 all: ByteCount(from.u64("all")?),
             },
-            other => return Err(from.wrong("call", 1, "a number from 1 to 7", other.into())),
+            8 => Self::DescribeWhole { offset: from.u64("offset")? },
+            9 => Self::Read {
+                file: FileId(from.u64("file")?),
+                offset: from.u64("offset")?,
+                size: from.u32("size")?,
+            },
+            other => return Err(from.wrong("call", 1, "a number from 1 to 9", other.into())),
         };
         from.finish("call")?;
         Ok(call)
     }
 }
 
-/// The target as a checkpoint sees it.
+/// The target's state for a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TargetInfo {
-    /// Its files: number, kind and size.
-    pub(super) files: Vec<(FileId, FileKind, u64)>,
+    pub(super) files: Vec<TargetFile>,
     /// The store's own annotation.
     pub(super) own: Annotation,
+}
+
+/// A file of the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TargetFile {
+    pub(super) id: FileId,
+    pub(super) kind: FileKind,
+    pub(super) size: u64,
+    /// The rest is known to a backup alone.
+    pub(super) facts: Option<FileFacts>,
+}
+
+/// Properties of a file that may be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct FileFacts {
+    pub(super) is_sealed: bool,
+    pub(super) is_lost: bool,
+    pub(super) annotation: Annotation,
 }
 
 impl TargetInfo {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut to = Vec::new();
         to.put_u32(self.files.len() as u32);
-        for (file, kind, size) in &self.files {
-            to.put_u64(file.0);
+        for TargetFile { id, kind, size, facts } in &self.files {
+            to.put_u64(id.0);
             to.put_u8(number_of(*kind));
             to.put_u64(*size);
+            if let Some(FileFacts { is_sealed, is_lost, annotation }) = facts {
+                to.put_u8((*is_sealed).into());
+                to.put_u8((*is_lost).into());
+                put_annotation(&mut to, annotation);
+            }
         }
         put_annotation(&mut to, &self.own);
         to
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    /// `has_facts`: whether the target was described whole.
+    pub(super) fn decode(bytes: &[u8], has_facts: bool) -> Result<Self, DecodeError> {
         let mut from = Reader::new(bytes);
         let count = from.u32("files")?;
         let mut files = Vec::new();
         for _ in 0..count {
-            let id = FileId(from.u64("file")?);
-            files.push((id, kind(&mut from)?, from.u64("size")?));
+            let (id, kind) = (FileId(from.u64("file")?), kind(&mut from)?);
+            let size = from.u64("size")?;
+            let facts = match has_facts {
+                true => Some(FileFacts {
+                    is_sealed: from.u8("sealed")? != 0,
+                    is_lost: from.u8("lost")? != 0,
+                    annotation: annotation(&mut from)?,
+                }),
+                false => None,
+            };
+            files.push(TargetFile { id, kind, size, facts });
         }
         let own = annotation(&mut from)?;
         from.finish("target")?;
@@ -122,7 +175,7 @@ impl TargetInfo {
     }
 }
 
-/// The changes that a checkpoint makes; `None` if it is another one.
+/// The changes of a checkpoint's transaction; `None` if it has other ones.
 pub(super) fn encode_transaction(transaction: &Transaction) -> Option<Vec<u8>> {
     let mut to = Vec::new();
     for change in transaction.changes() {
@@ -222,6 +275,8 @@ mod tests {
             Call::CommitPart { bytes: b"part".to_vec() },
             Call::Commit,
             Call::Progress { done: ByteCount(1), all: ByteCount(2) },
+            Call::DescribeWhole { offset: 5 },
+            Call::Read { file: FileId(4), offset: 1 << 40, size: 77 },
         ]
     }
 
@@ -230,7 +285,7 @@ mod tests {
         for call in calls() {
             assert_eq!(Call::decode(&call.encode()), Ok(call));
         }
-        for wrong in [&b""[..], b"\0", b"\x08", b"\x06x", b"\x04\x01"] {
+        for wrong in [&b""[..], b"\0", b"\x0a", b"\x06x", b"\x04\x01"] {
             assert!(Call::decode(wrong).is_err(), "{wrong:?}");
         }
     }
@@ -246,13 +301,18 @@ mod tests {
         assert!(decode_transaction(&bytes[..bytes.len() - 1]).is_err());
         transaction.link("name", FileId(3));
         assert_eq!(encode_transaction(&transaction), None);
-        let target = TargetInfo { files: vec![(FileId(1), FileKind::Log, 0)], own: annotation };
-        let bytes = target.encode();
-        assert_eq!(TargetInfo::decode(&bytes), Ok(target));
-        for len in 0..bytes.len() {
-            assert!(TargetInfo::decode(&bytes[..len]).is_err());
+        let facts = FileFacts { is_sealed: true, is_lost: false, annotation: annotation.clone() };
+        for facts in [None, Some(facts)] {
+            let has_facts = facts.is_some();
+            let file = TargetFile { id: FileId(1), kind: FileKind::Log, size: 0, facts };
+            let target = TargetInfo { files: vec![file], own: annotation.clone() };
+            let bytes = target.encode();
+            assert_eq!(TargetInfo::decode(&bytes, has_facts), Ok(target));
+            for len in 0..bytes.len() {
+                assert!(TargetInfo::decode(&bytes[..len], has_facts).is_err());
+            }
         }
-        // A count of files that are not there takes no memory.
-        assert!(TargetInfo::decode(&[0xff; 4]).is_err());
+        // A too large count of files takes no memory.
+        assert!(TargetInfo::decode(&[0xff; 4], true).is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! [`RemoteStore`]: the target of a checkpoint in another process, as a store of files that can
-//! only be filled: files are created, appended to, finished, and committed with annotations.
+//! only be filled: files are created, appended to, finished, and committed with annotations. The
+//! files of a backup's target can be read, too.
 //!
-//! What a checkpoint does not ask of a target is refused, or answered with nothing. One thread uses
-//! a store; no lock is held over a call.
+//! Calls that a checkpoint does not make are refused, or get an empty answer. One thread uses a
+//! store; no lock is held over a call.
 
 use std::io;
 use std::sync::Arc;
@@ -13,15 +14,18 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, FileId, Users};
+use terrace_env::{ByteCount, Cause, FileId, Users};
 
-use super::call::{Call, TargetInfo, encode_transaction};
+use super::call::{Call, TargetFile, TargetInfo, encode_transaction};
 use crate::live::frame::{FRAME_MAX, Incoming, Kind, Outgoing};
 
 /// Bytes of an append or of a piece of a transaction.
 const PIECE: usize = FRAME_MAX / 2;
 
-/// See the [module](self). Clones are the same.
+/// The most bytes that describe a target. A table has some hundred.
+const TARGET_MAX: usize = 256 << 20;
+
+/// See the [module](self). Clones are the same store.
 #[derive(Clone)]
 pub(in crate::live) struct RemoteStore {
     channel: Arc<Channel>,
@@ -66,8 +70,8 @@ impl Channel {
             return Err(lost(io::ErrorKind::NotConnected.into()));
         };
         let done = work(&mut incoming, &mut outgoing);
-        // An error that the client has sent leaves the connection as it is; after others, calls
-        // fail again.
+        // After an error from the client, the connection still works; after others, calls fail
+        // again.
         *self.0.lock() = Some((incoming, outgoing));
         done.map_err(lost)
     }
@@ -88,15 +92,44 @@ fn refused(what: &str) -> StoreError {
 }
 
 impl RemoteStore {
-    /// The target of the client at the other end.
-    pub(in crate::live) fn new(incoming: Incoming, outgoing: Outgoing) -> Result<Self, StoreError> {
-        let channel = Arc::new(Channel(Mutex::new(Some((incoming, outgoing)))));
-        let target = TargetInfo::decode(&channel.ask(&Call::Describe)?).map_err(invalid)?;
+    /// The target of the client at the other end, for a checkpoint.
+    pub(in crate::live) fn to_fill(
+        incoming: Incoming,
+        outgoing: Outgoing,
+    ) -> Result<Self, StoreError> {
+        let channel = Channel(Mutex::new(Some((incoming, outgoing))));
+        let bytes = channel.ask(&Call::Describe)?;
+        Self::new(channel, &bytes, false)
+    }
+
+    /// The target of the client at the other end, for a backup: its files are known whole and can
+    /// be read.
+    pub(in crate::live) fn to_update(
+        incoming: Incoming,
+        outgoing: Outgoing,
+    ) -> Result<Self, StoreError> {
+        let channel = Channel(Mutex::new(Some((incoming, outgoing))));
+        let mut bytes = Vec::new();
+        loop {
+            let piece = channel.ask(&Call::DescribeWhole { offset: bytes.len() as u64 })?;
+            if piece.is_empty() {
+                return Self::new(channel, &bytes, true);
+            }
+            if bytes.len() + piece.len() > TARGET_MAX {
+                return Err(invalid("expected a list of files of at most 256 MiB"));
+            }
+            bytes.extend_from_slice(&piece);
+        }
+    }
+
+    fn new(channel: Channel, bytes: &[u8], is_whole: bool) -> Result<Self, StoreError> {
+        let channel = Arc::new(channel);
+        let target = TargetInfo::decode(bytes, is_whole).map_err(invalid)?;
         let own = Arc::new(Mutex::new(Arc::new(target.own.clone())));
         Ok(Self { channel, users: Users::default(), target: Arc::new(target), own })
     }
 
-    /// Tells the client how far the copy is. An error is found by the next call.
+    /// Sends the progress of the copy to the client. The next call returns an error of this.
     pub(in crate::live) fn progress(&self, done: ByteCount, all: ByteCount) {
         let _ = self.channel.send(&Call::Progress { done, all });
     }
@@ -144,6 +177,36 @@ impl FileWriter for RemoteWriter {
     }
 }
 
+/// A file that was there before the copy.
+struct RemoteReader {
+    channel: Arc<Channel>,
+    file: FileId,
+    len: u64,
+}
+
+impl FileReader for RemoteReader {
+    fn id(&self) -> FileId {
+        self.file
+    }
+
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, mut offset: u64, into: &mut [u8], _: Cause) -> Result<(), StoreError> {
+        for piece in into.chunks_mut(PIECE) {
+            let (file, size) = (self.file, piece.len() as u32);
+            let bytes = self.channel.ask(&Call::Read { file, offset, size })?;
+            if bytes.len() != piece.len() {
+                return Err(invalid(format_args!("{} bytes instead of {size}", bytes.len())));
+            }
+            piece.copy_from_slice(&bytes);
+            offset += u64::from(size);
+        }
+        Ok(())
+    }
+}
+
 impl Store for RemoteStore {
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         let size = options.size.map_or(0, |size| size.0);
@@ -158,8 +221,10 @@ impl Store for RemoteStore {
         Err(refused("a file to be opened again"))
     }
 
-    fn open(&self, _: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
-        Err(refused("a file to be read"))
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let file = self.target.files.iter().find(|file| file.id == id && file.facts.is_some());
+        let len = file.ok_or(StoreError::NotFound(id))?.size;
+        Ok(Arc::new(RemoteReader { channel: Arc::clone(&self.channel), file: id, len }))
     }
 
     fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
@@ -194,15 +259,23 @@ impl Store for RemoteStore {
 
     /// The files that were there before the copy.
     fn list(&self) -> Vec<FileInfo> {
-        let of = |(id, kind, size): &(FileId, _, u64)| FileInfo {
-            id: *id,
-            kind: *kind,
-            size: *size,
-            sealed: true,
-            annotation: Arc::default(),
+        let of = |file: &TargetFile| FileInfo {
+            id: file.id,
+            kind: file.kind,
+            size: file.size,
+            sealed: file.facts.as_ref().is_none_or(|facts| facts.is_sealed),
+            annotation: file
+                .facts
+                .as_ref()
+                .map_or_else(Arc::default, |facts| Arc::new(facts.annotation.clone())),
             names: Vec::new(),
         };
         self.target.files.iter().map(of).collect()
+    }
+
+    fn is_lost(&self, id: FileId) -> bool {
+        let file = self.target.files.iter().find(|file| file.id == id);
+        file.and_then(|file| file.facts.as_ref()).is_some_and(|facts| facts.is_lost)
     }
 
     fn reserve(&self, _: Rank, _: ByteCount) -> Result<Reservation, StoreError> {

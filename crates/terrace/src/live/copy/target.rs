@@ -1,33 +1,39 @@
 //! [`answer_calls`]: the client's side of a checkpoint. It makes the calls of the owner on the
-//! target, until the owner says how the checkpoint ended.
+//! target, until the owner sends the result of the checkpoint.
 //!
-//! If a call fails, the first error of the target is the one that is returned: the owner knows only
-//! its text.
+//! If a call fails, the first error of the target is returned: the owner knows only its text.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use terrace_env::codec::DecodeError;
-use terrace_env::store::{CreateOptions, FileWriter, Rank, Store, StoreError};
+use terrace_env::store::{
+    Annotation, CreateOptions, FileInfo, FileWriter, Rank, Store, StoreError,
+};
 use terrace_env::{ByteCount, Cause, FileId};
 
 use super::Call;
-use super::call::{TargetInfo, decode_transaction};
+use super::call::{FileFacts, TargetFile, TargetInfo, decode_transaction};
 use crate::Error;
-use crate::live::frame::{Incoming, Kind, Outgoing};
+use crate::live::frame::{FRAME_MAX, Incoming, Kind, Outgoing};
 use crate::live::remote_error;
 
 /// The most bytes of a transaction. The annotation of a table has some hundred.
 const TRANSACTION_MAX: usize = 256 << 20;
 
-/// Files of a target that are told: one is too many already, unless it is an empty log.
+/// The most files of a target that are listed: one is too many already, unless it is an empty log.
 const FILES_MAX: usize = 1000;
+
+/// The most bytes of a description or of a file in one answer.
+const PIECE: usize = FRAME_MAX / 2;
 
 /// A target while it is filled.
 struct Target<'a> {
     store: &'a dyn Store,
     writers: BTreeMap<FileId, Box<dyn FileWriter>>,
     transaction: Vec<u8>,
+    /// A description that is being sent.
+    description: Vec<u8>,
     /// The first error.
     failed: Option<StoreError>,
 }
@@ -39,8 +45,8 @@ pub(in crate::live) fn answer_calls(
     outgoing: &mut Outgoing,
     progress: &mut dyn FnMut(ByteCount, ByteCount),
 ) -> Result<Vec<u8>, Error> {
-    let (writers, transaction) = (BTreeMap::new(), Vec::new());
-    let mut target = Target { store, writers, transaction, failed: None };
+    let (writers, transaction, description) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let mut target = Target { store, writers, transaction, description, failed: None };
     loop {
         let frame = incoming.next().map_err(Error::of_window)?;
         let (kind, payload) = frame.ok_or_else(|| Error::of_window(gone()))?;
@@ -106,6 +112,11 @@ impl Target<'_> {
             }
             Call::Commit => self.commit()?,
             Call::Progress { .. } => return Ok(None),
+            Call::DescribeWhole { offset } => Ok(self.describe_whole(offset)),
+            Call::Read { file, offset, size } => {
+                // The owner copies a table that it cannot read, so the copy has not failed.
+                return Ok(Some(self.read(file, offset, size).map_err(Error::from)));
+            }
         };
         Ok(Some(done.map_err(|error| {
             self.failed.get_or_insert_with(|| error.clone());
@@ -115,12 +126,50 @@ impl Target<'_> {
 
     fn describe(&self) -> Vec<u8> {
         let files = self.store.list().into_iter().take(FILES_MAX);
-        let own = self.store.info(FileId::STORE).map(|info| (*info.annotation).clone());
-        TargetInfo {
-            files: files.map(|file| (file.id, file.kind, file.size)).collect(),
-            own: own.unwrap_or_default(),
+        let of = |file: FileInfo| TargetFile {
+            id: file.id,
+            kind: file.kind,
+            size: file.size,
+            facts: None,
+        };
+        TargetInfo { files: files.map(of).collect(), own: self.own() }.encode()
+    }
+
+    /// A piece of the description with annotations, which is made for the first piece and dropped
+    /// after the last one.
+    fn describe_whole(&mut self, offset: u64) -> Vec<u8> {
+        if offset == 0 {
+            let of = |file: FileInfo| {
+                let (is_lost, annotation) =
+                    (self.store.is_lost(file.id), (*file.annotation).clone());
+                let facts = Some(FileFacts { is_sealed: file.sealed, is_lost, annotation });
+                TargetFile { id: file.id, kind: file.kind, size: file.size, facts }
+            };
+            let files = self.store.list().into_iter().map(of).collect();
+            self.description = TargetInfo { files, own: self.own() }.encode();
         }
-        .encode()
+        let rest = usize::try_from(offset).ok().and_then(|at| self.description.get(at..));
+        let piece = rest.map_or_else(Vec::new, |rest| rest[..rest.len().min(PIECE)].to_vec());
+        if piece.is_empty() {
+            self.description = Vec::new();
+        }
+        piece
+    }
+
+    fn own(&self) -> Annotation {
+        let own = self.store.info(FileId::STORE).map(|info| (*info.annotation).clone());
+        own.unwrap_or_default()
+    }
+
+    fn read(&self, file: FileId, offset: u64, size: u32) -> Result<Vec<u8>, StoreError> {
+        let size = size as usize;
+        if size > PIECE {
+            let message = format!("expected a read of at most {PIECE} bytes, found {size}");
+            return Err(StoreError::Invalid(message));
+        }
+        let mut bytes = vec![0; size];
+        self.store.open(file)?.read_at(offset, &mut bytes, Cause::Client)?;
+        Ok(bytes)
     }
 
     fn create(
@@ -156,7 +205,7 @@ impl Target<'_> {
 }
 
 impl Error {
-    /// The other side has sent what cannot be read.
+    /// An error for an unreadable frame of the other side.
     pub(in crate::live) fn of_protocol(error: DecodeError) -> Self {
         let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         Self::of_window(error)
