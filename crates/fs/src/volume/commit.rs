@@ -33,6 +33,14 @@ struct Births {
     fresh: Vec<Arc<OpenFile>>,
 }
 
+impl Births {
+    /// Sealed files that an earlier transaction has committed.
+    fn known(&self) -> impl Iterator<Item = FileId> {
+        let sealed = self.sealed.iter().map(|(file, _)| file.id);
+        sealed.filter(|id| self.fresh.iter().all(|file| file.id != *id))
+    }
+}
+
 impl Volume {
     /// Applies a client's transaction.
     pub(crate) fn commit(&self, transaction: &Transaction) -> Result<(), StoreError> {
@@ -49,7 +57,14 @@ impl Volume {
                 }
             }
         }
-        let committed = self.commit_in_order(flush, |_| Ok(records), &births.sealed);
+        // A file of the catalog may have been deleted since its record was made. Without this look,
+        // its seal would create it anew, without a name.
+        let known: Vec<FileId> = births.known().collect();
+        let make = |catalog: &Catalog| {
+            known.iter().try_for_each(|id| catalog.file(*id).map(drop))?;
+            Ok(records)
+        };
+        let committed = self.commit_in_order(flush, make, &births.sealed);
         match committed {
             Ok(()) => self.relevel(transaction),
             Err(_) => self.unmake(births),
@@ -119,6 +134,9 @@ impl Volume {
                 let file = self.being_written(*id)?;
                 let annotation = Arc::new(annotation.clone());
                 let mut state = file.lock();
+                if state.deleted {
+                    return Err(StoreError::NotFound(*id));
+                }
                 if state.committed {
                     let (expected, got) = ("a file that is not committed", "a committed one");
                     return Err(StoreError::WrongState { id: *id, expected, got });
@@ -135,6 +153,9 @@ impl Volume {
                 let annotation = Arc::new(annotation.clone());
                 let sealed = births.sealed.iter().any(|(other, _)| other.id == *id);
                 let mut state = file.lock();
+                if state.deleted {
+                    return Err(StoreError::NotFound(*id));
+                }
                 if sealed || !state.finished {
                     let (expected, got) = ("a finished file", "one that is being written");
                     return Err(StoreError::WrongState { id: *id, expected, got });

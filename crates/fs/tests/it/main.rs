@@ -28,6 +28,7 @@ mod journal;
 mod journal_cuts;
 mod journal_world;
 mod late_reads;
+mod late_seals;
 mod leader_panics;
 mod leaks;
 mod limits;
