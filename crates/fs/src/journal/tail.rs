@@ -7,9 +7,9 @@
 //!   the link is written. If the journal left a zone by a splice, no link is written.
 //!
 //! # Failure
-//! - If the first write to another zone fails, that zone is given up and the next one is tried,
-//!   three in all. If the host's disk has no room for that write, the tail tries again for up to
-//!   [`HOST_WAIT_MAX`].
+//! - If the first write to another zone fails, the next one is tried, three in all. The first two
+//!   are given up; after the third the append fails. If the host's disk has no room for that
+//!   write, the tail tries again for up to [`HOST_WAIT_MAX`].
 //! - The zone in which [`Tail::fresh`] begins is not exchanged: an error there is returned.
 //! - After an append that fails, the content of the medium after the end is unknown, and nothing
 //!   more may be appended.

@@ -252,6 +252,10 @@ impl Volume {
     fn return_to_synced(&self, file: &OpenFile) {
         let record = self.journal.read(|catalog| catalog.get(file.id).cloned());
         let mut state = file.lock();
+        if state.deleted {
+            // The effects of the deletion have condemned all its blocks since the record was read.
+            return;
+        }
         match (&mut state.body, record) {
             (Body::Log { index: Some(index), pending }, _) => {
                 pending.clear();
