@@ -94,7 +94,7 @@ fn open_drive(path: &Path, options: terrace::Options) -> Result<terrace::Db, ter
 }
 
 /// The exception of an error of the path.
-fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
+pub(crate) fn named(py: Python<'_>, path: &Path, error: &terrace::Error) -> PyErr {
     let raised = crate::error::raised(py, error);
     let (class, message) = (raised.get_type(py), format!("{}: {error}", path.display()));
     let kind = raised.value(py).getattr("kind");

@@ -18,6 +18,7 @@ create_exception!(
     Error,
     "Another writer changed a key or range that the transaction had read."
 );
+create_exception!(terrace, MovedError, Error, "The writer has freed what a reader was reading.");
 create_exception!(terrace, InvalidError, Error, "An option, key, value or name is not allowed.");
 
 /// Adds the exceptions to the module.
@@ -31,6 +32,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("NotFoundError", py.get_type::<NotFoundError>()),
         ("ClosedError", py.get_type::<ClosedError>()),
         ("ConflictError", py.get_type::<ConflictError>()),
+        ("MovedError", py.get_type::<MovedError>()),
         ("InvalidError", py.get_type::<InvalidError>()),
     ] {
         module.add(name, class)?;
@@ -48,6 +50,7 @@ pub(crate) fn raised(py: Python<'_>, error: &terrace::Error) -> PyErr {
         ErrorKind::NotFound | ErrorKind::UnknownKeySpace => NotFoundError::new_err(message),
         ErrorKind::Closed => ClosedError::new_err(message),
         ErrorKind::Conflict => ConflictError::new_err(message),
+        ErrorKind::Moved => MovedError::new_err(message),
         ErrorKind::Option
         | ErrorKind::MergeOperator
         | ErrorKind::TooLarge

@@ -5,6 +5,7 @@
 //! | `db` | [`Db`](db::Db): opening, batches, snapshots, transactions, upkeep |
 //! | `key_space` | reads and writes of one key space; `Db` inherits those of the default one |
 //! | `batch`, `snapshot`, `transaction` | the classes of these names |
+//! | `reader` | a store that another process writes, read without asking that process |
 //! | `iterator` | walks over a range, with the calls of `plyvel` |
 //! | `walk` | how the entries of a walk are fetched |
 //! | `arrow_scan`, `arrow_put` | entries as streams of record batches, by Arrow's C interface |
@@ -33,6 +34,7 @@ mod iterator;
 mod key_space;
 mod module;
 mod options;
+mod reader;
 mod snapshot;
 mod transaction;
 mod ttl;

@@ -10,6 +10,7 @@ use crate::error;
 use crate::filter;
 use crate::iterator::Iterator;
 use crate::key_space::KeySpace;
+use crate::reader::{self, Reader, ReaderScan};
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 
@@ -24,7 +25,10 @@ fn _terrace(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Snapshot>()?;
     module.add_class::<ArrowScan>()?;
     module.add_class::<Transaction>()?;
+    module.add_class::<Reader>()?;
+    module.add_class::<ReaderScan>()?;
     module.add_function(wrap_pyfunction!(db::open, module)?)?;
+    module.add_function(wrap_pyfunction!(reader::open_reader, module)?)?;
     module.add_function(wrap_pyfunction!(db::create_image, module)?)?;
     module.add_function(wrap_pyfunction!(counter::number, module)?)?;
     filter::add_to(module)?;

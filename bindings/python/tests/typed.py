@@ -23,6 +23,10 @@ def use(db: terrace.Db) -> None:
     filters = {"users": lambda key, value: len(key) > 3}
     with terrace.open("store", compaction_filter=filters):
         pass
+    with terrace.open_reader("store", max_age=0.5) as reader:
+        found: Optional[bytes] = reader.get(b"key", key_space="users")
+        entries: list[tuple[bytes, bytes]] = list(reader.iterator(prefix=b"k", going_on=True))
+    print(found, entries, reader.refresh())
     print(value, other, view, count, db.stats()["flushes"])
 
 

@@ -22,8 +22,11 @@ from ._terrace import (
     InvalidError,
     Iterator,
     KeySpace,
+    MovedError,
     NoSpaceError,
     NotFoundError,
+    Reader,
+    ReaderScan,
     Snapshot,
     Transaction,
     WriteBatch,
@@ -31,6 +34,7 @@ from ._terrace import (
     create_image,
     number,
     open,
+    open_reader,
 )
 from ._transact import transact
 
@@ -45,8 +49,11 @@ __all__ = [
     "InvalidError",
     "Iterator",
     "KeySpace",
+    "MovedError",
     "NoSpaceError",
     "NotFoundError",
+    "Reader",
+    "ReaderScan",
     "Snapshot",
     "Transaction",
     "WriteBatch",
@@ -54,5 +61,6 @@ __all__ = [
     "create_image",
     "number",
     "open",
+    "open_reader",
     "transact",
 ]
