@@ -89,14 +89,14 @@ def test_a_walk_that_goes_on_meets_all_keys_while_the_writer_replaces_them(write
     keys = [key for key, _ in [first[1]] + rest]
     assert keys == [b"%05d" % n for n in range(10000)]
     assert {value[:1] for _, value in rest} <= {b"x", b"y", b"z"}
-    # In a directory, an open file keeps its bytes after it is removed.
-    if writer.path.is_dir():
+    try:
         entries = [first[0], *strict]
-        assert {value[:1] for _, value in entries} == {b"x"} and len(entries) == 10000
+    except terrace.MovedError as error:
+        assert error.kind == "Moved"
     else:
-        with pytest.raises(terrace.MovedError) as moved:
-            list(strict)
-        assert moved.value.kind == "Moved"
+        # In a directory, an open file keeps its bytes after its removal, unless they were trimmed.
+        assert writer.path.is_dir()
+        assert {value[:1] for _, value in entries} == {b"x"} and len(entries) == 10000
 
 
 def test_a_reader_with_an_age_looks_for_changes_itself(writer):
